@@ -1,0 +1,38 @@
+"""Compiler settings of every kernel, in one place.
+
+Compiled code is cached in a folder of the user's cache directory that is named by a digest of all kernel sources:
+numba's own cache does not notice that a kernel in another file, or a constant imported from one, has changed.
+Nothing outside kernel files may import this module; importing it imports numba.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+from platformdirs import user_cache_path
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ROOT = Path(__file__).resolve().parent.parent
+KERNEL_FILES = tuple(sorted(path for package in ("dsl", "solvers") for path in (_ROOT / package).glob("_kernels*.py")))
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in KERNEL_FILES:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+if not numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR in the environment wins
+    numba.config.CACHE_DIR = str(user_cache_path("calibrant") / f"kernels-{_digest()}")
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that gets arrays and numbers, never objects, and never raises."""
+    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, boundscheck=False)(function))

@@ -1,0 +1,88 @@
+"""Kinds of failure, each with fields a caller can read.
+
+Every error a user can cause derives from `CalibrantError`; the command turns it into one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class CalibrantError(Exception):
+    """Base of every error that bad input can cause."""
+
+
+SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must stay one line
+
+
+def shown(value: object) -> str:
+    """A short, one-line, printable rendering of an untrusted value."""
+    text = ascii(value)
+    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """Where parsing stopped: character offset and the offending token."""
+
+    position: int
+    token: str
+
+
+class ParseError(CalibrantError):
+    """A mechanism text is not a formula of the grammar.
+
+    kind: empty | unexpected_end | unexpected_close | missing_close | trailing | empty_list | too_deep | too_long |
+          unknown_operator | operator_not_allowed | arity_low | arity_high |
+          invalid_symbol | variable_not_allowed | constants_forbidden
+    position: 0-based character offset of the culprit (the end of the text if something is missing)
+    allowed: what would have been accepted there
+    """
+
+    def __init__(self, kind: str, culprit: Culprit, message: str, allowed: str) -> None:
+        self.kind = kind
+        self.position = culprit.position
+        self.token = culprit.token
+        self.allowed = allowed
+        self.message = message
+        super().__init__(f"{message} at character {culprit.position}; {allowed}")
+
+
+class CycleError(CalibrantError):
+    """Mechanisms mention each other in a circle; `variables` are those that no topological order can place."""
+
+    def __init__(self, variables: tuple[str, ...]) -> None:
+        self.variables = variables
+        super().__init__(f"mechanisms of {', '.join(variables)} mention each other in a cycle")
+
+
+class TableError(CalibrantError):
+    """A truth table was asked for something it cannot mean (too many variables, sizes that differ)."""
+
+
+class ContradictionError(CalibrantError):
+    """Evidence asks one row of a partial table for both values."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        super().__init__(f"row {row} of the table is observed both as 0 and as 1")
+
+
+class PoolError(CalibrantError):
+    """A pool file says something that cannot be meant; names file, instance and field."""
+
+    def __init__(self, problem: str, *, file: str = "", instance: str = "", field: str = "") -> None:
+        self.problem = problem
+        self.file = file
+        self.instance = instance
+        self.field = field
+        where = ": ".join(part for part in (file, instance, field) if part)
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+    def located(self, *, file: str = "", instance: str = "") -> PoolError:
+        """The same error with file and instance filled in where they were unknown."""
+        return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
+
+
+class MissingExtraError(CalibrantError):
+    """An optional dependency is not installed; the message says how to get it."""

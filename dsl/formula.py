@@ -1,0 +1,112 @@
+"""Formulas of the mechanism language, stored as their postfix program.
+
+A formula is a flat tuple of nodes in postfix order, so nothing here recurses: size, depth, evaluation and
+compilation are one pass, equality and hashing are those of tuples, and depth costs no stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from dsl.names import natural_key
+from dsl.operators import OPERATORS
+
+
+class Apply(NamedTuple):
+    """An operator node: applies the named operator to the last `arity` values of the stack."""
+
+    operator: str
+    arity: int
+
+
+Node: TypeAlias = str | bool | Apply
+"""A variable name, a constant, or an operator node."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A Boolean expression; build it with `var`, `constant`, `apply` or `dsl.text.parse`.
+
+    nodes: the expression in postfix order; every node counts 1 towards the size, an n-ary operator once
+    """
+
+    nodes: tuple[Node, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of nodes (the benchmark's AST size)."""
+        return len(self.nodes)
+
+    @property
+    def depth(self) -> int:
+        """Longest path from the root to an atom, counted in nodes: an atom has depth 1."""
+        return fold(self, lambda _: 1, lambda _, depths: 1 + max(depths))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that are mentioned, in natural order. Functional dependence is `dsl.scm.functional_parents`."""
+        return tuple(sorted({node for node in self.nodes if isinstance(node, str)}, key=natural_key))
+
+    @property
+    def operator_counts(self) -> dict[str, int]:
+        """How often each operator occurs."""
+        counts: dict[str, int] = {}
+        for node in self.nodes:
+            if isinstance(node, Apply):
+                counts[node.operator] = counts.get(node.operator, 0) + 1
+        return counts
+
+    def evaluate(self, columns: Callable[[str], int], mask: int) -> int:
+        """Evaluate on bit vectors: `columns(name)` gives a variable's bits, `mask` the valid ones."""
+        return fold(
+            self,
+            lambda atom: (mask if atom else 0) if isinstance(atom, bool) else columns(atom),
+            lambda node, values: OPERATORS[node.operator].bits(values, mask),
+        )
+
+    def __str__(self) -> str:
+        from dsl.text import render  # text knows how to write formulas; importing it above would be a circle
+
+        return render(self)
+
+
+def fold(formula: Formula, atom: Callable[[str | bool], T], node: Callable[[Apply, Sequence[T]], T]) -> T:
+    """Combine values bottom-up: `atom` for atoms, `node` for operators and their arguments' values."""
+    stack: list[T] = []
+    for item in formula.nodes:
+        if isinstance(item, Apply):
+            arguments = stack[-item.arity :]
+            del stack[-item.arity :]
+            stack.append(node(item, arguments))
+        else:
+            stack.append(atom(item))
+    (value,) = stack
+    return value
+
+
+def var(name: str) -> Formula:
+    return Formula((name,))
+
+
+def constant(value: bool) -> Formula:
+    return Formula((bool(value),))
+
+
+def apply(operator: str, arguments: Iterable[Formula]) -> Formula:
+    """The operator applied to argument formulas; ValueError if it does not take that many."""
+    parts = tuple(arguments)
+    op = OPERATORS[operator]
+    if len(parts) < op.min_arity or (op.max_arity is not None and len(parts) > op.max_arity):
+        raise ValueError(f"operator '{operator}' takes {op.arity_text}, got {len(parts)}")
+    nodes = tuple(node for part in parts for node in part.nodes)
+    return Formula((*nodes, Apply(operator, len(parts))))
+
+
+def rename(formula: Formula, names: Callable[[str], str]) -> Formula:
+    """The same formula over other variable names."""
+    return Formula(tuple(names(node) if isinstance(node, str) else node for node in formula.nodes))

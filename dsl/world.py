@@ -1,0 +1,147 @@
+"""Worlds: tables of unit rows under one hard intervention, and panels of many worlds packed into bit columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeAlias
+
+Column: TypeAlias = int
+"""One variable's values: bit r is its value in row r."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A hard intervention: which variables are clamped and how.
+
+    constants: variable -> the one bit it has in the whole world (mode hard_constant)
+    assigned: variables whose value is set row by row (mode hard_assigned); the row shows the value
+    """
+
+    constants: Mapping[str, int] = field(default_factory=dict)
+    assigned: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        both = set(self.constants) & set(self.assigned)
+        if both:
+            raise ValueError(f"{', '.join(sorted(both))} both constant and assigned")
+
+    @property
+    def targets(self) -> frozenset[str]:
+        return frozenset((*self.constants, *self.assigned))
+
+    @property
+    def mode(self) -> str:
+        """none | hard_constant | hard_assigned (the latter wherever a target is set row by row)."""
+        if self.assigned:
+            return "hard_assigned"
+        return "hard_constant" if self.constants else "none"
+
+    @property
+    def signature(self) -> tuple[str, tuple[tuple[str, int], ...], tuple[str, ...]]:
+        """What makes two interventions the same for held-out separation (paper, section B.2.2)."""
+        return self.mode, tuple(sorted(self.constants.items())), tuple(sorted(self.targets))
+
+    def __str__(self) -> str:
+        parts = [f"{v}={bit}" for v, bit in sorted(self.constants.items())]
+        parts += [f"{v}=per row" for v in self.assigned]
+        return f"do({', '.join(parts)})" if parts else "no intervention"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The rows of all units under one intervention.
+
+    variables: names, in column order
+    units: one identifier per row
+    columns: per variable its bits; bit r belongs to units[r]
+    """
+
+    id: str
+    intervention: Intervention
+    variables: tuple[str, ...]
+    units: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.units)
+
+    def column(self, variable: str) -> Column:
+        return self.columns[self.variables.index(variable)]
+
+    def row(self, index: int) -> dict[str, int]:
+        return {v: column >> index & 1 for v, column in zip(self.variables, self.columns, strict=True)}
+
+    def rows(self) -> Iterator[dict[str, int]]:
+        return (self.row(index) for index in range(self.num_rows))
+
+    def row_texts(self) -> list[str]:
+        """One string of 0 and 1 per row, a character per variable in column order."""
+        return ["".join(str(column >> r & 1) for column in self.columns) for r in range(self.num_rows)]
+
+
+def columns_from_rows(rows: Sequence[str], num_vars: int) -> tuple[Column, ...]:
+    """Bit columns of row strings, one character 0 or 1 per variable. The caller has checked widths and characters."""
+    if not rows:
+        return (0,) * num_vars
+    return tuple(int("".join(column)[::-1], 2) for column in zip(*rows, strict=True))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Many worlds as one table: the rows of all worlds one after another, a bit column per variable.
+
+    variables: names, in column order
+    worlds: the worlds, in file order
+    """
+
+    variables: tuple[str, ...]
+    worlds: tuple[World, ...]
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Row at which each world begins, and the total number of rows at the end."""
+        starts = [0]
+        for world in self.worlds:
+            starts.append(starts[-1] + world.num_rows)
+        return tuple(starts)
+
+    @property
+    def num_rows(self) -> int:
+        return self.starts[-1]
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """Observed values of each variable over all rows."""
+        packed = dict.fromkeys(self.variables, 0)
+        for world, start in zip(self.worlds, self.starts, strict=False):
+            for variable, column in zip(world.variables, world.columns, strict=True):
+                packed[variable] |= column << start
+        return MappingProxyType(packed)
+
+    @cached_property
+    def clamped(self) -> Mapping[str, Column]:
+        """Rows in which each variable is an intervention target; its other rows are the ones that are scored."""
+        packed = dict.fromkeys(self.variables, 0)
+        for world, start in zip(self.worlds, self.starts, strict=False):
+            rows = ((1 << world.num_rows) - 1) << start
+            for target in world.intervention.targets:
+                packed[target] |= rows
+        return MappingProxyType(packed)
+
+    @property
+    def all_rows(self) -> Column:
+        return (1 << self.num_rows) - 1
+
+    def locate(self, row: int) -> tuple[World, int]:
+        """The world that a row of the panel belongs to, and its index there."""
+        for world, start in zip(self.worlds, self.starts, strict=False):
+            if row < start + world.num_rows:
+                return world, row - start
+        raise IndexError(row)
+
+    def __reduce__(self) -> tuple[type[Panel], tuple[object, ...]]:
+        return Panel, (self.variables, self.worlds)
