@@ -8,11 +8,13 @@ Nothing outside kernel files may import this module; importing it imports numba.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import config
 from platformdirs import user_cache_path
 
 P = ParamSpec("P")
@@ -29,8 +31,17 @@ def _digest() -> str:
     return digest.hexdigest()[:16]
 
 
-if not numba.config.CACHE_DIR:  # NUMBA_CACHE_DIR in the environment wins
-    numba.config.CACHE_DIR = str(user_cache_path("calibrant") / f"kernels-{_digest()}")
+def _cache_folder() -> Path:
+    folder = user_cache_path("calibrant") / f"kernels-{_digest()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only home: compile once per machine boot instead
+        folder = Path(tempfile.gettempdir()) / f"calibrant-kernels-{_digest()}"
+    return folder
+
+
+if not config.CACHE_DIR:  # type: ignore[attr-defined]  # set from the environment; NUMBA_CACHE_DIR wins
+    config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
