@@ -1,0 +1,108 @@
+"""Reading fields of untrusted mappings: every wrong type becomes a `PoolError` that names the field."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from dsl.errors import PoolError, shown
+
+_REQUIRED: Any = object()
+
+
+@contextmanager
+def located(*, file: str = "", instance: str = "", field: str = "") -> Iterator[None]:
+    """Adds where it happened to every `PoolError` raised inside."""
+    try:
+        yield
+    except PoolError as error:
+        where = f"{field}.{error.field}" if field and error.field else field or error.field
+        raise PoolError(
+            error.problem, file=error.file or file, instance=error.instance or instance, field=where
+        ) from None
+
+
+class Fields:
+    """A mapping of unknown content, asked field by field."""
+
+    def __init__(self, raw: Any, name: str) -> None:
+        if not isinstance(raw, Mapping):
+            raise PoolError(f"expected a mapping, found {shown(raw)}", field=name)
+        self._raw = raw
+        self._name = name
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._raw
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._raw.get(key, default)
+
+    def only(self, known: Collection[str]) -> None:
+        """Refuse fields that are not known: they might mean something that would be lost."""
+        for key in self._raw:
+            if key not in known:
+                raise PoolError(f"unknown field {shown(key)}; known: {', '.join(sorted(known))}", field=self._name)
+
+    def _typed(self, key: str, default: Any, kind: type | tuple[type, ...], wanted: str) -> Any:
+        value = self._raw.get(key, default)
+        if value is _REQUIRED:
+            raise PoolError("missing", field=key)
+        if value is default or (isinstance(value, kind) and not (kind is int and isinstance(value, bool))):
+            return value
+        raise PoolError(f"expected {wanted}, found {shown(value)}", field=key)
+
+    def text(self, key: str, default: str = _REQUIRED) -> str:
+        return self._typed(key, default, str, "a text")  # type: ignore[no-any-return]
+
+    def flag(self, key: str, default: bool) -> bool:
+        return self._typed(key, default, bool, "true or false")  # type: ignore[no-any-return]
+
+    def integer(self, key: str, default: int | None) -> int | None:
+        return self._typed(key, default, int, "an integer")  # type: ignore[no-any-return]
+
+    def sequence(self, key: str) -> list[Any]:
+        return self._typed(key, _REQUIRED, list, "a list")  # type: ignore[no-any-return]
+
+    def sequences(self, key: str) -> list[list[Any]]:
+        for item in self.sequence(key):
+            if not isinstance(item, list):
+                raise PoolError(f"expected lists, found {shown(item)}", field=key)
+        return self.sequence(key)
+
+    def mapping(self, key: str, default: Mapping[str, Any] = _REQUIRED) -> Mapping[str, Any]:
+        value = self._raw.get(key, default)
+        return (
+            default if value is None and default is not _REQUIRED else self._typed(key, default, Mapping, "a mapping")
+        )
+
+    def child(self, key: str) -> Fields:
+        """The fields of a nested mapping; empty where it is absent."""
+        value = self._raw.get(key)
+        return Fields({} if value is None else value, key)
+
+    def names(self, key: str, default: list[str] = _REQUIRED) -> list[str]:
+        value = self._typed(key, default, list, "a list of names")
+        for name in value:
+            if not isinstance(name, str):
+                raise PoolError(f"expected names, found {shown(name)}", field=key)
+        return list(value)
+
+    def integers(self, key: str, default: list[int]) -> list[int]:
+        value = self._typed(key, default, list, "a list of integers")
+        if any(type(item) is not int for item in value):
+            raise PoolError(f"expected integers, found {shown(value)}", field=key)
+        return list(value)
+
+    def texts(self, key: str, default: dict[str, str] | None) -> dict[str, str] | None:
+        value = self._typed(key, default, Mapping, "a mapping of texts")
+        if value is not None and not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
+            raise PoolError("expected a mapping from names to texts", field=key)
+        return None if value is None else dict(value)
+
+    def bits(self, key: str) -> dict[str, int]:
+        value = self._typed(key, {}, Mapping, "a mapping from names to bits")
+        for name, bit in value.items():
+            if not isinstance(name, str) or type(bit) is not int or bit not in (0, 1):
+                raise PoolError(f"expected bits 0 or 1, found {shown(name)}: {shown(bit)}", field=key)
+        return dict(value)

@@ -1,0 +1,83 @@
+"""Model results embedded in official files: cut out as text, parsed only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import dedent
+from typing import Any
+
+from dsl.errors import PoolError
+from dsl.problem import ModelResult
+
+_KEY = "modelResults:"
+
+
+def cut_results(text: str) -> tuple[str, list[str]]:
+    """The file without its model results, and the text of each record's results (empty where it has none).
+
+    Works on block-style YAML, which the official files are: a record's block ends at the first line that is not
+    indented deeper than its key. Anything else stays in the text and is parsed with it.
+    """
+    if _KEY not in text:
+        return text, []
+    kept: list[str] = []
+    blocks: list[str] = []
+    cut: list[str] | None = None
+    indent = -1  # column of the record's keys, known from its first line
+    for line in text.split("\n"):  # not splitlines: responses contain other line separators
+        stripped = line.lstrip(" ")
+        column = len(line) - len(stripped)
+        if cut is not None:
+            if column > indent or not stripped.strip():
+                cut.append(line)
+                continue
+            blocks[-1] = "\n".join(cut)
+            cut = None
+        if stripped.startswith("- problem:"):
+            indent = column + 2
+            blocks.append("")
+        elif column == indent and stripped.rstrip() == _KEY:
+            kept.append(f"{' ' * column}{_KEY} {{}}")
+            cut = []
+            continue
+        kept.append(line)
+    if cut is not None:
+        blocks[-1] = "\n".join(cut)
+    return "\n".join(kept), blocks
+
+
+class EmbeddedResults:
+    """Results of one record, as YAML text or as the mapping it parses to; a value that can be sent to a worker."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._mapping: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, Any]) -> EmbeddedResults:
+        made = cls("")
+        made._mapping = mapping
+        return made
+
+    def __call__(self) -> tuple[ModelResult, ...]:
+        """The results in file order; `PoolError` if they are not what the format says."""
+        if self._mapping is None:
+            from dsl.pool_yaml import load_yaml
+
+            self._mapping = load_yaml(dedent(self._text)) or {}
+        if not isinstance(self._mapping, Mapping):
+            raise PoolError("expected a mapping from model to result", field="modelResults")
+        return tuple(_result(str(model), raw) for model, raw in self._mapping.items())
+
+
+def _result(model: str, raw: Any) -> ModelResult:
+    if not isinstance(raw, Mapping):
+        raise PoolError("expected a mapping", field=f"modelResults.{model}")
+    response = raw.get("rawResponse")
+    evaluation = raw.get("evaluation")
+    return ModelResult(
+        model,
+        response if isinstance(response, str) else None,
+        raw.get("extractedAnswer"),
+        evaluation if isinstance(evaluation, Mapping) else {},
+    )
