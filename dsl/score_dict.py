@@ -1,0 +1,171 @@
+"""Scores under the published scorer's keys. Keys that do not apply to an answer are absent, as they are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsl.formula import Formula
+from dsl.problem import TaskKind
+from dsl.reference import Cell
+from dsl.score import RootScore, Score
+
+BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
+
+
+def score_dict(score: Score) -> dict[str, Any]:
+    """A flat object: verdict first, then whatever its task kind and validity define."""
+    kind = score.problem.task.kind
+    made: dict[str, Any] = {
+        "valid": score.valid,
+        "correct": score.correct,
+        "taskName": kind.value,
+        "failureExplanation": score.failure,
+        "parseError": None,
+    }
+    if score.rejection:
+        made |= {key: value for key, value in score.rejection.fields.items() if key != "variable"}
+        made |= {"stage": score.rejection.stage}
+        if kind is TaskKind.ALTERNATIVE and score.rejection.stage not in ("extracted", "schema"):
+            made |= _invalid_alternative()
+    else:
+        made |= _replayed(score)
+    if score.roots is not None:
+        made |= _roots(score, score.roots)
+    if score.alternative is not None:
+        made |= _alternative(score)
+    return made
+
+
+def _replayed(score: Score) -> dict[str, Any]:
+    train, heldout = score.train, score.heldout
+    assert train is not None
+    assert heldout is not None
+    stats = _candidate_stats(score)
+    gold_size, size = score.problem.sealed.gold_size, stats["astSize"]
+    return {
+        "trainExact": score.train_exact,
+        "trainAccuracy": train.accuracy,
+        "trainWorldExactAccuracy": train.world_accuracy,
+        "trainWorlds": train.num_worlds,
+        "trainWorldExactCount": train.num_exact_worlds,
+        "heldoutExact": score.heldout_exact,
+        "heldoutAllWorldsExact": heldout.all_exact,
+        "heldoutAccuracy": heldout.accuracy,
+        "heldoutWorldExactAccuracy": heldout.world_accuracy,
+        "heldoutWorlds": heldout.num_worlds,
+        "heldoutWorldExactCount": heldout.num_exact_worlds,
+        "firstTrainMismatch": _cell(train.first_mismatch),
+        "firstHeldoutMismatch": _cell(heldout.first_mismatch),
+        "perVariableTrainAccuracy": train.variable_accuracy,
+        "perVariableHeldoutAccuracy": heldout.variable_accuracy,
+        "goldAstSize": gold_size,
+        "accGoldPlus": {
+            f"delta_{delta}": score.train_exact and size <= gold_size + delta
+            for delta in score.problem.sealed.budget_deltas
+        }
+        if gold_size is not None
+        else None,
+        "bloat": None if gold_size is None else score.train_exact and size > gold_size + BLOAT_SLACK,
+        "candidateStats": stats,
+    }
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    if cell is None:
+        return None
+    return {
+        "worldId": cell.world,
+        "rowIndex": cell.row,
+        "variable": cell.variable,
+        "predicted": cell.predicted,
+        "expected": cell.expected,
+    }
+
+
+def _candidate_stats(score: Score) -> dict[str, Any]:
+    assert score.submission is not None
+    per_variable = {v: mechanism_stats(f) for v, f in score.submission.candidate.mechanisms.items()}
+    counts: dict[str, int] = {}
+    for stats in per_variable.values():
+        for name, count in stats["operatorCounts"].items():
+            counts[name] = counts.get(name, 0) + count
+    return {
+        "astSize": sum(stats["astSize"] for stats in per_variable.values()),
+        "maxDepth": max((stats["maxDepth"] for stats in per_variable.values()), default=0),
+        "parentCount": sum(stats["parentCount"] for stats in per_variable.values()),
+        "operatorCounts": counts,
+        "equationCount": len(per_variable),
+        "perVariable": per_variable,
+        "parentsByVar": {v: stats["variables"] for v, stats in per_variable.items()},
+    }
+
+
+def _roots(score: Score, roots: RootScore) -> dict[str, Any]:
+    return {
+        "rootSetExact": roots.exact,
+        "rootPrecision": roots.precision,
+        "rootRecall": roots.recall,
+        "predictedRoots": list(roots.predicted),
+        "goldRoots": list(roots.gold),
+        "mechanismTrainExact": score.train_exact,
+        "mechanismHeldoutAllWorldsExact": score.heldout is not None and score.heldout.all_exact,
+        "mechanismHeldoutExact": score.heldout_exact,
+    }
+
+
+def _invalid_alternative() -> dict[str, Any]:
+    false = ("trainExact", "heldoutExact", "altValid", "altTrainExact", "altHeldoutExact")
+    rates = ("Accuracy", "WorldExactAccuracy")
+    null = [f"{split}{rate}" for split in ("train", "heldout") for rate in rates]
+    null += ["altTrainWorldExactAccuracy", "altHeldoutWorldExactAccuracy", "firstTrainMismatch", "firstHeldoutMismatch"]
+    null += ["goldAstSize", "accGoldPlus", "bloat"]
+    return {**dict.fromkeys(false, False), **dict.fromkeys(null)}
+
+
+def _alternative(score: Score) -> dict[str, Any]:
+    alternative, train, heldout = score.alternative, score.train, score.heldout
+    assert alternative is not None
+    assert train is not None
+    assert heldout is not None
+    experiment = alternative.experiment
+    made: dict[str, Any] = {
+        "altValid": True,
+        "altTrainExact": score.train_exact,
+        "altHeldoutExact": score.heldout_exact,
+        "altTrainWorldExactAccuracy": train.world_accuracy,
+        "altHeldoutWorldExactAccuracy": heldout.world_accuracy,
+        "altSemanticallyDistinct": alternative.distinct,
+        "altSuccess": alternative.success,
+        "experimentValid": experiment is not None,
+        "experiment": experiment.to_dict() if experiment else alternative.submitted_experiment,
+        "witnessProvided": alternative.witness_provided,
+    }
+    separation, best = alternative.separation, alternative.best
+    if separation is None or best is None:
+        return made
+    return made | {
+        "pairSeparates": separation.separates,
+        "pairDisagreementRate": separation.disagreement_rate,
+        "cellDifferenceRate": separation.cell_rate,
+        "experimentOptimality": alternative.optimality,
+        "experimentResolves": separation.separates,
+        "bestPairwiseExperiment": best.experiment.to_dict(),
+        "bestPairwiseDisagreementRate": best.disagreement_rate,
+        "bestPairwiseCellDifferenceRate": best.cell_rate,
+        "witnessValid": alternative.witness_valid,
+        "jointSuccess": alternative.joint,
+    }
+
+
+def mechanism_stats(mechanism: Formula) -> dict[str, Any]:
+    """Size, depth, mentions and operators of one mechanism, under the published keys."""
+    mentioned = mechanism.variables
+    counts = mechanism.operator_counts
+    return {
+        "astSize": mechanism.size,
+        "maxDepth": mechanism.depth,
+        "parentCount": len(mentioned),
+        "operatorCounts": counts,
+        "containsIf": "if" in counts,
+        "variables": list(mentioned),
+    }
