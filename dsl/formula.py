@@ -45,12 +45,25 @@ class Formula:
     @property
     def depth(self) -> int:
         """Longest path from the root to an atom, counted in nodes: an atom has depth 1."""
-        return fold(self, lambda _: 1, lambda _, depths: 1 + max(depths))
+        stack: list[int] = []  # a plain loop: scoring asks every submission for it
+        for node in self.nodes:
+            if isinstance(node, Apply):
+                depth = 1 + max(stack[-node.arity :])
+                del stack[-node.arity :]
+                stack.append(depth)
+            else:
+                stack.append(1)
+        return stack[0]
+
+    @property
+    def mentioned(self) -> frozenset[str]:
+        """The variables that occur. Functional dependence is `dsl.scm.local_function`."""
+        return frozenset([node for node in self.nodes if isinstance(node, str)])
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that are mentioned, in natural order. Functional dependence is `dsl.scm.functional_parents`."""
-        return tuple(sorted({node for node in self.nodes if isinstance(node, str)}, key=natural_key))
+        """The variables that occur, in natural order."""
+        return tuple(sorted(self.mentioned, key=natural_key))
 
     @property
     def operator_counts(self) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NUMBERED = re.compile(r"X([0-9]{1,9})", re.ASCII)  # nine digits: no name can make the key a huge integer
@@ -13,6 +14,7 @@ def is_name(token: str) -> bool:
     return _NAME.fullmatch(token) is not None
 
 
+@lru_cache(maxsize=4096)
 def natural_key(name: str) -> tuple[int, int, str]:
     """Sorts X1, X2, ..., X10 by number; other names follow in code-point order."""
     numbered = _NUMBERED.fullmatch(name)

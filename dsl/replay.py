@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dsl.formula import Apply, Formula
 from dsl.operators import OPERATORS
 from dsl.reference import Cell
-from dsl.world import Column, Panel, World
+from dsl.world import Column, Panel
 
 
 class Candidate(NamedTuple):
@@ -85,8 +85,7 @@ class SplitReplay:
     @cached_property
     def num_cells(self) -> int:
         """Scored cells: non-intervened endogenous ones."""
-        clamped, num_rows = self.panel.clamped, self.panel.num_rows
-        return sum(num_rows - clamped[variable].bit_count() for variable in self.wrong)
+        return self.panel.scored_counts(frozenset(self.wrong))[0]
 
     @cached_property
     def num_wrong(self) -> int:
@@ -102,14 +101,10 @@ class SplitReplay:
         """Every scored cell is right, and at least one exists."""
         return self.num_cells > 0 and not self.wrong_rows
 
-    def _scored(self, world: World) -> bool:
-        targets = world.intervention.targets
-        return world.num_rows > 0 and any(variable not in targets for variable in self.wrong)
-
     @cached_property
     def num_worlds(self) -> int:
         """Worlds with at least one scored cell."""
-        return sum(1 for world in self.panel.worlds if self._scored(world))
+        return self.panel.scored_counts(frozenset(self.wrong))[1]
 
     @cached_property
     def num_exact_worlds(self) -> int:
@@ -148,3 +143,13 @@ class SplitReplay:
 def replay(candidate: Candidate, panel: Panel) -> SplitReplay:
     """Replay one candidate on all worlds of a panel."""
     return SplitReplay(panel, mismatches(candidate, panel))
+
+
+def replay_splits(candidate: Candidate, whole: Panel, first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
+    """Replay two panels in one pass; `whole` is the worlds of the first, then those of the second."""
+    wrong = mismatches(candidate, whole)
+    rows, shift = first.all_rows, first.num_rows
+    return (
+        SplitReplay(first, {variable: column & rows for variable, column in wrong.items()}),
+        SplitReplay(second, {variable: column >> shift for variable, column in wrong.items()}),
+    )

@@ -42,7 +42,7 @@ def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], An
     Edges are mentions, not functional dependence (as the published scorer judges acyclicity); names without a
     mechanism count as roots. `CycleError` with the variables that cannot be placed.
     """
-    waiting = {v: {p for p in f.variables if p in mechanisms} for v, f in mechanisms.items()}
+    waiting = {v: set(f.mentioned & mechanisms.keys()) for v, f in mechanisms.items()}
     children: dict[str, list[str]] = {v: [] for v in mechanisms}
     for variable, parents in waiting.items():
         for parent in parents:

@@ -14,10 +14,11 @@ from typing import Any
 from dsl.alternative import AlternativeScore, score_alternative
 from dsl.extraction import EXTRACTORS, Kind
 from dsl.problem import Problem, TaskKind
-from dsl.replay import SplitReplay, replay
+from dsl.replay import SplitReplay, replay_splits
 from dsl.scm import Scm
 from dsl.structure_metrics import StructureMetrics, structure_metrics
 from dsl.submission import STAGES, Rejection, Submission, SubmissionChecker
+from dsl.world import Panel
 
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
@@ -132,6 +133,7 @@ class Evaluator:
         self._checker = SubmissionChecker(problem)
         self._train = problem.task.training
         self._heldout = problem.sealed.heldout
+        self._whole = Panel(self._train.variables, (*self._train.worlds, *self._heldout.worlds))
 
     def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
         """A prediction record: its `extractedAnswer` object, else the text in rawResponse, response or text."""
@@ -187,8 +189,7 @@ class Evaluator:
     ) -> Score:
         if isinstance(checked, Rejection):
             return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
-        train = replay(checked.candidate, self._train)
-        heldout = replay(checked.candidate, self._heldout)
+        train, heldout = replay_splits(checked.candidate, self._whole, self._train, self._heldout)
         alternative = None
         reference = self.problem.task.reference
         if reference is not None:

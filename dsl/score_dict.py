@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsl.formula import Formula
+from dsl.formula import Apply, Formula
+from dsl.names import natural_key
 from dsl.problem import TaskKind
 from dsl.reference import Cell
 from dsl.score import RootScore, Score
@@ -159,13 +160,26 @@ def _alternative(score: Score) -> dict[str, Any]:
 
 def mechanism_stats(mechanism: Formula) -> dict[str, Any]:
     """Size, depth, mentions and operators of one mechanism, under the published keys."""
-    mentioned = mechanism.variables
-    counts = mechanism.operator_counts
+    counts: dict[str, int] = {}
+    names: set[str] = set()
+    depths: list[int] = []
+    for node in mechanism.nodes:  # one pass instead of four properties: every scored answer comes through here
+        if isinstance(node, str):
+            names.add(node)
+            depths.append(1)
+        elif isinstance(node, Apply):
+            operator, arity = node
+            counts[operator] = counts.get(operator, 0) + 1
+            depth = 1 + max(depths[-arity:])
+            del depths[-arity:]
+            depths.append(depth)
+        else:
+            depths.append(1)
     return {
-        "astSize": mechanism.size,
-        "maxDepth": mechanism.depth,
-        "parentCount": len(mentioned),
+        "astSize": len(mechanism.nodes),
+        "maxDepth": depths[0],
+        "parentCount": len(names),
         "operatorCounts": counts,
         "containsIf": "if" in counts,
-        "variables": list(mentioned),
+        "variables": sorted(names, key=natural_key),
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from dsl.errors import Culprit, ParseError, shown
@@ -43,6 +44,11 @@ def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | N
         raise ParseError("too_long", culprit, f"text of {len(text)} characters", f"at most {MAX_TEXT} are read")
     tokens = text.replace("(", " ( ").replace(")", " ) ").split()
     return Formula(tuple(_Parser(text, tokens, grammar, variables).run()))
+
+
+@lru_cache(maxsize=256)
+def _apply_node(name: str, arity: int) -> Apply:
+    return Apply(name, arity)
 
 
 class _Parser:
@@ -111,16 +117,17 @@ class _Parser:
     def _close(self, head: int, arity: int) -> None:
         name = self.tokens[head]
         operator = OPERATORS.get(name)
-        allowed = f"allowed operators: {', '.join(self.grammar.operators)}"
-        if operator is None:
-            self._fail("unknown_operator", head, f"unknown operator {shown(name)}", allowed)
-        if name not in self.grammar.operators:
-            self._fail("operator_not_allowed", head, f"operator '{name}' is not allowed here", allowed)
+        if operator is None or name not in self.grammar.operators:
+            kind = "unknown_operator" if operator is None else "operator_not_allowed"
+            allowed = f"allowed operators: {', '.join(self.grammar.operators)}"
+            self._fail(
+                kind, head, f"operator {shown(name)} is {'unknown' if operator is None else 'not allowed'}", allowed
+            )
         if arity < operator.min_arity:
             self._fail("arity_low", head, f"'{name}' got {arity}", f"it takes {operator.arity_text}")
         if operator.max_arity is not None and arity > operator.max_arity:
             self._fail("arity_high", head, f"'{name}' got {arity}", f"it takes {operator.arity_text}")
-        self.nodes.append(Apply(name, arity))
+        self.nodes.append(_apply_node(name, arity))
 
     def _atom(self, index: int) -> Node:
         token = self.tokens[index]

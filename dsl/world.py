@@ -136,6 +136,18 @@ class Panel:
     def all_rows(self) -> Column:
         return (1 << self.num_rows) - 1
 
+    @cached_property
+    def _scored_counts(self) -> dict[frozenset[str], tuple[int, int]]:
+        return {}
+
+    def scored_counts(self, endogenous: frozenset[str]) -> tuple[int, int]:
+        """Scored cells, and worlds with at least one, when these variables are the endogenous ones."""
+        counts = self._scored_counts.get(endogenous)
+        if counts is None:
+            cells = [w.num_rows * len(endogenous - w.intervention.targets) for w in self.worlds]
+            counts = self._scored_counts[endogenous] = sum(cells), sum(1 for count in cells if count)
+        return counts
+
     def locate(self, row: int) -> tuple[World, int]:
         """The world that a row of the panel belongs to, and its index there."""
         for world, start in zip(self.worlds, self.starts, strict=False):
