@@ -1,0 +1,166 @@
+"""From the text of a response to the answer it gives: two rules, chosen by name.
+
+`paper` is the rule of the published protocol (paper, Table A.3): the JSON objects of the text are candidates, ranked by
+how much of the task's answer shape they have, then number of keys, length of their text, and earliest start. The caller
+takes the first candidate that is executable and valid, else the first.
+
+`published` is what the released scorer does. Where `paper` goes further:
+- it knows all three answer shapes. The released score knows `mechanisms`, `parents` and `mechanism` only, so a fenced
+  Alternative-SCM answer loses to the mechanism map inside it;
+- it unwraps: `{"answer": {...}}` and `[{...}]` hold an answer even when nothing stands around them;
+- it has a second choice: a longer draft that is not valid gives way to the final answer;
+- if no object of the text has the full shape, an object that breaks off after all parts of the answer were complete
+  counts as those parts. The protocol does not say so; its official sample needs it: 4 of the 18 stored responses break
+  in the reasoning that follows the answer inside the same object, and were counted. `Extraction.broken` tells.
+
+Both take a text that is nothing but an answer as it stands, and neither repairs anything. What JSON is, and how deeply
+it may nest, is said in `dsl.json_objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, Final, Literal, TypeAlias, assert_never
+
+from dsl.json_objects import JsonObject, decode, json_fragments, json_objects
+
+Kind: TypeAlias = Literal["scm", "roots", "alternative"]
+"""The answer that a task asks for: a mechanism map, roots and mechanisms, or an alternative SCM with its witness."""
+
+Failure: TypeAlias = Literal["empty", "top_level_not_object", "no_json", "could_not_parse"]
+"""Why there is no candidate: only white space; JSON that is no object; no `{ ... }` at all; none of them is JSON."""
+
+_Rank: TypeAlias = tuple[int, int, int, int]
+_Ranked: TypeAlias = tuple[_Rank, dict[str, Any]]
+
+_FULL_SHAPE: Final[Mapping[Kind, int]] = {"scm": 1, "roots": 3, "alternative": 7}
+_SHAPE_KEYS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    "scm": ("mechanisms",),
+    "roots": ("roots", "mechanisms"),
+    "alternative": ("alternative", "experiment", "witness"),
+}
+_NOT_JSON: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The candidate answers of one response, best first. There are none exactly when there is a failure.
+
+    strict_json: the response is one JSON object on one line; only a line break may follow it
+    broken: the best candidate is an answer inside an object that breaks or ends after it
+    """
+
+    candidates: tuple[Mapping[str, Any], ...]
+    strict_json: bool
+    failure: Failure | None
+    broken: bool = field(default=False, kw_only=True)
+
+
+Extractor: TypeAlias = Callable[[str, Kind], Extraction]
+
+
+def paper(text: str, kind: Kind) -> Extraction:
+    """The candidates of a text in the protocol's order.
+
+    A text that is one object of the full shape is its own only candidate. Otherwise every object of the text with some
+    part of the shape is one. An object without any part can never be valid: the best of them stands in if nothing else
+    is there, so that there is something to reject.
+    """
+    stripped = text.strip()
+    whole = _whole(stripped)
+    strict = _is_strict(text, stripped, whole)
+    if isinstance(whole, dict) and _shape(whole, kind) == _FULL_SHAPE[kind]:
+        return Extraction((whole,), strict, None)
+    shaped: list[_Ranked] = []
+    shapeless: _Ranked | None = None
+    for found in json_objects(stripped):
+        rank = _rank(_shape(found.value, kind), found)
+        if rank[0]:
+            shaped.append((rank, found.value))
+        elif shapeless is None or rank > shapeless[0]:
+            shapeless = rank, found.value
+    broken = [] if any(rank[0] == _FULL_SHAPE[kind] for rank, _ in shaped) else _broken_answers(stripped, kind)
+    ranked = _best_first(broken) + _best_first(shaped) or ([shapeless[1]] if shapeless else [])
+    return Extraction(tuple(ranked), strict, None if ranked else _failure(stripped), broken=bool(broken))
+
+
+def published(text: str, kind: Kind) -> Extraction:
+    """The one object that the released scorer selects; it does not look at the kind of task."""
+    stripped = text.strip()
+    whole = _whole(stripped)
+    strict = _is_strict(text, stripped, whole)
+    if isinstance(whole, dict):
+        return Extraction((whole,), strict, None)
+    if whole is not _NOT_JSON:
+        return Extraction((), strict, "top_level_not_object")
+    objects = json_objects(stripped)
+    best = max(objects, key=lambda found: _rank(_published_score(found.value), found), default=None)
+    # The released scorer then tries the text from the first `{` to the last `}`, which cannot decode where `{` did not.
+    return Extraction((best.value,), strict, None) if best else Extraction((), strict, _failure(stripped))
+
+
+EXTRACTORS: Final[Mapping[str, Extractor]] = MappingProxyType({"paper": paper, "published": published})
+
+
+def _whole(stripped: str) -> Any:
+    try:
+        return decode(stripped)
+    except ValueError:
+        return _NOT_JSON
+
+
+def _is_strict(text: str, stripped: str, whole: object) -> bool:
+    if not isinstance(whole, dict) or "\n" in stripped or "\r" in stripped:
+        return False
+    return len(stripped) == len(text) or stripped == text.rstrip("\r\n")
+
+
+def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
+    """Which parts of the shape are there, as bits; the part without which nothing can be executed is the highest."""
+    match kind:
+        case "scm":
+            return int(isinstance(answer.get("mechanisms"), dict))
+        case "roots":
+            return 2 * isinstance(answer.get("mechanisms"), dict) + isinstance(answer.get("roots"), list)
+        case "alternative":
+            alternative = answer.get("alternative")
+            has_mechanisms = isinstance(alternative, dict) and isinstance(alternative.get("mechanisms"), dict)
+            has_experiment = isinstance(answer.get("experiment"), dict)
+            return 4 * has_mechanisms + 2 * has_experiment + isinstance(answer.get("witness"), dict)
+        case _:
+            assert_never(kind)
+
+
+def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
+    """The answers that were complete when the object around them broke; what else was in it may be damaged."""
+    answers = []
+    for found in json_fragments(text):
+        if _shape(found.value, kind) == _FULL_SHAPE[kind]:
+            parts = {key: value for key, value in found.value.items() if key in _SHAPE_KEYS[kind]}
+            answers.append((_rank(_FULL_SHAPE[kind], found), parts))
+    return answers
+
+
+def _published_score(answer: Mapping[str, Any]) -> int:
+    has_mechanisms = isinstance(answer.get("mechanisms"), dict)
+    has_parents, has_mechanism = isinstance(answer.get("parents"), list), isinstance(answer.get("mechanism"), str)
+    return 100 * has_mechanisms + 50 * has_parents + 50 * has_mechanism
+
+
+def _rank(score: int, found: JsonObject) -> _Rank:
+    """Greater is better; no two objects of a text are equal."""
+    return score, len(found.value), found.end - found.start, -found.start
+
+
+def _best_first(ranked: list[_Ranked]) -> list[dict[str, Any]]:
+    return [value for _, value in sorted(ranked, key=itemgetter(0), reverse=True)]
+
+
+def _failure(stripped: str) -> Failure:
+    if not stripped:
+        return "empty"
+    opening = stripped.find("{")
+    return "could_not_parse" if 0 <= opening < stripped.rfind("}") else "no_json"

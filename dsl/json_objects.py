@@ -1,0 +1,230 @@
+"""Every JSON object of a text, in linear time whatever the text.
+
+An object of a text is what `json.JSONDecoder().raw_decode` decodes at one of its `{`: nested objects count, and so do
+objects spelled inside strings or after broken JSON. JSON is Python's: NaN and Infinity are numbers, the last of equal
+keys wins, a raw control character in a string is an error, and so is an integer beyond the interpreter's digit limit.
+One deviation: an object that nests more than MAX_NESTING containers, itself included, does not decode. CPython's own
+limit depends on how deep the caller stands.
+
+Why linear: decoding at `{` needs no context, so one attempt settles every container it opens, and none of them is
+tried again; those still open when it breaks all break at the same character. An attempt that starts while an earlier
+one would still be reading starts inside a string of that one. Both go on only as long as each quote closes a string of
+one and opens a string of the other (neither allows a backslash outside strings). So no character is read by more than
+two attempts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from json.decoder import scanstring  # type: ignore[attr-defined]  # undocumented, in every CPython
+from typing import Any, NamedTuple, TypeAlias
+
+MAX_NESTING = 500  # far below the 990 or so at which CPython's decoder gives up under a shallow stack
+
+_DECODER = json.JSONDecoder()
+_scan_scalar: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
+_SPACE = " \t\n\r"
+_CLOSER = {"{": "}", "[": "]"}
+
+
+class JsonObject(NamedTuple):
+    """One object and its place: text[start] is its `{`; `end` is behind its `}`, or where it breaks."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+
+
+def json_objects(text: str) -> Iterator[JsonObject]:
+    """Every object of the text, in order of start; holds one byte per character and what one attempt decoded."""
+    scan = _Scan(text)
+    for start in scan.openings():
+        found = scan.complete.pop(start, None)
+        if found is not None:
+            yield found
+
+
+def json_fragments(text: str) -> Iterator[JsonObject]:
+    """Every object of the text that opens well and then breaks or ends too early, with the members before the break.
+
+    A container among the members is whole; a number may be cut short. In no particular order.
+    """
+    scan = _Scan(text)
+    for _ in scan.openings():
+        scan.complete.clear()
+        while scan.unclosed:
+            frame = scan.unclosed.pop()
+            if isinstance(frame, _OpenObject):
+                yield JsonObject(frame.value, frame.start, scan.reached)
+            if scan.unclosed:
+                scan.unclosed[-1].drop_last()
+
+
+def decode(text: str) -> Any:
+    """The value that a text without white space around it spells, or ValueError.
+
+    Differs from `json.loads` only in the nesting limit, and never raises RecursionError.
+    """
+    closer = _CLOSER.get(text[:1], "")
+    if not text.endswith(closer):
+        raise ValueError("the text does not end where its first bracket closes")
+    if not closer or text.count("{") + text.count("[") <= MAX_NESTING:
+        try:
+            value, end = _DECODER.raw_decode(text)
+        except RecursionError:  # the caller stands deep in its own recursion
+            pass
+        else:
+            if end == len(text):
+                return value
+            raise ValueError("the text goes on after a JSON value")
+    container, end = _Scan(text).attempt(0)
+    if end != len(text):
+        raise ValueError("the text is not one JSON value")
+    return container
+
+
+class _OpenObject:
+    """An object whose `}` has not been met; `key` is that of the member being read."""
+
+    __slots__ = ("key", "start", "value")
+    closer = "}"
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.value: dict[str, Any] = {}
+        self.key = ""
+
+    def member(self, text: str, position: int) -> int:
+        """Read the key at `position`; where its value starts."""
+        if text[position] != '"':
+            raise ValueError("expected a key")
+        self.key, position = _string(text, position)
+        position = _skip_space(text, position)
+        if text[position] != ":":
+            raise ValueError("expected ':'")
+        return _skip_space(text, position + 1)
+
+    def add(self, value: object) -> None:
+        self.value[self.key] = value
+
+    def drop_last(self) -> None:
+        del self.value[self.key]
+
+
+class _OpenArray:
+    """An array whose `]` has not been met."""
+
+    __slots__ = ("start", "value")
+    closer = "]"
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.value: list[Any] = []
+
+    def member(self, text: str, position: int) -> int:
+        return position
+
+    def add(self, value: object) -> None:
+        self.value.append(value)
+
+    def drop_last(self) -> None:
+        self.value.pop()
+
+
+_Open: TypeAlias = _OpenObject | _OpenArray
+
+
+class _Scan:
+    """What is known about the objects of one text so far.
+
+    settled: 1 at the `{` of every object that an attempt has opened
+    complete: those that closed, by start
+    unclosed: the containers that the last attempt left open, innermost last; it came as far as `reached`
+    """
+
+    __slots__ = ("complete", "reached", "settled", "text", "unclosed")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.settled = bytearray(len(text))
+        self.complete: dict[int, JsonObject] = {}
+        self.unclosed: deque[_Open] = deque()
+        self.reached = 0
+
+    def openings(self) -> Iterator[int]:
+        """Every `{`, each settled before it is given."""
+        text = self.text
+        start = text.find("{")
+        while start >= 0:
+            if not self.settled[start] and text[start + 1 : start + 2] in '"} \t\n\r':
+                self.attempt(start)
+            yield start
+            start = text.find("{", start + 1)
+
+    def attempt(self, start: int) -> tuple[Any, int]:
+        """Decode from the bracket at `start`: the outermost container that decodes and its end, or (None, -1).
+
+        That is the one at `start`, unless it nests too deeply.
+        """
+        text, position = self.text, start
+        # A container with MAX_NESTING open ones inside cannot decode any more: it falls off the outer end.
+        frames: deque[_Open] = deque(maxlen=MAX_NESTING)
+        self.unclosed = frames
+        try:
+            while True:  # a value starts at `position`
+                character = text[position]
+                if character in "{[":
+                    frame = _OpenObject(position) if character == "{" else _OpenArray(position)
+                    if character == "{":
+                        self.settled[position] = 1
+                    if frames:
+                        frames[-1].add(frame.value)
+                    frames.append(frame)
+                    position = _skip_space(text, position + 1)
+                    if text[position] != frame.closer:
+                        position = frame.member(text, position)
+                        continue
+                else:
+                    value, position = _string(text, position) if character == '"' else _scan_scalar(text, position)
+                    frames[-1].add(value)
+                    position = _skip_space(text, position)
+                while text[position] != ",":
+                    frame = frames[-1]
+                    if text[position] != frame.closer:
+                        raise ValueError("expected ',' or a closing bracket")
+                    frames.pop()
+                    position += 1
+                    if isinstance(frame, _OpenObject):
+                        self.complete[frame.start] = JsonObject(frame.value, frame.start, position)
+                    if not frames:
+                        return frame.value, position
+                    position = _skip_space(text, position)
+                position = frames[-1].member(text, _skip_space(text, position + 1))
+        except (IndexError, StopIteration, ValueError):  # end of text; no scalar; bad string or key, huge integer
+            self.reached = position
+            return None, -1
+
+
+def _string(text: str, opening: int) -> tuple[str, int]:
+    """The string whose quote is at `opening`, and its end.
+
+    `scanstring` gets a copy of the literal, never the text: its error messages count the lines of all it was given.
+    """
+    segment = opening + 1
+    closing = text.index('"', segment)
+    while text[closing - 1] == "\\":
+        backslashes = closing - segment - len(text[segment:closing].rstrip("\\"))
+        if backslashes % 2 == 0:
+            break
+        segment = closing + 1
+        closing = text.index('"', segment)
+    value, _ = scanstring(text[opening : closing + 1], 1)
+    return value, closing + 1
+
+
+def _skip_space(text: str, position: int) -> int:
+    while text[position] in _SPACE:
+        position += 1
+    return position

@@ -1,0 +1,264 @@
+"""JSON objects of a text: the same as decoding at every brace, and linear on the texts where that is not."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, SupportsIndex
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import dsl.json_objects
+from dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
+
+Located = tuple[str, int, int]  # a value by its repr, which tells NaN from NaN's absence and 1 from 1.0 from True
+
+TOKENS = [
+    *'{}[]":,\\ \n\t0a',
+    *(
+        '{"',
+        '"}',
+        '{"a":',
+        '{"b": ',
+        '"a"',
+        '\\"',
+        "\\\\",
+        "\\u00",
+        "\\ud83d",
+        "\\ude00",
+        "\\n",
+        "}}",
+        "]}",
+        "{}",
+        "[]",
+    ),
+    *("1", "-", "-1.5", "1e5", "01", ".5", "E+", "true", "null", "NaN", "-Infinity", "Infinit", "False"),
+    *("\0", "\x7f", "\u2028", "\ufeff", "\xa0", "\ud800", "\udc00", "\U0001f600", "é", "٣"),
+]
+NOISE = st.lists(st.sampled_from(TOKENS), max_size=25).map("".join)
+VALUES = st.recursive(
+    st.sampled_from([None, True, 0, -1.5, float("inf"), "", "{", '"}', '{"a":1}', "\\", "\n", "\ud800"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "{", '"']), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@st.composite
+def jsonish(draw: st.DrawFn) -> str:
+    """JSON and noise one after the other, then some characters cut out and some tokens put in."""
+    dumped = st.builds(json.dumps, VALUES, indent=st.sampled_from([None, 1]), ensure_ascii=st.booleans())
+    text = "".join(draw(st.lists(dumped | NOISE, max_size=4)))
+    for _ in range(draw(st.integers(0, 3))):
+        place, width = draw(st.integers(0, len(text))), draw(st.integers(0, 2))
+        text = text[:place] + draw(st.sampled_from(["", *TOKENS])) + text[place + width :]
+    return text
+
+
+def _decoded_at_every_brace(text: str) -> list[Located]:
+    decoder, found = json.JSONDecoder(), []
+    for start, character in enumerate(text):
+        if character == "{":
+            try:
+                value, end = decoder.raw_decode(text, start)
+            except ValueError:
+                continue
+            found.append((repr(value), start, end))
+    return found
+
+
+def _found(text: str) -> list[Located]:
+    return [(repr(value), start, end) for value, start, end in json_objects(text)]
+
+
+@settings(max_examples=600)
+@given(jsonish() | NOISE)
+@example('{"a":{"b":1},"c":tru}{"{\\"a\\":1}":"{}"}')
+@example('{"a": "{" , "b" : {"x{":"}"} }')
+@example('{"a":1,"b":{},"a":{"a":NaN}}')
+@example('{"n":' + "9" * 4300 + '}{"n":' + "9" * 4301 + "}")
+@example('{"\\ud83d\\ude00":"\\ud83d"}{"\ud83d\ude00":1}{"\\ud83d\\u12":1}')
+def test_the_objects_are_those_that_decode_at_their_brace(text: str) -> None:
+    assert _found(text) == _decoded_at_every_brace(text)
+
+
+@settings(max_examples=300)
+@given(jsonish() | VALUES.map(json.dumps))
+@example("1")
+@example("[1] 2")
+@example('{"a":1}}')
+@example("\ufeff{}")
+@example("")
+def test_decoding_the_whole_text_is_what_json_does(text: str) -> None:
+    text = text.strip()
+    try:
+        expected = repr(json.loads(text))
+    except ValueError:
+        with pytest.raises(ValueError):  # noqa: PT011  # the type is all that is promised
+            decode(text)
+    else:
+        assert repr(decode(text)) == expected
+
+
+CHAINS = {"objects": ('{"a":', "1", "}"), "both": ('{"a":[', "", "]}"), "spaced": ('{ "a" : [ 1 , ', "{}", " ] }")}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("depth", [1, 249, 250, 251, 499, 500, 501, 3000])
+def test_an_object_that_nests_too_deeply_does_not_decode_but_those_inside_do(chain: str, depth: int) -> None:
+    before, core, after = CHAINS[chain]
+    text = before * depth + core + after * depth
+    per_link, innermost = before.count("{") + before.count("["), core.count("{")
+    starts = [i * len(before) for i in range(depth) if (depth - i) * per_link + innermost <= MAX_NESTING]
+    starts += [depth * len(before)] * innermost
+    assert [start for _, start, _ in json_objects(text)] == starts
+    assert all(end == len(text) - start // len(before) * len(after) for _, start, end in json_objects(text))
+    if starts[0] == 0:
+        assert decode(text) == json.loads(text)
+    else:
+        with pytest.raises(ValueError, match="not one JSON value"):
+            decode(text)
+
+
+def _standing_deep(task: Callable[[], object], frames: int) -> object:
+    return _standing_deep(task, frames - 1) if frames else task()
+
+
+def test_what_decodes_does_not_depend_on_how_deep_the_caller_stands() -> None:
+    text = '{"a":' * 400 + "[]" + "}" * 400
+    expected = json.loads(text)
+
+    def decode_here() -> object:
+        with pytest.raises(RecursionError):
+            json.loads(text)
+        return decode(text)
+
+    assert _standing_deep(decode_here, sys.getrecursionlimit() - 300) == expected
+
+
+class CountedText(str):
+    """A text that counts the characters that are read of it."""
+
+    __slots__ = ("read",)
+    read: int
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        part = super().__getitem__(key)
+        self.read += max(len(part), 1)
+        return part
+
+    def find(self, sub: str, start: Any = 0, end: Any = None) -> int:
+        place = super().find(sub, start, end)
+        self.read += (place if place >= 0 else len(self)) - start + 1
+        return place
+
+    def index(self, sub: str, start: Any = 0, end: Any = None) -> int:
+        place = self.find(sub, start, end)
+        if place < 0:
+            raise ValueError
+        return place
+
+
+def _characters_read(text: str) -> int:
+    """Characters looked at to find every object, those that C code is handed included."""
+    counted = CountedText(text)
+    counted.read = 0
+    scan_scalar = dsl.json_objects._scan_scalar
+
+    def counting_scalar(text: str, position: int) -> tuple[Any, int]:
+        value, end = scan_scalar(text, position)
+        counted.read += end - position
+        return value, end
+
+    def counting_string(literal: str, position: int) -> tuple[str, int]:
+        counted.read += len(literal)  # a failure costs all of what was handed over
+        value, end = scanstring(literal, position)
+        return value, end
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dsl.json_objects, "_scan_scalar", counting_scalar)
+        patch.setattr(dsl.json_objects, "scanstring", counting_string)
+        assert sum(1 for _ in json_objects(counted)) <= text.count("{")
+    return counted.read
+
+
+MOST_READS = 12  # per character: two attempts, in each a quote is searched, counted back from, copied and unescaped
+HOSTILE = {
+    "braces": "{",
+    "objects": '{"a":',
+    "arrays": '{"a":[',
+    "alternating": "[{",
+    "in strings": '{"a":"{"a":"',
+    "empty": "{}",
+    "bad strings": '{"\n',
+    "escaped quotes": '{"\\"',
+    "backslashes": '{"\\',
+    "spaces": "{    ",
+    "members": '{"a":1,',
+    "closed members": '{"a":{},',
+    "NUL": "{\0",
+    "surrogates": '{"\ud800":',
+    "digits": '{"a":1111111',
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_texts_are_read_in_linear_time(kind: str) -> None:
+    text = HOSTILE[kind] * (60_000 // len(HOSTILE[kind]))
+    assert _characters_read(text) <= MOST_READS * len(text)
+    assert _characters_read('{"' + text + '"}') <= MOST_READS * (len(text) + 4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(NOISE.filter(bool), NOISE, st.integers(1, 60))
+def test_no_repeated_text_is_read_more_than_a_few_times(before: str, after: str, count: int) -> None:
+    text = before * count + after * count
+    assert _characters_read(text) <= MOST_READS * (len(text) + 1)
+
+
+def test_one_attempt_holds_no_more_than_the_nesting_limit() -> None:
+    """A quarter of a million open arrays are not kept: that would be some forty megabytes."""
+    text = '{"a":' + "[" * 250_000
+    tracemalloc.start()
+    try:
+        assert list(json_objects(text)) == []
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("text", "members"),
+    [
+        ('{"a":{},"b":"unfin', [{"a": {}}]),
+        ('{"a":{}', [{"a": {}}]),
+        ('{"a":{}} {"b":[] /* c */}', [{"b": []}]),
+        ('{"a":"x","a":[1,', [{}]),
+        ('{"o":{"a":[1],"b":[2,{"c":3,"d":tru', [{}, {"a": [1]}, {"c": 3}]),
+        ('{"a":1, {"b":2,}', [{"a": 1}, {"b": 2}]),
+        ('{"a":{"b":2}} ["c"', []),
+        ('{"a":[{"b":1}]]', [{"a": [{"b": 1}]}]),
+        ('{"t":"{"a":1,"b', [{"t": "{"}, {"a": 1}]),
+    ],
+)
+def test_what_an_object_held_before_it_broke(text: str, members: list[dict[str, Any]]) -> None:
+    found = sorted(json_fragments(text), key=lambda fragment: fragment.start)
+    assert [fragment.value for fragment in found] == members
+    assert all(text[fragment.start] == "{" for fragment in found)
+
+
+@given(st.dictionaries(st.text(max_size=2), VALUES, max_size=4), st.data())
+def test_an_object_cut_short_keeps_the_members_before_the_cut(value: dict[str, Any], data: st.DataObject) -> None:
+    members = [f"{json.dumps(key)}:{json.dumps([member])}" for key, member in value.items()]
+    text = "{" + ",".join(members)
+    cut = data.draw(st.integers(1, len(text)))
+    ends = [len("{" + ",".join(members[: i + 1])) for i in range(len(members))]
+    kept = [(key, [member]) for (key, member), end in zip(value.items(), ends, strict=True) if end <= cut]
+    outermost = [fragment for fragment in json_fragments(text[:cut]) if fragment.start == 0]
+    assert [repr(fragment.value) for fragment in outermost] == [repr(dict(kept))]
