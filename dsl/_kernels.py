@@ -30,6 +30,23 @@ def _popcount(word: np.uint64) -> np.int64:
 
 
 @kernel
+def _count_worlds(
+    world_words: I64, world_masks: U64, world_panel: I64, scored_rows: U64, wrong_rows: U64, counts: I64
+) -> None:
+    """Adds one candidate's scored and exact worlds to its counts [p, 4]."""
+    for d in range(world_words.shape[0]):
+        has_cells = np.uint64(0)
+        has_errors = np.uint64(0)
+        for w in range(world_words[d, 0], world_words[d, 1]):
+            has_cells |= scored_rows[w] & world_masks[d, w]
+            has_errors |= wrong_rows[w] & world_masks[d, w]
+        if has_cells:
+            counts[world_panel[d], 2] += 1
+            if not has_errors:
+                counts[world_panel[d], 3] += 1
+
+
+@kernel
 def replay_candidates(
     code: I32,  # [i] programs of all candidates, one after another
     starts: I64,  # [c + 1] where each program begins
@@ -109,13 +126,4 @@ def replay_candidates(
                 for w in range(num_words):
                     condition = stack[top - 1, w]
                     stack[top - 1, w] = (condition & stack[top, w]) | (~condition & stack[top + 1, w])
-        for d in range(world_words.shape[0]):
-            has_cells = np.uint64(0)
-            has_errors = np.uint64(0)
-            for w in range(world_words[d, 0], world_words[d, 1]):
-                has_cells |= scored_rows[w] & world_masks[d, w]
-                has_errors |= wrong_rows[w] & world_masks[d, w]
-            if has_cells:
-                counts[c, world_panel[d], 2] += 1
-                if not has_errors:
-                    counts[c, world_panel[d], 3] += 1
+        _count_worlds(world_words, world_masks, world_panel, scored_rows, wrong_rows, counts[c])

@@ -26,7 +26,7 @@ from dsl.scm import Scm
 from dsl.text import Grammar, parse
 from dsl.world import Intervention, Panel, World, columns_from_rows
 
-MAX_VARIABLES = 64  # far above every benchmark of this kind; keeps masks of variables in one word
+MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
 
 Results = Callable[[], tuple[ModelResult, ...]]
 

@@ -53,6 +53,31 @@ def partial_table(columns: U64, scored: U64, target: int, parents: I64, num_pare
 
 
 @kernel
+def next_combination(chosen: I64, num_chosen: int, num_candidates: int) -> bool:
+    """Step to the next combination in lexicographic order; False after the last one."""
+    i = num_chosen - 1
+    while i >= 0 and chosen[i] == num_candidates - num_chosen + i:
+        i -= 1
+    if i < 0:
+        return False
+    chosen[i] += 1
+    for later in range(i + 1, num_chosen):
+        chosen[later] = chosen[later - 1] + 1
+    return True
+
+
+@kernel
+def least_function(bits: U64, sizes: U8, start: int, end: int, care: np.uint64, value: np.uint64, bound: int) -> int:
+    """Position of the first function below `bound` that agrees on `care`; -1 if there is none."""
+    for f in range(start, end):
+        if sizes[f] >= bound:
+            return -1
+        if (bits[f] ^ value) & care == 0:
+            return f
+    return -1
+
+
+@kernel
 def determining_sets(
     columns: U64,  # [v, w] observed values
     scored: U64,  # [w] rows in which the target is not clamped
@@ -66,7 +91,6 @@ def determining_sets(
     parts: U64,  # [2**max_parents, w] scratch
     masks: I64,  # [e] out: parent set, bit per variable
     sizes: I64,  # [e] out: least size; negative: not known, at least its absolute value
-    bits: U64,  # [e] out: table of the least-size function, or 0
     cares: U64,  # [e] out
     values: U64,  # [e] out
 ) -> int:
@@ -98,32 +122,75 @@ def determining_sets(
             if smallest < bound and partial_table(columns, scored, target, parents, j, parts, table):
                 care = table[0]
                 value = table[1]
-                found = False
-                for f in range(function_start[j], function_start[j + 1]):
-                    if function_size[f] >= bound:
-                        break
-                    if (function_bits[f] ^ value) & care == 0:
-                        masks[count] = mask
-                        sizes[count] = function_size[f]
-                        bits[count] = function_bits[f]
-                        cares[count] = care
-                        values[count] = value
-                        count += 1
-                        found = True
-                        break
-                if not found and complete_to[j] + 1 < bound:
+                f = least_function(
+                    function_bits, function_size, function_start[j], function_start[j + 1], care, value, bound
+                )
+                if f >= 0 or complete_to[j] + 1 < bound:
                     masks[count] = mask
-                    sizes[count] = -(complete_to[j] + 1)
-                    bits[count] = 0
+                    sizes[count] = function_size[f] if f >= 0 else -(complete_to[j] + 1)
                     cares[count] = care
                     values[count] = value
                     count += 1
-            i = j - 1  # next combination in lexicographic order
-            while i >= 0 and chosen[i] == num_candidates - j + i:
-                i -= 1
-            if i < 0:
+            if not next_combination(chosen, j, num_candidates):
                 break
-            chosen[i] += 1
-            for later in range(i + 1, j):
-                chosen[later] = chosen[later - 1] + 1
     return count
+
+
+@kernel
+def all_tables(
+    columns: U64,  # [v, w]
+    scored: U64,  # [w]
+    target: int,
+    candidates: I64,  # [c] ascending
+    max_parents: int,
+    parts: U64,  # [2**max_parents, w] scratch
+    masks: I64,  # [e] out: parent sets that determine the target, the empty set included
+    cares: U64,  # [e] out
+    values: U64,  # [e] out
+) -> int:
+    """Every set of at most `max_parents` candidates over which the target is a function, with what is seen of it."""
+    count = 0
+    chosen = np.empty(max_parents + 1, np.int64)
+    parents = np.empty(max_parents + 1, np.int64)
+    table = np.empty(2, np.uint64)
+    num_candidates = candidates.shape[0]
+    for j in range(max_parents + 1):
+        if j > num_candidates:
+            break
+        for i in range(j):
+            chosen[i] = i
+        while True:
+            mask = np.int64(0)
+            for i in range(j):
+                parents[i] = candidates[chosen[i]]
+                mask |= np.int64(1) << parents[i]
+            if partial_table(columns, scored, target, parents, j, parts, table):
+                masks[count] = mask
+                cares[count] = table[0]
+                values[count] = table[1]
+                count += 1
+            if not next_combination(chosen, j, num_candidates):
+                break
+    return count
+
+
+@kernel
+def size_histograms(
+    num_parents: I64,  # [e] number of parents of each set
+    cares: U64,  # [e]
+    values: U64,  # [e]
+    function_bits: U64,  # [f] as in determining_sets
+    function_size: U8,  # [f]
+    function_start: I64,  # [k + 2]
+    function_end: I64,  # [k + 1] past the last function of j variables that depends on all of them
+    max_size: int,
+    histograms: I64,  # [e, max_size + 1] out: functions of exactly these parents that agree, by least size
+) -> None:
+    """How many functions that depend on all of a set's variables agree with what is seen, by size."""
+    for e in range(num_parents.shape[0]):
+        j = num_parents[e]
+        for f in range(function_start[j], function_end[j]):
+            if function_size[f] > max_size:
+                break
+            if (function_bits[f] ^ values[e]) & cares[e] == 0:
+                histograms[e, function_size[f]] += 1

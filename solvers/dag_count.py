@@ -1,0 +1,145 @@
+"""Sums over acyclic parent choices: exact counting and unbiased sampling, by dynamic programming over subsets.
+
+Weights are Python integers, however large; a polynomial in the formula size is packed into one integer, so the same
+code counts, and counts by size. `total` removes sinks by inclusion and exclusion (3**m terms); `Layers` splits every
+DAG into layers in exactly one way, without negative terms, which is what sampling needs (Talvitie, Vuoksenmaa and
+Koivisto 2019 sample DAGs uniformly in this manner).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from solvers.structure import Mask
+
+MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that another engine has to answer
+
+
+class Weights:
+    """Per endogenous variable the weight of each parent set; roots are available to everybody.
+
+    sums[i][X]: total weight of variable i's parent sets whose endogenous parents lie in X (bits are positions in
+    `endogenous`)
+    """
+
+    def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask) -> None:
+        self.endogenous = sorted(options)
+        if len(self.endogenous) > MAX_FREE_VARIABLES:
+            raise ValueError(
+                f"{len(self.endogenous)} endogenous variables; at most {MAX_FREE_VARIABLES} are summed over"
+            )
+        self.position = {variable: i for i, variable in enumerate(self.endogenous)}
+        available = roots | sum(1 << variable for variable in self.endogenous)
+        self.options = [
+            {mask: weight for mask, weight in options[v].items() if mask & ~available == 0} for v in self.endogenous
+        ]
+        self.sums = [self._subset_sums(own) for own in self.options]
+
+    def inside(self, mask: Mask) -> Mask:
+        """The endogenous part of a parent set, as positions."""
+        return sum(1 << i for variable, i in self.position.items() if mask >> variable & 1)
+
+    @property
+    def full(self) -> Mask:
+        return (1 << len(self.endogenous)) - 1
+
+    def _subset_sums(self, options: Mapping[Mask, int]) -> list[int]:
+        sums = [0] * (1 << len(self.endogenous))
+        for mask, weight in options.items():
+            sums[self.inside(mask)] += weight
+        for i in range(len(self.endogenous)):
+            bit = 1 << i
+            for subset in range(len(sums)):
+                if subset & bit:
+                    sums[subset] += sums[subset ^ bit]
+        return sums
+
+
+def total(weights: Weights) -> int:
+    """Sum over all acyclic choices of the product of weights, by inclusion and exclusion over the set of sinks."""
+    sums, full = weights.sums, weights.full
+    least = [0] * (full + 1)
+    least[0] = 1
+    for placed in range(full + 1):
+        base = least[placed]
+        if not base:
+            continue
+        rest = full ^ placed
+        product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
+        sinks = 0
+        while True:
+            sinks = (sinks - rest) & rest  # next subset of the rest
+            if not sinks:
+                break
+            low = sinks & -sinks
+            product[sinks] = -product[sinks ^ low] * sums[low.bit_length() - 1][placed]
+            least[placed | sinks] += product[sinks]
+    return least[full]
+
+
+class Step(NamedTuple):
+    """One layer: the variables that come next, and what their choices and the rest of the DAG weigh together."""
+
+    layer: Mask
+    weight: int
+
+
+class Layers:
+    """DAGs by layers: each variable of a layer has a parent in the layer before it and all parents before its own."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = weights
+        self._memo: dict[tuple[Mask, Mask], int] = {}
+
+    @cached_property
+    def total(self) -> int:
+        """The same sum as `total`, without a negative term."""
+        return self.completions(0, 0)
+
+    def completions(self, placed: Mask, last: Mask) -> int:
+        """Weight of all ways to go on when `placed` is placed and `last` was the last layer."""
+        if placed == self.weights.full:
+            return 1
+        key = placed, last
+        if key not in self._memo:
+            self._memo[key] = sum(step.weight for step in self.steps(placed, last))
+        return self._memo[key]
+
+    def steps(self, placed: Mask, last: Mask) -> Iterator[Step]:
+        """Every possible next layer, in a fixed order."""
+        rest = self.weights.full ^ placed
+        product = {0: 1}
+        layer = 0
+        while True:
+            layer = (layer - rest) & rest
+            if not layer:
+                return
+            low = layer & -layer
+            product[layer] = product[layer ^ low] and product[layer ^ low] * self.fresh(
+                low.bit_length() - 1, placed, last
+            )
+            if product[layer]:
+                weight = product[layer] * self.completions(placed | layer, layer)
+                if weight:
+                    yield Step(layer, weight)
+
+    def fresh(self, index: int, placed: Mask, last: Mask) -> int:
+        """Weight of a variable's parent sets among `placed` that touch the last layer (any set, for the first)."""
+        sums = self.weights.sums[index]
+        return sums[placed] - sums[placed ^ last] if last else sums[placed]
+
+    def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
+        """The parent sets behind `fresh`, with their weights, in a fixed order."""
+        chosen = []
+        for mask, weight in sorted(self.weights.options[index].items()):
+            inside = self.weights.inside(mask)
+            if inside & ~placed == 0 and (not last or inside & last):
+                chosen.append((mask, weight))
+        return chosen
+
+
+def members_of(layer: Mask) -> Sequence[int]:
+    """The positions in a layer, ascending."""
+    return [i for i in range(layer.bit_length()) if layer >> i & 1]
