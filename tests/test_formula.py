@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -27,7 +28,8 @@ def test_measures_are_those_of_the_tree(tree: Tree) -> None:
     operators = [node[0] for node in nodes if isinstance(node, tuple)]
     assert formula.size == len(nodes)
     assert formula.depth == tree_depth(tree)
-    assert set(formula.variables) == {node for node in nodes if isinstance(node, str)}
+    assert formula.mentioned == {node for node in nodes if isinstance(node, str)}
+    assert list(formula.variables) == [name for name in SOME_NAMES if name in formula.mentioned]
     assert formula.operator_counts == {operator: operators.count(operator) for operator in operators}
 
 
@@ -95,6 +97,19 @@ def test_too_few_arguments_are_refused(operator: str, count: int) -> None:
 def test_a_fixed_number_of_arguments_is_exact(operator: str, count: int) -> None:
     with pytest.raises(ValueError, match=f"'{operator}' takes exactly .* got {count}"):
         apply(operator, [var("X1")] * count)
+
+
+@pytest.mark.parametrize(
+    ("fewest", "most", "wording"),
+    [
+        (1, 1, "exactly 1 argument"),
+        (3, 3, "exactly 3 arguments"),
+        (2, None, "2 or more arguments"),
+        (1, 2, "1 to 2 arguments"),
+    ],
+)
+def test_arity_in_words(fewest: int, most: int | None, wording: str) -> None:
+    assert replace(OPERATORS["and"], min_arity=fewest, max_arity=most).arity_text == wording
 
 
 def test_formulas_are_values() -> None:

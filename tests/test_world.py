@@ -54,6 +54,24 @@ def test_a_panel_is_its_worlds_one_after_another(case: tuple[Scm, tuple[World, .
     assert (twin, twin.columns, twin.clamped) == (panel, panel.columns, panel.clamped)
 
 
+@given(MODELS_AND_WORLDS, st.data())
+@settings(deadline=None, max_examples=60)
+def test_scored_cells_are_counted_for_any_set_of_endogenous_variables(
+    case: tuple[Scm, tuple[World, ...]], data: st.DataObject
+) -> None:
+    model, worlds = case
+    panel = Panel(model.variables, worlds)
+    for endogenous in data.draw(st.lists(st.frozensets(st.sampled_from(model.variables)), max_size=3)):
+        cells = [
+            (i, r, variable)
+            for i, world in enumerate(worlds)
+            for r in range(world.num_rows)
+            for variable in endogenous
+            if variable not in world.intervention.constants and variable not in world.intervention.assigned
+        ]
+        assert panel.scored_counts(endogenous) == (len(cells), len({i for i, _, _ in cells}))
+
+
 def test_columns_of_worlds_may_come_in_any_order() -> None:
     one = World("a", Intervention(), ("X", "Y"), ("u0", "u1"), (0b01, 0b10))
     other = World("b", Intervention({"Y": 1}), ("Y", "X"), ("u0",), (1, 0))
