@@ -5,11 +5,23 @@ Every error a user can cause derives from `CalibrantError`; the command turns it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 class CalibrantError(Exception):
     """Base of every error that bad input can cause."""
+
+    def __reduce__(self) -> tuple[Callable[..., CalibrantError], tuple[object, ...]]:
+        return _rebuilt, (type(self), self.args, self.__dict__)  # args is the message, not what __init__ takes
+
+
+def _rebuilt(kind: type[CalibrantError], args: tuple[object, ...], fields: dict[str, object]) -> CalibrantError:
+    """An unpickled error: workers raise errors that the main process has to read."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must stay one line

@@ -11,7 +11,7 @@ from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.errors import CalibrantError, ParseError, PoolError, shown
 from dsl.formula import Formula
 from dsl.names import is_name
-from dsl.operators import OPERATORS, STANDARD_OPERATORS
+from dsl.operators import OPERATORS
 from dsl.pool_records import (
     BlocksRecord,
     DisclosureRecord,
@@ -115,7 +115,7 @@ def _grammar(record: ProblemRecord) -> Grammar:
         if name not in OPERATORS:
             raise PoolError(f"unknown operator {shown(name)}; known: {', '.join(OPERATORS)}", field="operators")
     operators = tuple(name for name in OPERATORS if name in _distinct(record.operators, "operators"))
-    return Grammar(operators or STANDARD_OPERATORS, record.allow_constants)
+    return Grammar(operators, record.allow_constants)
 
 
 def _subset(names: Sequence[str], variables: Sequence[str], field: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from dsl.errors import PoolError, shown
+from dsl.operators import STANDARD_OPERATORS
 from dsl.pool_build import problem_from_record
 from dsl.pool_fields import Fields, located
 from dsl.pool_records import (
@@ -146,7 +147,7 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
         disclosure=_disclosure(kind, parameters, roots, order),
         training=[world.record for world in worlds if world.is_training],
         sealed=sealed,
-        operators=[str(name) for name in parameters.get("allowedOperators") or []],
+        operators=[name.strip() for name in parameters.names("allowedOperators", list(STANDARD_OPERATORS))],
         allow_constants=parameters.flag("allowConstants", True),
         shares_units=signature.flag("PanelSemantics", parameters.flag("PanelSemantics", False)),
         reference=gold.child("scm_alt_exp").texts("referenceMechanisms", None) if kind == _ALTERNATIVE else None,

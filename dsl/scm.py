@@ -67,7 +67,8 @@ class Scm:
     """A binary structural causal model, acyclic by construction.
 
     roots: exogenous variables, natural order
-    mechanisms: endogenous variable -> formula; `CycleError` if the mentions form a circle
+    mechanisms: endogenous variable -> formula; `CycleError` if the mentions form a circle, `ValueError` if one mentions
+        a variable that is neither root nor endogenous, or if a variable is both
     """
 
     roots: tuple[str, ...]
@@ -79,6 +80,11 @@ class Scm:
         ordered = {v: self.mechanisms[v] for v in sorted(self.mechanisms, key=natural_key)}
         object.__setattr__(self, "mechanisms", MappingProxyType(ordered))
         object.__setattr__(self, "order", topological_order(ordered))
+        if not ordered.keys().isdisjoint(self.roots):
+            raise ValueError("a root has a mechanism")
+        strangers = {u for f in ordered.values() for u in f.mentioned} - ordered.keys() - set(self.roots)
+        if strangers:
+            raise ValueError(f"mechanisms mention {', '.join(sorted(strangers))}, neither root nor endogenous")
 
     def __reduce__(self) -> tuple[Callable[..., Scm], tuple[object, ...]]:
         return scm, (self.roots, dict(self.mechanisms))  # a mapping proxy cannot be pickled

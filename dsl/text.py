@@ -91,11 +91,9 @@ class _Parser:
             elif token:
                 nodes.append(self._atom(index))
                 index += 1
-            elif heads:
+            else:  # the text has ended; an empty one never gets here, so something is open
                 opened = self._offset(heads[-1] - 1)
                 self._fail("missing_close", index, "missing ')'", f"the '(' at character {opened} is open")
-            else:
-                self._fail("unexpected_end", index, "the text ends too early", "expected a variable or '(op ...)'")
             if not heads:
                 break
             counts[-1] += 1

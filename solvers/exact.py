@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from heapq import heapify, heapreplace
+from heapq import heapify, heappop, heapreplace
 from typing import Any
 
 from dsl.disclosure import HiddenRoots, Ordered
@@ -104,14 +104,15 @@ class _Search:
             open_sets = [(v, mask) for v, mask in chosen if self.options[v][mask].size is None]
             if not open_sets:
                 return self._certified(roots, dict(chosen), note, considered)
-            for variable, mask in open_sets:
-                self._refine(variable, mask)
-            if self.budget.exhausted:
+            decided = [self._refine(variable, mask) for variable, mask in open_sets]
+            if self.budget.exhausted or not all(decided):
                 size = sum(self.options[v][mask].at_least for v, mask in chosen)
-                return OutOfBudget(f"every train-exact SCM of the class has total size at least {size}")
+                return OutOfBudget(f"every train-exact SCM of the class has total size at least {size}", size)
             again = self._choose(roots)
-            assert again is not None  # bounds only rise, so what was possible stays so
-            heapreplace(queue, again)
+            if again is None:
+                heappop(queue)
+            else:
+                heapreplace(queue, again)
         return None
 
     def _choose(self, roots: tuple[str, ...]) -> tuple[Cost, tuple[str, ...], tuple[tuple[int, Mask], ...]] | None:
@@ -152,14 +153,21 @@ class _Search:
         rank = option.mask << (n * (n - 1 - variable))
         return (option.at_least << _COUNT_BITS | option.mask.bit_count()) << (n * n) | rank
 
-    def _refine(self, variable: int, mask: Mask) -> None:
+    def _refine(self, variable: int, mask: Mask) -> bool:
+        """Test the next size of one option; False if that is out of the search's reach."""
         option = self.options[variable][mask]
         refiner = self.refiners.get((variable, mask))
         if refiner is None:
             refiner = self.refiners[variable, mask] = LeastSize(option.table, self.task.grammar.operators)
+        if not refiner.in_reach:
+            return False
         refiner.advance(self.budget)
+        if not refiner.possible:
+            del self.options[variable][mask]
+            return True
         option.at_least = max(option.at_least, refiner.lower_bound)
         option.size = refiner.size
+        return True
 
     def _certified(
         self, roots: tuple[str, ...], chosen: Mapping[int, Mask], note: str, sets: int

@@ -1,0 +1,147 @@
+"""Members of a size-capped version space by total formula size: how many of each size, and which, smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from dsl.scm import Scm
+from dsl.table import TruthTable
+from solvers.dag_count import Layers, Weights, members_of, total
+from solvers.essential import essential_functions
+from solvers.function_formula import formula_for
+from solvers.member_sampling import agreeing, mention
+from solvers.structure import Mask
+from solvers.version_space import VersionSpace
+
+
+class _Packing:
+    """Polynomials with non-negative coefficients as one integer each: coefficient of size s in bits s * width."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def pack(self, coefficients: Mapping[int, int]) -> int:
+        return sum(number << self.width * size for size, number in coefficients.items())
+
+    def unpack(self, packed: int) -> dict[int, int]:
+        coefficients, size, mask = {}, 0, (1 << self.width) - 1
+        while packed:
+            if packed & mask:
+                coefficients[size] = packed & mask
+            packed >>= self.width
+            size += 1
+        return coefficients
+
+
+def spectrum(space: VersionSpace) -> dict[int, int]:
+    """How many members have each total formula size (sum over mechanisms of their least formulas' sizes).
+
+    The same sum over DAGs as the count, over polynomials: packed with fields wider than the count has bits, no
+    coefficient can reach the next one. `ValueError` without a size cap in the class.
+    """
+    sizes: dict[int, int] = {}
+    for roots in space.counts_by_roots:
+        packing, weights = _packed(space, roots)
+        for size, number in packing.unpack(total(weights)).items():
+            sizes[size] = sizes.get(size, 0) + number
+    return dict(sorted(sizes.items()))
+
+
+def _packed(space: VersionSpace, roots: tuple[str, ...]) -> tuple[_Packing, Weights]:
+    if space.model_class.max_size is None:
+        raise ValueError("total sizes need a class with a size cap")
+    packing = _Packing(space.counts_by_roots[roots].bit_length() + 1)
+    local = {
+        v: {mask: packing.pack(sizes) for mask, sizes in space.space(v).by_size.items()} for v in space.index.values()
+    }
+    return packing, space.weights(roots, local)
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The first members in the order of total size; `more` tells whether there are others."""
+
+    models: tuple[Scm, ...]
+    more: bool
+
+
+def smallest_members(space: VersionSpace, limit: int) -> Members:
+    """At most `limit` members, smallest total size first; ties in a fixed order."""
+    found = tuple(islice(members_by_size(space), limit + 1))
+    return Members(found[:limit], len(found) > limit)
+
+
+def members_by_size(space: VersionSpace) -> Iterator[Scm]:
+    """All members, lazily, in the order of total size; within a size by root set, layers, parent sets and tables."""
+    walks = {roots: _Walk(space, roots) for roots in space.counts_by_roots}
+    for size in spectrum(space):
+        for walk in walks.values():
+            yield from walk.models(size)
+
+
+class _Walk:
+    """Depth-first through layers and parent sets, never into a branch without a member of the wanted size."""
+
+    def __init__(self, space: VersionSpace, roots: tuple[str, ...]) -> None:
+        self.space = space
+        self.roots = roots
+        self.packing, weights = _packed(space, roots)
+        self.layers = Layers(weights)
+
+    def models(self, size: int) -> Iterator[Scm]:
+        for choice in self._choices(0, 0, size):
+            yield from self._functions(choice)
+
+    def _choices(self, placed: Mask, last: Mask, size: int) -> Iterator[dict[int, tuple[Mask, int]]]:
+        """Variable -> (parent set, size of its formula), for the variables not yet placed, of that total size."""
+        weights = self.layers.weights
+        if placed == weights.full:
+            if size == 0:
+                yield {}
+            return
+        for layer, packed in self.layers.steps(placed, last):
+            if size not in self.packing.unpack(packed):
+                continue
+            rest = self.packing.unpack(self.layers.completions(placed | layer, layer))
+            for own in self._layer_choices(layer, placed, last):
+                left = size - sum(s for _, s in own.values())
+                if left in rest:
+                    for other in self._choices(placed | layer, layer, left):
+                        yield own | other
+
+    def _layer_choices(self, layer: Mask, placed: Mask, last: Mask) -> Iterator[dict[int, tuple[Mask, int]]]:
+        weights = self.layers.weights
+        variables = [weights.endogenous[i] for i in members_of(layer)]
+        options = [
+            [
+                (mask, size)
+                for mask, packed in self.layers.parent_sets(i, placed, last)
+                for size in self.packing.unpack(packed)
+            ]
+            for i in members_of(layer)
+        ]
+        for choice in product(*options):
+            yield dict(zip(variables, choice, strict=True))
+
+    def _functions(self, choice: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
+        variables = sorted(choice)
+        tables = [self._tables(v, *choice[v]) for v in variables]
+        for drawn in product(*tables):
+            mechanisms = {}
+            for variable, table in zip(variables, drawn, strict=True):
+                names = self.space.names(choice[variable][0]) or (mention(self.space, self.roots, variable),)
+                operators = self.space.task.grammar.operators
+                mechanisms[self.space.task.variables[variable]] = formula_for(table, names, operators)
+            yield Scm(self.roots, mechanisms)
+
+    def _tables(self, variable: int, mask: Mask, size: int) -> list[TruthTable]:
+        table = self.space.space(variable).tables[mask]
+        if not mask:
+            return [TruthTable(0, bit) for bit in (0, 1) if table.agrees(TruthTable(0, bit))]
+        functions = essential_functions(
+            max(1, min(self.space.model_class.max_parents, len(self.space.index) - 1)),
+            self.space.task.grammar.operators,
+        )
+        return [TruthTable(table.num_vars, int(bits)) for bits in agreeing(functions, table, size)]
