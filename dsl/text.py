@@ -5,13 +5,16 @@
 One parenthesised atom layer is legal, `((X1))` is not. Tokens are separated by Unicode white space and parentheses.
 The parser is a loop over tokens with its own stack: linear time, no recursion, whatever the input.
 Errors come in the order in which the published scorer meets them: arguments first, then operator, then arity.
+
+Ordinary spellings take half the time: `_plain` reads them without keeping what errors need, and gives up on anything
+else, which is then read again by the parser that can explain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import NoReturn
 
 from dsl.errors import Culprit, ParseError, shown
@@ -21,6 +24,12 @@ from dsl.operators import OPERATORS, STANDARD_OPERATORS
 
 MAX_NESTING = 496  # operators nested deeper than this crash the published scorer; here they are a parse error
 MAX_TEXT = 1_000_000  # characters; no mechanism over 16 variables needs a thousandth of it
+_MAX_PLAIN_ARITY = 16  # more arguments are legal, but nobody writes them
+
+
+@lru_cache(maxsize=256)
+def _apply_node(name: str, arity: int) -> Apply:
+    return Apply(name, arity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,18 @@ class Grammar:
 
     operators: tuple[str, ...] = STANDARD_OPERATORS
     allow_constants: bool = False
+    _openings: dict[str, dict[int, Apply]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        known = (name for name in self.operators if name in OPERATORS)
+        object.__setattr__(self, "_openings", {f"({name}": _nodes_by_arity(name) for name in known})
+
+
+@cache
+def _nodes_by_arity(name: str) -> dict[int, Apply]:
+    operator = OPERATORS[name]
+    arities = range(operator.min_arity, (operator.max_arity or _MAX_PLAIN_ARITY) + 1)
+    return {arity: _apply_node(name, arity) for arity in arities}
 
 
 STANDARD = Grammar()
@@ -42,13 +63,40 @@ def parse(text: str, grammar: Grammar = STANDARD, variables: Collection[str] | N
     if len(text) > MAX_TEXT:
         culprit = Culprit(MAX_TEXT, "")
         raise ParseError("too_long", culprit, f"text of {len(text)} characters", f"at most {MAX_TEXT} are read")
-    tokens = text.replace("(", " ( ").replace(")", " ) ").split()
-    return Formula(tuple(_Parser(text, tokens, grammar, variables).run()))
+    nodes = _plain(text, grammar, variables) if variables else None
+    if nodes is None:
+        tokens = text.replace("(", " ( ").replace(")", " ) ").split()
+        nodes = _Parser(text, tokens, grammar, variables).run()
+    return Formula(tuple(nodes))
 
 
-@lru_cache(maxsize=256)
-def _apply_node(name: str, arity: int) -> Apply:
-    return Apply(name, arity)
+def _plain(text: str, grammar: Grammar, variables: Collection[str]) -> list[Node] | None:
+    """The nodes of a correct text without constants, parenthesised atoms or space behind '('; else None."""
+    openings = grammar._openings
+    nodes: list[Node] = []
+    open_operators: list[dict[int, Apply]] = []
+    open_heights: list[int] = []  # values on the evaluation stack when each was opened
+    height = 0
+    for token in text.replace("(", " (").replace(")", " ) ").split():
+        if token in variables:
+            nodes.append(token)
+            height += 1
+        elif token == ")":
+            if not open_heights:
+                return None
+            below = open_heights.pop()
+            node = open_operators.pop().get(height - below)
+            if node is None:
+                return None
+            nodes.append(node)
+            height = below + 1
+        else:
+            opened = openings.get(token)
+            if opened is None or len(open_heights) == MAX_NESTING:
+                return None
+            open_operators.append(opened)
+            open_heights.append(height)
+    return nodes if height == 1 and not open_heights else None
 
 
 class _Parser:
@@ -64,7 +112,7 @@ class _Parser:
         self.nodes: list[Node] = []
 
     def run(self) -> list[Node]:
-        tokens, nodes, variables = self.tokens, self.nodes, self.variables
+        tokens, nodes = self.tokens, self.nodes
         end = len(tokens)
         if not end:
             self._fail("empty", 0, "empty mechanism", "expected a variable or '(op ...)'")
@@ -84,9 +132,6 @@ class _Parser:
                 if not heads:
                     self._fail("unexpected_close", index, "unexpected ')'", "expected a variable or '(op ...)'")
                 self._close(heads.pop(), counts.pop())
-                index += 1
-            elif variables is not None and token in variables:
-                nodes.append(token)
                 index += 1
             elif token:
                 nodes.append(self._atom(index))
