@@ -1,0 +1,43 @@
+"""The command tree of `calibrant`. Importing it imports typer and the command modules, and nothing heavier."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from bench.commands.demo import demo
+from bench.commands.pool import pool_app
+from bench.commands.run import run
+from bench.commands.sample import sample
+from bench.commands.score import score
+from bench.commands.show import show
+from bench.commands.table import table
+
+app = typer.Typer(
+    name="calibrant",
+    help="Solve, score and calibrate executable causal-mechanism benchmarks.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (run, score, table, show, sample, demo):
+    app.command()(command)
+app.add_typer(pool_app, name="pool")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bench.version import program_version
+
+        typer.echo(f"calibrant {program_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,77 @@
+"""The command `calibrant`: guards, exit codes, errors as one line.
+
+Exit codes: 0 done, 1 a check failed, 2 bad usage or bad input (one line on standard error says what to do), 130
+interrupted. `--help` imports neither the compiler nor any solver. A reader that closes the pipe ends it quietly.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
+OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    stranger = foreign_package()
+    if stranger:
+        return _refused(stranger)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
+    code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+    if code == INTERRUPTED:
+        print("calibrant: interrupted; the same command goes on from here", file=sys.stderr)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    import typer
+
+    from bench.app import app
+    from dsl.errors import CalibrantError
+
+    usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
+    try:
+        code = app(args=arguments, prog_name="calibrant", standalone_mode=False)
+        sys.stdout.flush()
+    except CalibrantError as error:
+        return _refused(str(error))
+    except usage_error as error:
+        where = error.ctx.command_path if error.ctx else "calibrant"
+        return _refused(f"{error.format_message().rstrip('.')}; see '{where} --help'")
+    except (BrokenPipeError, SystemExit):  # typer exits where it meets a broken pipe, and only there
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except OSError as error:
+        return _refused(f"{error.filename or 'input or output'}: {error.strerror or error}")
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    return code if isinstance(code, int) else OK
+
+
+def _refused(reason: str) -> int:
+    print(f"calibrant: {' '.join(reason.split())}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def foreign_package() -> str | None:
+    """What is wrong if one of the five packages is not the one beside this file: their names are common ones."""
+    ours = Path(__file__).resolve().parent.parent
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        found = spec.origin if spec else None
+        if found is None or Path(found).resolve().parent != ours / name:
+            where = found or "missing"
+            return f"package '{name}' is {where}, not ours; install calibrant into a fresh virtual environment"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""calibrant pool convert|check|stats|schema"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.commands.options import AsJson, PoolPath, PoolPaths
+
+if TYPE_CHECKING:
+    from bench.check import CheckReport
+
+pool_app = typer.Typer(help="Convert, check and describe pool files.")
+
+
+@pool_app.command()
+def convert(
+    source: PoolPath,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write.")],
+    drop_results: Annotated[
+        bool, typer.Option("--drop-results", help="Leave out the model results that official files embed.")
+    ] = False,
+) -> None:
+    """Write a pool in the native format, which loads faster and has a schema."""
+    from dsl.pool import read_pool, write_pool
+
+    pool = read_pool(source, keep_results=not drop_results)
+    write_pool(pool, target)
+    typer.echo(f"{len(pool)} instances written to {target}", err=True)
+
+
+@pool_app.command()
+def check(
+    pools: PoolPaths,
+    official: Annotated[
+        bool, typer.Option("--official", help="Fail for files that are not byte for byte official ones.")
+    ] = False,
+    fields: Annotated[bool, typer.Option("--fields", help="List the fields that were not read.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Check that gold is legal and replays its worlds, and that the file says what it says consistently."""
+    from bench.check import check_pool
+
+    reports = [check_pool(path, must_be_official=official) for path in pools]
+    if as_json:
+        typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
+    else:
+        typer.echo("\n\n".join(_text(report, list_unread=fields) for report in reports))
+    return 0 if all(report.passed for report in reports) else 1
+
+
+def _text(report: CheckReport, *, list_unread: bool) -> str:
+    verdict = "failed" if report.official_failure else "ok"
+    lines = [f"{report.pool}   {report.num_instances} instances   sha256 {report.digest}"]
+    lines.append(f"  {verdict:6}  {report.official}")
+    for name, applied in report.applied.items():
+        failed = [(instance, reason) for check, instance, reason in report.failures if check == name]
+        lines.append(f"  {'failed' if failed else 'ok':6}  {name}: {applied - len(failed)} of {applied}")
+        lines += [f"            {instance}: {reason}" for instance, reason in failed]
+    if report.unread:
+        hint = "" if list_unread else "; --fields lists them"
+        lines.append(f"          {len(report.unread)} fields of the file are not read{hint}")
+    if list_unread:
+        lines += [f"            {path} in {count} records" for path, count in report.unread.items()]
+    return "\n".join(lines)
+
+
+@pool_app.command()
+def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
+    """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
+    from bench.stats import pool_stats
+    from bench.table_text import aligned
+    from dsl.pool import read_pool
+
+    rows = [row for path in pools for row in pool_stats(read_pool(path, keep_results=False))]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1))
+    elif rows:
+        typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+
+
+@pool_app.command()
+def schema() -> None:
+    """Print the JSON Schema of the native format."""
+    from dsl.pool_records import schema as native_schema
+
+    typer.echo(json.dumps(native_schema(), indent=1))
