@@ -1,0 +1,100 @@
+"""The strata of the benchmark: what its generator was configured with, as far as the sampler uses it.
+
+Source: the eight named configurations of the published generator (version 0.3.0), and as ninth the stratum of the two
+official sample records. Every record stores its configuration under `knobs`; a test compares. Paper: Tables B.1, B.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NUM_ROOTS = 3
+NUM_WORLDS = 8  # training worlds, and as many held-out worlds
+SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
+ENVIRONMENT_LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
+BASELINE_LEVEL = 0.5  # of every root in the first training world, which has no intervention
+ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assigned world
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How often things must occur at least; the named configurations ask for nothing.
+
+    scored_training, scored_heldout: worlds in which an endogenous variable is not a target, for each of them
+    assigned, constant: training worlds of mode hard_assigned and hard_constant
+    """
+
+    scored_training: int = 0
+    scored_heldout: int = 0
+    assigned: int = 0
+    constant: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """One configuration.
+
+    num_variables: roots and endogenous variables together
+    num_units: rows of every world
+    max_parents: upper bound of the parent count; also the window, that is how many predecessors are candidates
+    sizes: smallest and largest size of a mechanism (the fallback of size 3 lies below)
+    target_probabilities: of 1, 2 and 3 intervention targets
+    assigned_probability: of mode hard_assigned; hard_constant otherwise
+    max_survivors: how many variables may keep a shortcut that fits the training rows
+    shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
+    """
+
+    name: str
+    difficulty: str
+    num_variables: int
+    num_units: int
+    max_parents: int
+    sizes: tuple[int, int]
+    target_probabilities: tuple[float, float, float]
+    assigned_probability: float
+    max_survivors: int = 0
+    shortcut_floor: int = 3
+    exposure: Exposure = Exposure()
+
+    def shortcut_cap(self, size: int) -> int:
+        """Largest size of a shortcut for a mechanism of the given size; 0 where none is looked for."""
+        cap = min(SHORTCUT_CAP, size - 1)
+        return cap if cap >= self.shortcut_floor else 0
+
+
+HARD, VERY_HARD = "hard_small", "very_hard_small"
+
+NAMED_STRATA = (
+    Stratum("hs_n6_easy_calibration", HARD, 6, 10, 2, (4, 8), (0.20, 0.55, 0.25), 0.70, max_survivors=1),
+    Stratum("hs_n7_anchor_plus", HARD, 7, 10, 3, (5, 10), (0.10, 0.50, 0.40), 0.75),
+    Stratum("hs_n8_bridge", HARD, 8, 10, 4, (6, 11), (0.08, 0.50, 0.42), 0.75),
+    Stratum("vhs_n8_dense", VERY_HARD, 8, 10, 5, (6, 12), (0.05, 0.50, 0.45), 0.75),
+    Stratum("vhs_n9_anchor", VERY_HARD, 9, 10, 4, (6, 12), (0.05, 0.50, 0.45), 0.75),
+    Stratum("vhs_n9_dense_strict", VERY_HARD, 9, 11, 5, (7, 13), (0.04, 0.46, 0.50), 0.80),
+    Stratum("vhs_n10_anchor_m10", VERY_HARD, 10, 10, 4, (7, 13), (0.04, 0.46, 0.50), 0.80),
+    Stratum("vhs_n10_extreme_near_impossible", VERY_HARD, 10, 11, 5, (8, 14), (0.03, 0.42, 0.55), 0.85),
+)
+
+T1_CLEAN_HARD = Stratum(
+    "t1_clean_hard",
+    VERY_HARD,
+    8,
+    11,
+    4,
+    (7, 12),
+    (0.03, 0.43, 0.54),
+    0.82,
+    shortcut_floor=2,
+    # at least 33 scored cells and at most 5 intervened worlds of 8 say the same as 3 scored worlds of 11 rows
+    exposure=Exposure(scored_training=3, scored_heldout=2, assigned=4, constant=1),
+)
+
+STRATA = (*NAMED_STRATA, T1_CLEAN_HARD)
+
+
+def stratum(name: str) -> Stratum:
+    """The stratum of that name; ValueError that lists the known ones otherwise."""
+    for known in STRATA:
+        if known.name == name:
+            return known
+    raise ValueError(f"unknown stratum '{name}'; known: {', '.join(known.name for known in STRATA)}")
