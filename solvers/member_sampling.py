@@ -12,7 +12,7 @@ from dsl.partial import PartialTable
 from dsl.scm import Scm
 from dsl.table import TruthTable, depends_on, full_mask
 from solvers.dag_count import members_of
-from solvers.essential import EssentialFunctions, essential_functions
+from solvers.essential import EssentialFunctions
 from solvers.function_formula import formula_for
 from solvers.structure import Mask
 
@@ -82,10 +82,7 @@ def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penal
     size = weighted(rng, sizes, sum(weight for _, weight in sizes))
     if not mask:
         return _completion(rng, table)
-    functions = essential_functions(
-        max(1, min(space.model_class.max_parents, len(space.index) - 1)), space.task.grammar.operators
-    )
-    listed = agreeing(functions, table, size)
+    listed = agreeing(space.functions, table, size)
     return TruthTable(table.num_vars, int(listed[rng.randrange(len(listed))]))
 
 

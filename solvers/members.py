@@ -9,7 +9,6 @@ from itertools import islice, product
 from dsl.scm import Scm
 from dsl.table import TruthTable
 from solvers.dag_count import Layers, Weights, members_of, total
-from solvers.essential import essential_functions
 from solvers.function_formula import formula_for
 from solvers.member_sampling import agreeing, mention
 from solvers.structure import Mask
@@ -140,8 +139,4 @@ class _Walk:
         table = self.space.space(variable).tables[mask]
         if not mask:
             return [TruthTable(0, bit) for bit in (0, 1) if table.agrees(TruthTable(0, bit))]
-        functions = essential_functions(
-            max(1, min(self.space.model_class.max_parents, len(self.space.index) - 1)),
-            self.space.task.grammar.operators,
-        )
-        return [TruthTable(table.num_vars, int(bits)) for bits in agreeing(functions, table, size)]
+        return [TruthTable(table.num_vars, int(bits)) for bits in agreeing(self.space.functions, table, size)]

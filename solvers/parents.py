@@ -53,7 +53,7 @@ class ParentSearch:
             raise ValueError(f"max_parents is {max_parents}; 1 to {MAX_PARENTS} are supported")
         self.variables = task.variables
         self.max_parents = max_parents
-        self.functions = essential_functions(min(max_parents, len(task.variables)), task.grammar.operators)
+        self.functions = essential_functions(max_parents, task.grammar.operators)
         self.packed: PackedPanels = pack_panels([task.training])
 
     def parent_sets(self, target: int, candidates: Sequence[int]) -> list[ParentSet]:

@@ -19,7 +19,7 @@ from dsl.problem import Task
 from dsl.scm import Scm
 from dsl.world import Panel, World
 from solvers.dag_count import Layers, Weights, total
-from solvers.essential import essential_functions
+from solvers.essential import EssentialFunctions, essential_functions
 from solvers.local_counts import LocalSpace, local_space, sized_local_space
 from solvers.member_sampling import member
 from solvers.roots import nested_variables, root_sets
@@ -70,6 +70,11 @@ class VersionSpace:
         able = set(nested_variables(self.task)) if self.model_class.nested_roots else set(variables)
         return tuple(roots for roots in root_sets(variables, disclosure.root_count) if able.issuperset(roots))
 
+    @property
+    def functions(self) -> EssentialFunctions:
+        """The functions by size that a capped class is enumerated from."""
+        return essential_functions(self.model_class.max_parents, self.task.grammar.operators)
+
     def space(self, variable: int) -> LocalSpace:
         """The mechanisms of one variable by functional parents, before acyclicity."""
         if variable not in self._spaces:
@@ -78,8 +83,7 @@ class VersionSpace:
             max_parents = min(self.model_class.max_parents, len(candidates))
             space = local_space(self._packed, variable, candidates, max_parents)
             if self.model_class.max_size is not None:
-                functions = essential_functions(max(1, max_parents), self.task.grammar.operators)
-                space = sized_local_space(space, functions, self.model_class.max_size)
+                space = sized_local_space(space, self.functions, self.model_class.max_size)
             self._spaces[variable] = space
         return self._spaces[variable]
 
