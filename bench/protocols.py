@@ -120,16 +120,21 @@ def no_answer(kind: TaskKind) -> dict[str, Any]:
 
 
 def _warming_task() -> Task:
-    """Mechanisms of 3, 4 and 5 parents seen in every row: it takes the whole solver, tables and kernels, to answer."""
+    """Mechanisms of 3 to 5 parents, seen in every row.
+
+    To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
+    """
     from dsl.disclosure import HiddenOrder
     from dsl.text import STANDARD, parse
     from dsl.world import Intervention, Panel, World
 
     roots = ("X1", "X2", "X3", "X4", "X5")
     texts = {
-        "X6": "(or X1 (and X2 X3))",
+        "X6": "(not (xor X1 X2 X3))",
         "X7": "(xor X1 (and X2 (or X3 X4)))",
-        "X8": "(iff (and X1 X2) (or X3 (xor X4 X5)))",
+        "X8": "(iff (xor X1 X2) (and X3 X4) (or X1 X5))",
+        "X9": "(iff X1 X2 (and X3 X4))",
+        "X10": "(iff (and X1 X2) (or X3 (xor X4 X5)))",
     }
     num_rows = 1 << len(roots)
     columns = {root: sum((row >> i & 1) << row for row in range(num_rows)) for i, root in enumerate(roots)}

@@ -21,10 +21,10 @@ from dsl.errors import CalibrantError, MissingExtraError
 from dsl.pool import read_pool, write_pool
 from dsl.problem import TaskKind
 from dsl.score import Evaluator
+from tests.commands import CHECKOUT, program
 from tests.shared import shared_file
 from tests.stub_protocols import DiesWarming, Stub, killable_script, small_pool
 
-CHECKOUT = Path(__file__).resolve().parent.parent
 MIXED = ["good", "or", "raise", "give_up", "good", "or", "good"]
 
 
@@ -297,11 +297,33 @@ def test_no_answer_fits_every_tasks_schema_and_is_not_valid() -> None:
         assert rejection.stage == "keys"
 
 
-def test_warming_up_goes_through_the_whole_solver_and_succeeds() -> None:
+def test_warming_up_succeeds() -> None:
     """Workers pass over a warm-up that fails, so nothing else would notice."""
     Exact().warm_up()
     result = Exact().answer(_warming_task())
-    assert (result.outcome, result.size) == ("found", 5 + 7 + 9)
+    assert (result.outcome, result.size) == ("found", 5 + 7 + 10 + 6 + 9)
+
+
+def test_after_warming_up_nothing_is_compiled_any_more() -> None:
+    source = """
+from bench.bundled import bundled_pools
+from bench.protocols import Exact
+from dsl.pool import read_pool
+from solvers import _kernels_functions, _kernels_parents, _kernels_synthesis
+
+def compiled():
+    modules = (_kernels_functions, _kernels_parents, _kernels_synthesis)
+    kernels = [kernel for module in modules for kernel in vars(module).values() if hasattr(kernel, "signatures")]
+    return sum(len(kernel.signatures) for kernel in kernels)
+
+Exact().warm_up()
+before = compiled()
+for pool in bundled_pools():
+    for problem in read_pool(pool).problems:
+        Exact().answer(problem.task)
+print(before > 0, compiled() - before)
+"""
+    assert program("-c", source).stdout == "True 0\n"
 
 
 def test_the_exact_protocol_on_the_small_pool(tmp_path: Path) -> None:
