@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -16,6 +16,10 @@ from dsl.errors import CalibrantError
 from dsl.problem import Task, TaskKind
 from dsl.scm import Scm
 from dsl.text import render
+
+if TYPE_CHECKING:
+    from solvers.alternative import AlternativeAnswer
+    from solvers.outcome import Impossible, OutOfBudget
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 MAX_PARENTS = 6  # the solver's own limit
@@ -73,17 +77,29 @@ class Exact(Protocol, frozen=True):
         self.answer(_warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        if task.kind is TaskKind.ALTERNATIVE:
-            raise CalibrantError("this protocol does not answer Alternative-SCM instances")
-        from solvers.exact import solve  # imports the compiler
+        from solvers.alternative import find_alternative  # imports the compiler
+        from solvers.exact import solve
         from solvers.outcome import Found, Impossible
 
+        if task.kind is TaskKind.ALTERNATIVE:
+            other = find_alternative(task, max_parents=min(self.max_parents, 4))
+            if isinstance(other, Found):
+                return ProtocolResult(
+                    "found", alternative_answer(other.value), other.value.size, dict(other.value.provenance)
+                )
+            return _nothing_found(task, other)
         outcome = solve(task, max_parents=self.max_parents)
         if isinstance(outcome, Found):
             found = outcome.value
             return ProtocolResult("found", scm_answer(task.kind, found.model), found.size, dict(found.provenance))
-        kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
-        return ProtocolResult(kind, no_answer(task.kind), provenance=dataclasses.asdict(outcome))
+        return _nothing_found(task, outcome)
+
+
+def _nothing_found(task: Task, outcome: Impossible | OutOfBudget) -> ProtocolResult:
+    from solvers.outcome import Impossible
+
+    kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
+    return ProtocolResult(kind, no_answer(task.kind), provenance=dataclasses.asdict(outcome))
 
 
 PROTOCOLS: Mapping[str, type[Protocol]] = {protocol.name: protocol for protocol in (Exact,)}
@@ -106,6 +122,15 @@ def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:
     if kind is TaskKind.ROOTS:
         return {"roots": list(model.roots), "mechanisms": mechanisms}
     return {"mechanisms": mechanisms}
+
+
+def alternative_answer(found: AlternativeAnswer) -> dict[str, Any]:
+    """An Alternative-SCM answer object: the alternative, its experiment and the witness."""
+    return {
+        "alternative": scm_answer(TaskKind.SCM, found.model),
+        "experiment": found.separation.experiment.to_dict(),
+        "witness": dict(found.witness),
+    }
 
 
 def no_answer(kind: TaskKind) -> dict[str, Any]:

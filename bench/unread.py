@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dsl.pool_results import cut_results
-from dsl.pool_yaml import _problem as read_problem
+from dsl.pool_yaml import problem_from_official
 from dsl.pool_yaml import load_yaml
 
 
@@ -54,7 +54,7 @@ def unread_fields(path: Path) -> Mapping[str, int]:
     counts: Counter[str] = Counter()
     for index, raw in enumerate(document["problems"]):
         record = _Watched(raw)
-        read_problem(record, index, None)
+        problem_from_official(record, index, None)
         counts.update(set(_unread(record, "")))
     return dict(sorted(counts.items()))
 

@@ -97,11 +97,12 @@ def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
     problems = []
     for index, raw in enumerate(records):
         results = EmbeddedResults(blocks[index]) if keep_results and index < len(blocks) and blocks[index] else None
-        problems.append(_problem(raw, index, results))
+        problems.append(problem_from_official(raw, index, results))
     return Pool(name, tuple(problems), top.mapping("metadata", {}))
 
 
-def _problem(raw: Any, index: int, results: EmbeddedResults | None) -> Problem:
+def problem_from_official(raw: Any, index: int, results: EmbeddedResults | None = None) -> Problem:
+    """The problem of one official record, as the YAML parser gives it; `index` names records without an id."""
     record = Fields(raw, "record")
     problem = record.child("problem")
     instance = str(problem.get("instanceId", f"record {index}"))
