@@ -79,7 +79,7 @@ class Exact(Protocol, frozen=True):
     def answer(self, task: Task) -> ProtocolResult:
         from solvers.alternative import find_alternative  # imports the compiler
         from solvers.exact import solve
-        from solvers.outcome import Found, Impossible
+        from solvers.outcome import Found
 
         if task.kind is TaskKind.ALTERNATIVE:
             other = find_alternative(task, max_parents=min(self.max_parents, 4))

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dsl.pool_results import cut_results
-from dsl.pool_yaml import problem_from_official
-from dsl.pool_yaml import load_yaml
+from dsl.pool_yaml import load_yaml, problem_from_official
 
 
 class _Watched(dict[str, Any]):
