@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from dsl.alternative import witness_for
@@ -60,7 +60,8 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
         else ()
     )
     space = VersionSpace(task, ModelClass(min(max_parents, 4), SIZE_CAP))
-    for model in (*sorted(edits, key=lambda edited: edited.size), *islice(members_by_size(space), MAX_MEMBERS)):
+    nearest = sorted(edits, key=lambda edited: edited.size)
+    for model in chain(nearest, islice(members_by_size(space), MAX_MEMBERS)):
         answer = _answer(task, task.reference, model)
         if answer:
             return Found(answer)
