@@ -8,9 +8,9 @@ kernel, 64 rows a word (`replay_batch`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import NamedTuple
 
 from dsl.formula import Apply, Formula
@@ -63,31 +63,22 @@ def mismatches(candidate: Candidate, panel: Panel) -> dict[str, Column]:
     return wrong
 
 
-@dataclass(frozen=True)
-class SplitReplay:
+class SplitReplay(NamedTuple):
     """How a candidate replays the worlds of one split.
 
     panel: the worlds; wrong: per endogenous variable, in evaluation order, its wrong rows
+    wrong_rows: rows with at least one wrong cell
+    num_cells: scored cells: non-intervened endogenous ones; num_worlds: worlds with at least one scored cell
     Worlds without a scored cell are left out of every count (as the published scorer does).
     """
 
     panel: Panel
     wrong: Mapping[str, Column]
+    wrong_rows: Column
+    num_cells: int
+    num_worlds: int
 
-    @cached_property
-    def wrong_rows(self) -> Column:
-        """Rows with at least one wrong cell."""
-        rows = 0
-        for column in self.wrong.values():
-            rows |= column
-        return rows
-
-    @cached_property
-    def num_cells(self) -> int:
-        """Scored cells: non-intervened endogenous ones."""
-        return self.panel.scored_counts(frozenset(self.wrong))[0]
-
-    @cached_property
+    @property
     def num_wrong(self) -> int:
         return sum(column.bit_count() for column in self.wrong.values()) if self.wrong_rows else 0
 
@@ -101,12 +92,7 @@ class SplitReplay:
         """Every scored cell is right, and at least one exists."""
         return self.num_cells > 0 and not self.wrong_rows
 
-    @cached_property
-    def num_worlds(self) -> int:
-        """Worlds with at least one scored cell."""
-        return self.panel.scored_counts(frozenset(self.wrong))[1]
-
-    @cached_property
+    @property
     def num_exact_worlds(self) -> int:
         if not self.wrong_rows:
             return self.num_worlds
@@ -119,7 +105,7 @@ class SplitReplay:
         """Exact worlds over worlds with scored cells; None without any."""
         return self.num_exact_worlds / self.num_worlds if self.num_worlds else None
 
-    @cached_property
+    @property
     def first_mismatch(self) -> Cell | None:
         """Worlds in file order, rows in order, variables in evaluation order."""
         if not self.wrong_rows:
@@ -130,26 +116,33 @@ class SplitReplay:
         expected = self.panel.columns[variable] >> row & 1
         return Cell(world.id, index, variable, 1 - expected, expected)
 
-    @cached_property
+    @property
     def variable_accuracy(self) -> dict[str, float | None]:
         """Right over scored cells per endogenous variable; None where a variable is never scored."""
+        num_rows, clamped = self.panel.num_rows, self.panel.clamped
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():
-            scored = self.panel.num_rows - self.panel.clamped[variable].bit_count()
+            scored = num_rows - clamped[variable].bit_count()
             accuracies[variable] = (scored - column.bit_count()) / scored if scored else None
         return accuracies
 
 
 def replay(candidate: Candidate, panel: Panel) -> SplitReplay:
     """Replay one candidate on all worlds of a panel."""
-    return SplitReplay(panel, mismatches(candidate, panel))
+    wrong = mismatches(candidate, panel)
+    return SplitReplay(panel, wrong, reduce(or_, wrong.values(), 0), *panel.scored_counts(frozenset(wrong)))
 
 
 def replay_splits(candidate: Candidate, whole: Panel, first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
     """Replay two panels in one pass; `whole` is the worlds of the first, then those of the second."""
-    wrong = mismatches(candidate, whole)
+    in_first = in_second = wrong = mismatches(candidate, whole)
+    wrong_rows = reduce(or_, wrong.values(), 0)
     rows, shift = first.all_rows, first.num_rows
+    if wrong_rows:
+        in_first = {variable: column & rows for variable, column in wrong.items()}
+        in_second = {variable: column >> shift for variable, column in wrong.items()}
+    endogenous = frozenset(wrong)
     return (
-        SplitReplay(first, {variable: column & rows for variable, column in wrong.items()}),
-        SplitReplay(second, {variable: column >> shift for variable, column in wrong.items()}),
+        SplitReplay(first, in_first, wrong_rows & rows, *first.scored_counts(endogenous)),
+        SplitReplay(second, in_second, wrong_rows >> shift, *second.scored_counts(endogenous)),
     )

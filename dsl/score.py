@@ -16,6 +16,7 @@ from dsl.extraction import EXTRACTORS, Kind
 from dsl.problem import Problem, TaskKind
 from dsl.replay import SplitReplay, replay_splits
 from dsl.scm import Scm
+from dsl.score_dict import score_dict
 from dsl.structure_metrics import StructureMetrics, structure_metrics
 from dsl.submission import STAGES, Rejection, Submission, SubmissionChecker
 from dsl.world import Panel
@@ -116,8 +117,6 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """The published scorer's keys."""
-        from dsl.score_dict import score_dict
-
         return score_dict(self)
 
 

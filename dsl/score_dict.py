@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dsl.formula import Apply, Formula
 from dsl.names import natural_key
 from dsl.problem import TaskKind
 from dsl.reference import Cell
-from dsl.score import RootScore, Score
+
+if TYPE_CHECKING:
+    from dsl.score import RootScore, Score
 
 BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
 
@@ -85,19 +87,26 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
 
 def _candidate_stats(score: Score) -> dict[str, Any]:
     assert score.submission is not None
-    per_variable = {v: mechanism_stats(f) for v, f in score.submission.candidate.mechanisms.items()}
+    per_variable: dict[str, dict[str, Any]] = {}
+    parents: dict[str, list[str]] = {}
     counts: dict[str, int] = {}
-    for stats in per_variable.values():
+    size = depth = num_parents = 0
+    for variable, mechanism in score.submission.candidate.mechanisms.items():
+        stats = per_variable[variable] = mechanism_stats(mechanism)
+        names = parents[variable] = stats["variables"]
+        size += stats["astSize"]
+        depth = max(depth, stats["maxDepth"])
+        num_parents += len(names)
         for name, count in stats["operatorCounts"].items():
             counts[name] = counts.get(name, 0) + count
     return {
-        "astSize": sum(stats["astSize"] for stats in per_variable.values()),
-        "maxDepth": max((stats["maxDepth"] for stats in per_variable.values()), default=0),
-        "parentCount": sum(stats["parentCount"] for stats in per_variable.values()),
+        "astSize": size,
+        "maxDepth": depth,
+        "parentCount": num_parents,
         "operatorCounts": counts,
         "equationCount": len(per_variable),
         "perVariable": per_variable,
-        "parentsByVar": {v: stats["variables"] for v, stats in per_variable.items()},
+        "parentsByVar": parents,
     }
 
 
@@ -164,17 +173,18 @@ def mechanism_stats(mechanism: Formula) -> dict[str, Any]:
     names: set[str] = set()
     depths: list[int] = []
     for node in mechanism.nodes:  # one pass instead of four properties: every scored answer comes through here
-        if isinstance(node, str):
-            names.add(node)
-            depths.append(1)
-        elif isinstance(node, Apply):
+        if isinstance(node, Apply):
             operator, arity = node
             counts[operator] = counts.get(operator, 0) + 1
-            depth = 1 + max(depths[-arity:])
-            del depths[-arity:]
-            depths.append(depth)
+            if arity > 1:
+                deepest = max(depths[-arity:])
+                del depths[1 - arity :]
+                depths[-1] = deepest
+            depths[-1] += 1
         else:
             depths.append(1)
+            if isinstance(node, str):
+                names.add(node)
     return {
         "astSize": len(mechanism.nodes),
         "maxDepth": depths[0],

@@ -60,6 +60,7 @@ class MapChecker:
             v: (disclosure.block_index(v) if isinstance(disclosure, Blocks) else 0, position[v])
             for v in self.endogenous
         }
+        self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
         """A candidate, or the first reason why the map is not one."""
@@ -74,26 +75,38 @@ class MapChecker:
                 return formula
             formulas[variable] = formula
         try:
-            order = self._fixed_order or topological_order(formulas, self._key.__getitem__)
+            order = self._fixed_order or self._order(formulas)
         except CycleError as error:
             return Rejection("acyclic", str(error), {"cycleVariables": list(error.variables)})
         return Submission(Candidate(formulas, order), self.roots)
 
+    def _order(self, formulas: Mapping[str, Formula]) -> tuple[str, ...]:
+        """The smallest topological order; most answers admit the smallest order of all, which is quickly seen."""
+        later = set(self.endogenous)
+        for variable in self._first_order:
+            if not later.isdisjoint(formulas[variable].nodes):
+                return topological_order(formulas, self._key.__getitem__)
+            later.remove(variable)
+        return self._first_order
+
     def _formula(self, variable: str, text: Any) -> Formula | Rejection:
-        where = {"variable": variable}
         if not isinstance(text, str):
-            return Rejection("parse", f"mechanism of '{variable}' is {shown(text)}, not a text", where)
+            return _unreadable(variable, f"is {shown(text)}, not a text")
         text = text.strip()
         if not text:
-            return Rejection("parse", f"mechanism of '{variable}' is blank", where)
+            return _unreadable(variable, "is blank")
         if "\n" in text or "\r" in text or "\t" in text:
-            return Rejection("parse", f"mechanism of '{variable}' contains a line break or tab", where)
+            return _unreadable(variable, "contains a line break or tab")
         try:
             return parse(text, self.grammar, self._allowed[variable])
         except ParseError as error:
             known = error.kind == "variable_not_allowed" and error.token in self._variables
-            stage = "legal" if known else "parse"
-            return Rejection(stage, f"mechanism of '{variable}': {error}", {**where, "parseError": str(error)})
+            fields = {"variable": variable, "parseError": str(error)}
+            return Rejection("legal" if known else "parse", f"mechanism of '{variable}': {error}", fields)
+
+
+def _unreadable(variable: str, what: str) -> Rejection:
+    return Rejection("parse", f"mechanism of '{variable}' {what}", {"variable": variable})
 
 
 def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rejection:
