@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dsl.formula import Apply, Formula
@@ -43,16 +44,18 @@ def _replayed(score: Score) -> dict[str, Any]:
     train, heldout = score.train, score.heldout
     assert train is not None
     assert heldout is not None
-    stats = _candidate_stats(score)
-    gold_size, size = score.problem.sealed.gold_size, stats["astSize"]
+    assert score.submission is not None
+    stats = _candidate_stats(score.submission.candidate.mechanisms)
+    sealed, size = score.problem.sealed, stats["astSize"]
+    gold_size, train_exact, heldout_exact = sealed.gold_size, train.all_exact, heldout.all_exact
     return {
-        "trainExact": score.train_exact,
+        "trainExact": train_exact,
         "trainAccuracy": train.accuracy,
         "trainWorldExactAccuracy": train.world_accuracy,
         "trainWorlds": train.num_worlds,
         "trainWorldExactCount": train.num_exact_worlds,
-        "heldoutExact": score.heldout_exact,
-        "heldoutAllWorldsExact": heldout.all_exact,
+        "heldoutExact": train_exact and heldout_exact,
+        "heldoutAllWorldsExact": heldout_exact,
         "heldoutAccuracy": heldout.accuracy,
         "heldoutWorldExactAccuracy": heldout.world_accuracy,
         "heldoutWorlds": heldout.num_worlds,
@@ -62,13 +65,10 @@ def _replayed(score: Score) -> dict[str, Any]:
         "perVariableTrainAccuracy": train.variable_accuracy,
         "perVariableHeldoutAccuracy": heldout.variable_accuracy,
         "goldAstSize": gold_size,
-        "accGoldPlus": {
-            f"delta_{delta}": score.train_exact and size <= gold_size + delta
-            for delta in score.problem.sealed.budget_deltas
-        }
+        "accGoldPlus": {f"delta_{delta}": train_exact and size <= gold_size + delta for delta in sealed.budget_deltas}
         if gold_size is not None
         else None,
-        "bloat": None if gold_size is None else score.train_exact and size > gold_size + BLOAT_SLACK,
+        "bloat": None if gold_size is None else train_exact and size > gold_size + BLOAT_SLACK,
         "candidateStats": stats,
     }
 
@@ -85,13 +85,12 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
     }
 
 
-def _candidate_stats(score: Score) -> dict[str, Any]:
-    assert score.submission is not None
+def _candidate_stats(mechanisms: Mapping[str, Formula]) -> dict[str, Any]:
     per_variable: dict[str, dict[str, Any]] = {}
     parents: dict[str, list[str]] = {}
     counts: dict[str, int] = {}
     size = depth = num_parents = 0
-    for variable, mechanism in score.submission.candidate.mechanisms.items():
+    for variable, mechanism in mechanisms.items():
         stats = per_variable[variable] = mechanism_stats(mechanism)
         names = parents[variable] = stats["variables"]
         size += stats["astSize"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, key_violation
 from dsl.errors import CycleError, ParseError, shown
@@ -35,8 +35,7 @@ class Rejection:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """A valid answer: the map to replay, and the roots it leaves."""
 
     candidate: Candidate
