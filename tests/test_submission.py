@@ -166,8 +166,6 @@ def test_if_and_constants_only_where_the_grammar_has_them() -> None:
 
 # one answer for every check, in the published order; each passes the earlier checks
 WRONG: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
-    str, tuple[dict[str, Any], str, dict[str, Any]]
-] = {  # one answer for every check, in the published order; each answer passes the earlier checks
     "roots is a list": ({"roots": {"X3": 1}, "mechanisms": None}, "schema", {}),
     "mechanisms is an object": ({"roots": ["X3", "X3", "Q"], "mechanisms": []}, "schema", {}),
     "no duplicate": ({"roots": ["X3", "X3", "Q"], "mechanisms": {}}, "keys", {"predictedRoots": ["X3", "X3", "Q"]}),
