@@ -1,0 +1,45 @@
+"""Budgets in states, never in seconds: the same budget gives the same answer on every machine."""
+
+from __future__ import annotations
+
+
+class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solver, not an error; callers see OutOfBudget
+    """More states were asked for than are left."""
+
+
+class Budget:
+    """Counts down the states that a search may still look at.
+
+    What a state is (a function compared, a node of a search tree) each solver says. States are charged before the work.
+    """
+
+    __slots__ = ("_exhausted", "states", "used")
+
+    def __init__(self, states: int | None = None) -> None:
+        """At most that many states; None sets no limit.
+
+        states: how many are left, None without a limit
+        used: how many were charged so far
+        """
+        if states is not None and states < 0:
+            raise ValueError(f"a budget of {states} states; it is 0 or more, or None for no limit")
+        self.states = states
+        self.used = 0
+        self._exhausted = False
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether more states were asked for than there were."""
+        return self._exhausted
+
+    def spend(self, states: int) -> None:
+        """Charge that many states; `BudgetSpent` if fewer are left, and from then on whenever any are asked for."""
+        if self.states is not None:
+            if self._exhausted or states > self.states:
+                self._exhausted = True
+                raise BudgetSpent
+            self.states -= states
+        self.used += states
+
+    def __repr__(self) -> str:
+        return f"Budget(states={self.states}, used={self.used})"
