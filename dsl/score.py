@@ -19,6 +19,7 @@ from dsl.scm import Scm
 from dsl.score_dict import score_dict
 from dsl.structure_metrics import StructureMetrics, structure_metrics
 from dsl.submission import STAGES, Rejection, Submission, SubmissionChecker
+from dsl.table import MAX_TABLE_VARS
 from dsl.world import Panel
 
 _SHAPES: dict[TaskKind, Kind] = {
@@ -30,7 +31,10 @@ _SHAPES: dict[TaskKind, Kind] = {
 
 @dataclass(frozen=True)
 class RootScore:
-    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order."""
+    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
+
+    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None
+    """
 
     predicted: tuple[str, ...]
     gold: tuple[str, ...]
@@ -40,12 +44,12 @@ class RootScore:
         return set(self.predicted) == set(self.gold)
 
     @property
-    def precision(self) -> float:
-        return len(set(self.predicted) & set(self.gold)) / len(self.predicted)
+    def precision(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
 
     @property
-    def recall(self) -> float:
-        return len(set(self.predicted) & set(self.gold)) / len(self.gold)
+    def recall(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.gold) if self.gold else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class Score:
         if self.rejection:
             return self.rejection.reason
         if self.roots is not None and not self.roots.exact:
-            return "the predicted root set is not the true one"
+            return "the predicted root set is not the true one" if self.roots.gold else "the true root set is not known"
         return self.alternative.failure if self.alternative else None
 
     @property
@@ -109,9 +113,15 @@ class Score:
 
     @cached_property
     def structure(self) -> StructureMetrics | None:
-        """Functional parents against gold; None for invalid answers, unknown gold and wrong root sets."""
+        """Functional parents against gold; None for invalid answers, unknown gold and wrong root sets.
+
+        Also None where a mechanism mentions more variables than a truth table has: its function is not computed then.
+        """
         gold = self.problem.sealed.gold
         if self.model is None or gold is None or self.model.roots != gold.roots:
+            return None
+        mechanisms = (*gold.mechanisms.values(), *self.model.mechanisms.values())
+        if any(len(mechanism.mentioned) > MAX_TABLE_VARS for mechanism in mechanisms):
             return None
         return structure_metrics(gold, self.model)
 
