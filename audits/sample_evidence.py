@@ -12,21 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
 
 from audits.sample_scm import LatentScm
 from audits.sample_shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
 from audits.sample_worlds import (
+    Drawn,
     Environment,
     Population,
-    baseline_environment,
-    sample_assigned,
-    sample_environment,
+    baseline_world,
     sample_intervention,
     sample_population,
+    sample_world,
 )
 from audits.strata import NUM_WORLDS, Stratum
-from dsl.world import Intervention, Panel, World
+from dsl.world import Panel, World
 
 PROPOSALS = 32  # candidates for a training world while shortcuts survive
 
@@ -40,11 +39,6 @@ class Evidence:
     environments: Mapping[str, Environment]
 
 
-class _Drawn(NamedTuple):
-    world: World
-    environment: Environment
-
-
 def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidence:
     """One attempt: fresh units, a world without intervention, worlds against shortcuts, held-out worlds at random.
 
@@ -52,8 +46,7 @@ def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidenc
     """
     population = sample_population(stratum, latent.model, rng)
     windows = latent.windows(stratum.max_parents)
-    baseline = baseline_environment(latent.model.roots)
-    drawn = [_Drawn(population.simulate("train_00", Intervention(), baseline, {}), baseline)]
+    drawn = [baseline_world("train_00", population)]
     survivors = unrefuted(drawn[0].world, shortcut_classes(stratum, latent), windows)
     while len(drawn) < NUM_WORLDS:
         proposals = _proposals(f"train_{len(drawn):02d}", stratum, population, drawn, rng)
@@ -67,23 +60,19 @@ def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidenc
 
 
 def _proposals(
-    world_id: str, stratum: Stratum, population: Population, earlier: Sequence[_Drawn], rng: Random
-) -> Iterator[_Drawn]:
+    world_id: str, stratum: Stratum, population: Population, earlier: Sequence[Drawn], rng: Random
+) -> Iterator[Drawn]:
     """Random worlds, each of a signature that no earlier world has, without end."""
-    model, num_rows = population.model, len(population.units)
     signatures = {world.intervention.signature for world, _ in earlier}
     while True:
-        intervention = sample_intervention(stratum, model.variables, rng)
-        if intervention.signature in signatures:
-            continue
-        environment = sample_environment(model.roots, rng)
-        assigned = sample_assigned(intervention.assigned, num_rows, rng)
-        yield _Drawn(population.simulate(world_id, intervention, environment, assigned), environment)
+        intervention = sample_intervention(stratum, population.model.variables, rng)
+        if intervention.signature not in signatures:
+            yield sample_world(world_id, population, intervention, rng)
 
 
 def _strongest(
-    proposals: Iterator[_Drawn], survivors: Survivors, windows: Mapping[str, Sequence[str]]
-) -> tuple[_Drawn, Survivors]:
+    proposals: Iterator[Drawn], survivors: Survivors, windows: Mapping[str, Sequence[str]]
+) -> tuple[Drawn, Survivors]:
     """The first proposal that leaves fewest shortcuts, and those; simply the first when none is left to refute."""
     best = next(proposals)
     fewest = unrefuted(best.world, survivors, windows)

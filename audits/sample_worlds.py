@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from audits.strata import ASSIGNMENT_BIASES, BASELINE_LEVEL, ENVIRONMENT_LEVELS, Stratum
 from dsl.disclosure import natural
@@ -15,6 +15,13 @@ from dsl.world import Column, Intervention, World
 
 Environment: TypeAlias = Mapping[str, float]
 """Per root the level of one world; a unit shows 1 iff its threshold is below the level."""
+
+
+class Drawn(NamedTuple):
+    """A simulated world with the environment it was simulated in, which its rows do not tell."""
+
+    world: World
+    environment: Environment
 
 
 @dataclass(frozen=True)
@@ -83,3 +90,16 @@ def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[
             column = column & ~0b11 | 0b10
         columns[target] = column
     return columns
+
+
+def baseline_world(world_id: str, population: Population) -> Drawn:
+    """The world without intervention, every root at the baseline level."""
+    baseline = baseline_environment(population.model.roots)
+    return Drawn(population.simulate(world_id, Intervention(), baseline, {}), baseline)
+
+
+def sample_world(world_id: str, population: Population, intervention: Intervention, rng: Random) -> Drawn:
+    """A world under that intervention: a fresh environment, and fresh values of the targets set row by row."""
+    environment = sample_environment(population.model.roots, rng)
+    assigned = sample_assigned(intervention.assigned, len(population.units), rng)
+    return Drawn(population.simulate(world_id, intervention, environment, assigned), environment)
