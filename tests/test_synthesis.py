@@ -124,6 +124,29 @@ def test_decomposition_finds_what_a_complete_catalogue_lists(
     assert beyond > 30
 
 
+SCORES_DECIDE = [
+    (("not", "and", "iff"), 4, 56523, 202),  # a conjunction leaves rows open in which the rest does not matter
+    (("and", "iff"), 4, 61989, 41476),  # so does an `iff` whose last argument is not listed
+    (("not", "and", "iff"), 3, 60138, 32778),
+    (("xor", "iff"), 5, 62575, 49160),
+    (("or", "iff"), 3, 34145, 33024),  # and one whose last argument is
+    (("not", "or", "xor", "iff"), 3, 41380, 388),
+    (("not", "and", "or", "iff"), 5, 64959, 17567),
+]
+
+
+@pytest.mark.parametrize(("operators", "max_size", "care", "value"), SCORES_DECIDE)
+def test_an_argument_is_chosen_for_the_table_of_the_whole(
+    operators: tuple[str, ...], max_size: int, care: int, value: int
+) -> None:
+    """Tables where the argument with the smallest table does not give the smallest table."""
+    everything = catalogue(4, operators)
+    position = first_match(everything.words, np.uint64(care), np.uint64(value), len(everything.words))
+    size, bits = int(everything.sizes[position]), int(everything.words[position])
+    assert size > max_size
+    compare_with_listed(build(4, operators, max_size=max_size), care, value, size, bits)
+
+
 @pytest.mark.parametrize(("num_vars", "max_size", "reach"), [(5, 7, 11), (5, 9, 11), (6, 6, 9), (6, 7, 9)])
 def test_decomposition_finds_what_a_larger_catalogue_lists(num_vars: int, max_size: int, reach: int) -> None:
     larger, few = catalogue(num_vars), build(num_vars, STANDARD_OPERATORS, max_size=max_size)
