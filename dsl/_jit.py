@@ -47,3 +47,8 @@ if not config.CACHE_DIR:  # type: ignore[attr-defined]  # set from the environme
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that gets arrays and numbers, never objects, and never raises."""
     return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """A part of a kernel that is compiled into its callers, as if it stood there."""
+    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, boundscheck=False, forceinline=True)(function))

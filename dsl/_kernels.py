@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import kernel
+from dsl._jit import inlined, kernel
 
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
@@ -20,7 +20,7 @@ I64 = npt.NDArray[np.int64]
 NOT, AND, OR, XOR, IFF, IF, LOAD, CONSTANT, STORE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 
-@kernel
+@inlined
 def _popcount(word: np.uint64) -> np.int64:
     """Number of ones: the parallel bit count of Warren, Hacker's Delight, section 5-1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -46,12 +46,46 @@ def _count_worlds(
                 counts[world_panel[d], 3] += 1
 
 
+@inlined
+def _combine(stack: U64, base: int, arity: int, opcode: int) -> None:
+    """Apply an operator to the `arity` values from `base` on; the result replaces the first."""
+    num_words = stack.shape[1]
+    if opcode == NOT:
+        for w in range(num_words):
+            stack[base, w] = ~stack[base, w]
+    elif opcode == AND:
+        for a in range(base + 1, base + arity):
+            for w in range(num_words):
+                stack[base, w] &= stack[a, w]
+    elif opcode == OR:
+        for a in range(base + 1, base + arity):
+            for w in range(num_words):
+                stack[base, w] |= stack[a, w]
+    elif opcode == XOR:
+        for a in range(base + 1, base + arity):
+            for w in range(num_words):
+                stack[base, w] ^= stack[a, w]
+    elif opcode == IFF:
+        for w in range(num_words):
+            every = stack[base, w]
+            some = stack[base, w]
+            for a in range(base + 1, base + arity):
+                every &= stack[a, w]
+                some |= stack[a, w]
+            stack[base, w] = every | ~some
+    else:
+        for w in range(num_words):
+            condition = stack[base, w]
+            stack[base, w] = (condition & stack[base + 1, w]) | (~condition & stack[base + 2, w])
+
+
 @kernel
 def replay_candidates(
     code: I32,  # [i] programs of all candidates, one after another
     starts: I64,  # [c + 1] where each program begins
     observed: U64,  # [v, w]
     scored: U64,  # [v, w] rows in which the variable is not clamped
+    scored_cells: I64,  # [v, p] how many those are
     world_words: I64,  # [d, 2] first word of a world and one past its last
     world_masks: U64,  # [d, w] rows of each world
     world_panel: I64,  # [d] which panel a world belongs to
@@ -80,33 +114,6 @@ def replay_candidates(
                 for w in range(num_words):
                     stack[top, w] = values[argument, w]
                 top += 1
-            elif opcode == NOT:
-                for w in range(num_words):
-                    stack[top - 1, w] = ~stack[top - 1, w]
-            elif opcode == AND:
-                top -= argument - 1
-                for a in range(argument - 1):
-                    for w in range(num_words):
-                        stack[top - 1, w] &= stack[top + a, w]
-            elif opcode == OR:
-                top -= argument - 1
-                for a in range(argument - 1):
-                    for w in range(num_words):
-                        stack[top - 1, w] |= stack[top + a, w]
-            elif opcode == XOR:
-                top -= argument - 1
-                for a in range(argument - 1):
-                    for w in range(num_words):
-                        stack[top - 1, w] ^= stack[top + a, w]
-            elif opcode == IFF:
-                top -= argument - 1
-                for w in range(num_words):
-                    every = stack[top - 1, w]
-                    some = stack[top - 1, w]
-                    for a in range(argument - 1):
-                        every &= stack[top + a, w]
-                        some |= stack[top + a, w]
-                    stack[top - 1, w] = every | ~some
             elif opcode == STORE:
                 top -= 1
                 for w in range(num_words):
@@ -114,16 +121,16 @@ def replay_candidates(
                     values[argument, w] ^= error
                     wrong_rows[w] |= error
                     scored_rows[w] |= scored[argument, w]
-                    for p in range(num_panels):
-                        counts[c, p, 0] += _popcount(scored[argument, w] & panel_masks[p, w])
-                        counts[c, p, 1] += _popcount(error & panel_masks[p, w])
+                    if error:
+                        for p in range(num_panels):
+                            counts[c, p, 1] += _popcount(error & panel_masks[p, w])
+                for p in range(num_panels):
+                    counts[c, p, 0] += scored_cells[argument, p]
             elif opcode == CONSTANT:
                 for w in range(num_words):
                     stack[top, w] = ones if argument else np.uint64(0)
                 top += 1
             else:
-                top -= 2
-                for w in range(num_words):
-                    condition = stack[top - 1, w]
-                    stack[top - 1, w] = (condition & stack[top, w]) | (~condition & stack[top + 1, w])
+                top -= argument - 1
+                _combine(stack, top - 1, argument, opcode)
         _count_worlds(world_words, world_masks, world_panel, scored_rows, wrong_rows, counts[c])

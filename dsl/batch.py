@@ -43,12 +43,14 @@ class Programs:
 class PackedPanels:
     """Several panels (training, held-out) as words: rows of all of them one after another, 64 a word.
 
+    scored_cells: [variables, panels] how many rows are scored
     observed, scored: [variables, words]; unused rows of the last word are 0 in `scored` and in all masks
     """
 
     variables: tuple[str, ...]
     observed: U64
     scored: U64
+    scored_cells: I64
     world_words: I64
     world_masks: U64
     world_panel: I64
@@ -120,6 +122,7 @@ def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
         variables,
         _words(observed, num_words),
         _words(scored, num_words),
+        np.array([[(p.all_rows & ~p.clamped[v]).bit_count() for p in panels] for v in variables], np.int64),
         np.array(words, np.int64).reshape(-1, 2),
         _words(world_masks, num_words),
         np.array([index for index, _, _ in spans], np.int64),
@@ -147,6 +150,7 @@ def replay_batch(programs: Programs, packed: PackedPanels) -> BatchReplay:
         programs.starts,
         packed.observed,
         packed.scored,
+        packed.scored_cells,
         packed.world_words,
         packed.world_masks,
         packed.world_panel,
