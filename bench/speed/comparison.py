@@ -1,0 +1,137 @@
+"""Rivals measured against each other in one process: in turns, in processor seconds, ratios round by round.
+
+Processor time, because everything here computes on one core and the machine may have other work. In each round every
+rival runs once, for about as long as the others; a ratio is formed within a round and the median over rounds is
+reported, so that a slow minute of the machine slows all rivals alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+
+class Discipline(NamedTuple):
+    """How thoroughly to measure.
+
+    rounds: how many turns every rival gets; seconds: how long each turn takes at least (0: one call, no warm-up)
+    """
+
+    rounds: int
+    seconds: float
+
+
+THOROUGH = Discipline(7, 0.1)
+QUICK = Discipline(1, 1e-9)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """One way to do the work.
+
+    call: does it once; num_items: how much of it (slow rivals may do less)
+    least_ratio: what to demand of the first rival's speed over this one's
+    least_times_published: what to demand of this one's speed over the published scorer's
+    """
+
+    name: str
+    call: Callable[[], object]
+    num_items: float = 1
+    least_ratio: float | None = field(default=None, kw_only=True)
+    least_times_published: float | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case of a benchmark and its rivals. The first rival is ours, the one whose speed is in question.
+
+    item: what is counted, in the singular
+    published: items a second of the published scorer, where that is known
+    counts: numbers that do not depend on the machine
+    """
+
+    topic: str
+    case: str
+    item: str
+    rivals: Sequence[Rival]
+    published: float | None = None
+    counts: Mapping[str, float] = field(default_factory=dict)
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was measured of one rival in one case.
+
+    per_second: items a second, median over rounds
+    ratio: how many times faster the first rival is; low, high: least and greatest over rounds
+    times_published: per_second over the published scorer's rate
+    met: whether what was demanded was reached, None if nothing was
+    """
+
+    topic: str
+    case: str
+    rival: str
+    item: str = ""
+    per_second: float | None = None
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    times_published: float | None = None
+    at_least: float | None = None
+    met: bool | None = None
+    counts: dict[str, float] = {}
+    note: str = ""
+
+
+def measured(comparison: Comparison, discipline: Discipline) -> Iterator[Row]:
+    """A row per rival, after all of them were measured in turns."""
+    times = _turns(comparison.rivals, discipline)
+    for index, (rival, own) in enumerate(zip(comparison.rivals, times, strict=True)):
+        ratios = [other / first for other, first in zip(own, times[0], strict=True)]
+        row = Row(comparison.topic, comparison.case, rival.name, comparison.item, 1 / median(own))
+        if index:
+            row = replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
+        else:
+            row = replace(row, counts=dict(comparison.counts))
+        yield judged(row, comparison.published, rival)
+
+
+def judged(row: Row, published: float | None, rival: Rival) -> Row:
+    """The row with its ratio to the published rate, and whether it is what was demanded of the rival."""
+    times_published = row.per_second / published if published and row.per_second else None
+    demands = ((rival.least_ratio, row.ratio), (rival.least_times_published, times_published))
+    at_least, reached = next(((d, r) for d, r in demands if d is not None and r is not None), (None, None))
+    met = None if at_least is None or reached is None else reached >= at_least
+    return replace(row, times_published=times_published, at_least=at_least, met=met)
+
+
+def _turns(rivals: Sequence[Rival], discipline: Discipline) -> list[list[float]]:
+    """Seconds per item, [rival][round]; an untimed call first warms up and tells how many calls fill a turn."""
+    repeats = [1] * len(rivals)
+    if discipline.seconds:
+        for rival in rivals:
+            rival.call()
+        repeats = [ceil(discipline.seconds / _positive(seconds(rival.call, 1))) for rival in rivals]
+    times: list[list[float]] = [[] for _ in rivals]
+    for _ in range(discipline.rounds):
+        for rival, repeat, own in zip(rivals, repeats, times, strict=True):
+            own.append(_positive(seconds(rival.call, repeat)) / (repeat * rival.num_items))
+    return times
+
+
+def seconds(call: Callable[[], object], repeat: int) -> float:
+    """Processor seconds of that many calls."""
+    start = time.process_time()
+    for _ in range(repeat):
+        call()
+    return time.process_time() - start
+
+
+def _positive(measured_seconds: float) -> float:
+    return max(measured_seconds, 1e-9)  # a coarse clock may not have moved

@@ -1,0 +1,111 @@
+"""Replay of one candidate and of 10,000 candidates, per setting, on the problem of median formula size.
+
+What is demanded of a batch: 2,000 times the published scorer, and at most twice the time of the C loop on the same
+words. The published rate includes parsing and legality, which a batch of compiled programs does not; one rival pays
+for the compilation of the formulas too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.speed import published
+from bench.speed.c_loop import CLoop, NoCompilerError, compiled_loop
+from bench.speed.candidates import random_candidates, typical
+from bench.speed.comparison import Comparison, Rival, Row, measured
+from bench.speed.options import Options, by_setting
+from bench.speed.rowwise import RowwisePanels
+from dsl.batch import compile_candidates, pack_panels, replay_batch
+from dsl.problem import Problem
+from dsl.reference import replay_world
+from dsl.replay import Candidate, replay_splits
+from dsl.scm import Scm
+from dsl.world import Panel
+
+TOPIC = "replay"
+BATCH = 10_000
+TIMES_PUBLISHED = 2_000
+OF_C_LOOP = 0.5
+SEED = 2
+SAMPLE = 50  # of a batch; slow rivals need not do all of it
+
+
+def rows(options: Options) -> Iterator[Row]:
+    try:
+        with compiled_loop() as c_loop:
+            yield from _rows(options, c_loop)
+    except NoCompilerError as error:
+        yield Row(TOPIC, "all cases", "C loop", note=f"left out: {error}")
+        yield from _rows(options, None)
+
+
+def _rows(options: Options, c_loop: CLoop | None) -> Iterator[Row]:
+    for setting, problems in by_setting(options.problems).items():
+        case = Case(setting, typical(problems), max(20, round(BATCH * options.scale)))
+        yield from measured(case.one(), options.discipline)
+        yield from measured(case.many(c_loop), options.discipline)
+
+
+class Case:
+    """One problem, random candidates for it, and what the rivals need prepared."""
+
+    def __init__(self, setting: str, problem: Problem, batch: int) -> None:
+        self.setting = setting
+        self.problem = problem
+        self.panels = (problem.task.training, problem.sealed.heldout)
+        self.whole = Panel(problem.task.variables, problem.worlds)
+        self.candidates = random_candidates(problem, batch, SEED)
+        self.packed = pack_panels(self.panels)
+        self.rowwise = RowwisePanels(self.panels)
+        self.programs = compile_candidates(self.candidates, problem.task.variables)
+
+    def one(self) -> Comparison:
+        """Ways to replay a single candidate; a kernel call has its overhead for itself."""
+        candidate = self.candidates[0]
+        program = compile_candidates([candidate], self.problem.task.variables)
+        rivals = [
+            Rival("packed ints", lambda: self.packed_ints(candidate)),
+            Rival("kernel, compiled before", lambda: replay_batch(program, self.packed)),
+            Rival("kernel", lambda: self.kernel([candidate])),
+            Rival("NumPy, a byte a row", lambda: self.rowwise.replay(candidate)),
+            Rival("reference", lambda: self.reference(candidate)),
+        ]
+        counts = {"rows": self.whole.num_rows, "instructions": len(program.code)}
+        return Comparison(TOPIC, f"{self.setting}, one candidate", "candidate", rivals, counts=counts)
+
+    def many(self, c_loop: CLoop | None) -> Comparison:
+        """Ways to replay the batch; items are candidates, so that slow rivals may do a sample."""
+        batch = len(self.candidates)
+        sample = self.candidates[:SAMPLE]
+        rivals = [
+            Rival(
+                "kernel, compiled before",
+                lambda: replay_batch(self.programs, self.packed),
+                batch,
+                least_times_published=TIMES_PUBLISHED,
+            ),
+            Rival("kernel", lambda: self.kernel(self.candidates), batch),
+            Rival("packed ints", lambda: list(map(self.packed_ints, sample)), len(sample)),
+            Rival("NumPy, a byte a row", lambda: list(map(self.rowwise.replay, sample)), len(sample)),
+            Rival("reference", lambda: list(map(self.reference, sample)), len(sample)),
+        ]
+        if c_loop:
+            run = c_loop.replay
+            rivals.insert(1, Rival("C loop", lambda: run(self.programs, self.packed), batch, least_ratio=OF_C_LOOP))
+        counts = {
+            "rows": self.whole.num_rows,
+            "words": self.packed.observed.shape[1],
+            "instructions": len(self.programs.code),
+        }
+        case = f"{self.setting}, {batch:,} candidates"
+        return Comparison(TOPIC, case, "candidate", rivals, published.submissions(self.setting), counts)
+
+    def kernel(self, candidates: list[Candidate]) -> object:
+        return replay_batch(compile_candidates(candidates, self.problem.task.variables), self.packed)
+
+    def packed_ints(self, candidate: Candidate) -> object:
+        return replay_splits(candidate, self.whole, *self.panels)
+
+    def reference(self, candidate: Candidate) -> object:
+        model = Scm(self.problem.sealed.gold.roots if self.problem.sealed.gold else (), candidate.mechanisms)
+        return [list(replay_world(model, world, candidate.order)) for world in self.problem.worlds]
