@@ -22,6 +22,7 @@ from dsl.reference import replays_exactly
 from dsl.scm import Scm
 from dsl.separation import PairwiseExperiments, Separation
 from dsl.table import TruthTable, from_formula, full_mask
+from solvers.essential import synthesised
 from solvers.function_formula import formula_for
 from solvers.local_counts import local_space
 from solvers.members import members_by_size
@@ -96,7 +97,7 @@ def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]
         space = local_space(packed, index[variable], allowed, min(max_parents, len(allowed)))
         for mask, table in space.tables.items():
             names = tuple(u for u, i in index.items() if mask >> i & 1)
-            for formula in _other_functions(table, names, mechanism, task.grammar.operators):
+            for formula in _other_functions(table, names, mechanism, synthesised(task.grammar)):
                 yield Scm(reference.roots, {**reference.mechanisms, variable: formula})
 
 

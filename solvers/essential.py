@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl.table import full_mask, num_rows, projection
+from dsl.text import Grammar
 from solvers.catalogue import catalogue
 
 COMPLETE = 255  # in `complete_to`: every expressible function of that many variables is listed
@@ -34,6 +35,20 @@ class EssentialFunctions:
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
     complete_to: npt.NDArray[np.int64]
+
+
+def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int, int]:
+    """Least size of a formula for each constant that has one: a literal, or else one that mentions some variable."""
+    if grammar.allow_constants:
+        return {0: 1, 1: 1}
+    constants = slice(functions.ends[1], functions.starts[2])
+    listed = zip(functions.bits[constants].tolist(), functions.sizes[constants].tolist(), strict=True)
+    return {bits & 1: size for bits, size in listed}
+
+
+def synthesised(grammar: Grammar) -> tuple[str, ...]:
+    """The allowed operators that formulas are built from; `if`, where it is allowed, is left out and claims say so."""
+    return tuple(name for name in grammar.operators if name != "if")
 
 
 @cache

@@ -8,7 +8,7 @@ first; a choice is final once everything it uses is exact, because every other c
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
 (variables in natural order, sets compared as numbers with bit i for variable i); between formulas over one parent set
-the rule of solvers.synthesis.
+the rule of solvers.synthesis. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
-from typing import Any
+from typing import Any, NamedTuple
 
 from dsl.disclosure import HiddenRoots, Ordered
 from dsl.formula import Formula, constant
@@ -25,13 +25,14 @@ from dsl.problem import Task
 from dsl.reference import first_mismatch
 from dsl.scm import Scm
 from solvers.budget import Budget
+from solvers.literals import require_literals_alone
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.parents import ParentSearch, ParentSet
 from solvers.roots import nested_variables, root_sets
 from solvers.structure import Cost, Mask, best_structure
 from solvers.synthesis import LeastSize, least_formula
 
-MAX_STATES = 200_000_000  # candidate functions that formula search may try in all; far above what pools need
+MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
 _COUNT_BITS = 16  # of the tie-break: a problem mentions fewer than 2**16 parents
 
 
@@ -49,6 +50,8 @@ def solve(
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
+    `ValueError` for a grammar in which literals inside formulas would matter (solvers.literals).
+
     max_parents: how many variables a mechanism may mention, 1 to 6
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
     states: how many candidate functions formula search may try before it gives up; None means no limit
@@ -56,20 +59,42 @@ def solve(
     return _Search(task, max_parents, nested_roots, Budget(states)).run()
 
 
-TIE_RULE = "fewest mentions, then smallest parent sets in natural variable order (a root counts as the empty set)"
+TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in natural variable order"
+
+
+class _Choice(NamedTuple):
+    """The cheapest choice under one root set, by what was known of the sizes at some time; orders by the tie rule.
+
+    cost: total size << _COUNT_BITS | mentions; a lower bound as long as sizes are open
+    roots: the root set as a number, so no two choices of a run compare equal here
+    chosen: endogenous variable -> parent set
+    refinements: how many there had been when this was chosen
+    """
+
+    cost: Cost
+    roots: Mask
+    chosen: Mapping[int, Mask]
+    refinements: int
+
+    @property
+    def size(self) -> int:
+        return self.cost >> _COUNT_BITS
 
 
 class _Search:
     """One run: options per variable, root hypotheses, and the loop that makes bounds exact where it matters."""
 
     def __init__(self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget) -> None:
+        require_literals_alone(task.grammar)
         self.task = task
         self.budget = budget
         self.index = {variable: i for i, variable in enumerate(task.variables)}
         self.search = ParentSearch(task, max_parents)
+        self.operators = self.search.operators
         self.nested = task.shares_units if nested_roots is None else nested_roots
         self.options: dict[int, dict[Mask, ParentSet]] = {}
         self.refiners: dict[tuple[int, Mask], LeastSize] = {}
+        self.refinements = 0
 
     def run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
         note = "not needed: the roots are disclosed"
@@ -91,50 +116,62 @@ class _Search:
     def _impossible(self, hypotheses: list[tuple[str, ...]]) -> Impossible:
         return Impossible(
             f"no acyclic admissible choice of parent sets of at most {self.search.max_parents} variables determines "
-            f"every observed column ({len(hypotheses)} root sets tried)"
+            f"every observed column by formulas of {', '.join(self.operators)} ({len(hypotheses)} root sets tried)"
         )
 
     def _least(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
         """The optimum over these root sets; None if none of them admits any choice."""
-        queue = [choice for roots in hypotheses if (choice := self._choose(roots))]
+        numbers = (sum(1 << self.index[root] for root in roots) for roots in hypotheses)
+        queue = [choice for roots in numbers if (choice := self._choose(roots))]
         considered = len(queue)
         heapify(queue)
         while queue:
-            _, roots, chosen = queue[0]
-            open_sets = [(v, mask) for v, mask in chosen if self.options[v][mask].size is None]
+            best = queue[0]
+            if best.refinements < self.refinements:  # the sizes of its options may have grown since
+                again = self._choose(best.roots)
+                if again is None:
+                    heappop(queue)
+                else:
+                    heapreplace(queue, again)
+                continue
+            open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
             if not open_sets:
-                return self._certified(roots, dict(chosen), note, considered)
+                return self._certified(best, note, considered)
+            self.refinements += 1
             decided = [self._refine(variable, mask) for variable, mask in open_sets]
             if self.budget.exhausted or not all(decided):
-                size = sum(self.options[v][mask].at_least for v, mask in chosen)
-                return OutOfBudget(f"every train-exact SCM of the class has total size at least {size}", size)
-            again = self._choose(roots)
-            if again is None:
-                heappop(queue)
-            else:
-                heapreplace(queue, again)
+                reached = f"every train-exact SCM of the class has total size at least {best.size}"
+                return OutOfBudget(reached, best.size)
         return None
 
-    def _choose(self, roots: tuple[str, ...]) -> tuple[Cost, tuple[str, ...], tuple[tuple[int, Mask], ...]] | None:
-        """The cheapest choice under one root set, by what is known of the sizes so far."""
-        known = sum(1 << self.index[root] for root in roots)
-        endogenous = [v for v in self.task.variables if v not in roots]
-        for variable in endogenous:
-            if self.index[variable] not in self.options:
-                self.options[self.index[variable]] = self._options(variable)
-        costs = {
-            self.index[v]: {
-                mask: self._cost(self.index[v], option) for mask, option in self.options[self.index[v]].items()
-            }
-            for v in endogenous
-        }
+    def _choose(self, roots: Mask) -> _Choice | None:
+        """The cheapest choice under one root set; None if there is none."""
+        costs = {v: self._costs(v) for v in self.index.values() if not roots >> v & 1}
         if not all(costs.values()):
             return None
         if isinstance(self.task.disclosure, Ordered):  # only earlier variables are candidates: nothing can be cyclic
             chosen = {v: min(options, key=options.__getitem__) for v, options in costs.items()}
-            return sum(costs[v][mask] for v, mask in chosen.items()), roots, tuple(chosen.items())
-        best = best_structure(costs, known)
-        return None if best is None else (best[0], roots, tuple(sorted(best[1].items())))
+            cost = sum(costs[v][mask] for v, mask in chosen.items())
+        else:
+            best = best_structure(costs, roots)
+            if best is None:
+                return None
+            cost, chosen = best
+        return _Choice(cost >> self._rank_bits, roots, chosen, self.refinements)
+
+    @property
+    def _rank_bits(self) -> int:
+        return len(self.index) ** 2
+
+    def _costs(self, variable: int) -> dict[Mask, Cost]:
+        """Of each option: size, then mentions, then its part of the parent sets as one number, variable 0 first."""
+        if variable not in self.options:
+            self.options[variable] = self._options(self.task.variables[variable])
+        place = len(self.index) * (len(self.index) - 1 - variable)
+        return {
+            mask: (option.at_least << _COUNT_BITS | mask.bit_count()) << self._rank_bits | mask << place
+            for mask, option in self.options[variable].items()
+        }
 
     def _options(self, variable: str) -> dict[Mask, ParentSet]:
         candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
@@ -147,18 +184,12 @@ class _Search:
                 options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)
         return options
 
-    def _cost(self, variable: int, option: ParentSet) -> Cost:
-        """Size, then mentions, then the parent sets as one number with the first variable's most significant."""
-        n = len(self.index)
-        rank = option.mask << (n * (n - 1 - variable))
-        return (option.at_least << _COUNT_BITS | option.mask.bit_count()) << (n * n) | rank
-
     def _refine(self, variable: int, mask: Mask) -> bool:
         """Test the next size of one option; False if that is out of the search's reach."""
         option = self.options[variable][mask]
         refiner = self.refiners.get((variable, mask))
         if refiner is None:
-            refiner = self.refiners[variable, mask] = LeastSize(option.table, self.task.grammar.operators)
+            refiner = self.refiners[variable, mask] = LeastSize(option.table, self.operators)
         if not refiner.in_reach:
             return False
         refiner.advance(self.budget)
@@ -169,22 +200,20 @@ class _Search:
         option.size = refiner.size
         return True
 
-    def _certified(
-        self, roots: tuple[str, ...], chosen: Mapping[int, Mask], note: str, sets: int
-    ) -> Found[ExactAnswer]:
+    def _certified(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
         """The answer, once the reference has replayed it on every training row."""
         variables = self.task.variables
-        mechanisms = {variables[v]: self._formula(self.options[v][mask]) for v, mask in chosen.items()}
+        roots = tuple(v for v in variables if choice.roots >> self.index[v] & 1)
+        mechanisms = {variables[v]: self._formula(v, mask) for v, mask in choice.chosen.items()}
         model = Scm(roots, mechanisms)
         disclosure = self.task.disclosure
         judge = disclosure.given_roots(roots) if isinstance(disclosure, HiddenRoots) else disclosure
-        size = sum(self.options[v][mask].at_least for v, mask in chosen.items())
         wrong = judge.violation(mechanisms) or first_mismatch(model, self.task.training.worlds)
-        if wrong or model.size != size:
-            raise AssertionError(f"the solver's answer failed its certificate: {wrong or (model.size, size)}")
+        if wrong or model.size != choice.size:
+            raise AssertionError(f"the solver's answer failed its certificate: {wrong or (model.size, choice.size)}")
         provenance = {
             "class": f"every mechanism mentions at most {self.search.max_parents} variables",
-            "operators": list(self.task.grammar.operators),
+            "operators": list(self.operators),
             "minimal": "total formula size, by exhaustion of the class",
             "tie_rule": TIE_RULE,
             "nested_roots": note,
@@ -192,12 +221,15 @@ class _Search:
             "states": self.budget.used,
             "certified_by": "dsl.reference",
         }
-        return Found(ExactAnswer(model, size, provenance))
+        return Found(ExactAnswer(model, choice.size, provenance))
 
-    def _formula(self, option: ParentSet) -> Formula:
-        if not option.mask:
+    def _formula(self, variable: int, mask: Mask) -> Formula:
+        option = self.options[variable][mask]
+        if not mask:
             return constant(bool(option.table.value))
         names = [self.task.variables[i] for i in option.indices]
-        outcome = least_formula(option.table, names, operators=self.task.grammar.operators)
+        if (variable, mask) in self.refiners:
+            return self.refiners[variable, mask].formula(names)
+        outcome = least_formula(option.table, names, operators=self.operators)
         assert isinstance(outcome, Found)
         return outcome.value

@@ -8,6 +8,7 @@ are enumerated, from the complete list of functions by size.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import comb
@@ -16,11 +17,10 @@ import numpy as np
 
 from dsl.batch import PackedPanels
 from dsl.partial import PartialTable
+from dsl.table import TruthTable
 from solvers._kernels_parents import all_tables, size_histograms
 from solvers.essential import COMPLETE, EssentialFunctions
 from solvers.structure import Mask
-
-CONSTANT_SIZE = 3  # (xor a a), (iff a a): without literals a constant has to mention something
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,13 @@ def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], ma
     return LocalSpace(tables, counts)
 
 
-def sized_local_space(space: LocalSpace, functions: EssentialFunctions, max_size: int) -> LocalSpace:
-    """The part of a space whose formulas have at most `max_size` nodes, counted by least size."""
+def sized_local_space(
+    space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int], max_size: int
+) -> LocalSpace:
+    """The part of a space whose formulas have at most `max_size` nodes, counted by least size.
+
+    constants: size of the formula of each constant that has one
+    """
     masks = [mask for mask in space.counts if mask]
     for num_parents in {mask.bit_count() for mask in masks}:
         if max_size > functions.complete_to[num_parents] != COMPLETE:
@@ -75,8 +80,10 @@ def sized_local_space(space: LocalSpace, functions: EssentialFunctions, max_size
         for mask, row in zip(masks, histograms, strict=True)
         if row.any()
     }
-    if 0 in space.counts and max_size >= CONSTANT_SIZE:
-        by_size[0] = {CONSTANT_SIZE: space.counts[0]}
+    if 0 in space.counts:
+        agreeing = [size for bit, size in constants.items() if space.tables[0].agrees(TruthTable(0, bit))]
+        if sizes := Counter(size for size in agreeing if size <= max_size):
+            by_size[0] = sizes
     counts = {mask: sum(sizes.values()) for mask, sizes in by_size.items()}
     return LocalSpace(space.tables, counts, by_size)
 

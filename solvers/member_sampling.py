@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from dsl.formula import Formula, constant
 from dsl.partial import PartialTable
 from dsl.scm import Scm
 from dsl.table import TruthTable, depends_on, full_mask
 from solvers.dag_count import members_of
-from solvers.essential import EssentialFunctions
+from solvers.essential import constant_sizes, synthesised
 from solvers.function_formula import formula_for
 from solvers.structure import Mask
 
@@ -43,16 +44,25 @@ def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
         table = _function(space, rng, variable, mask, size_penalty)
-        names = space.names(mask) or (mention(space, roots, variable),)
-        mechanisms[space.task.variables[variable]] = formula_for(table, names, space.task.grammar.operators)
+        mechanisms[space.task.variables[variable]] = mechanism(space, roots, variable, mask, table)
     return Scm(roots, mechanisms)
 
 
-def mention(space: VersionSpace, roots: Sequence[str], variable: int) -> str:
-    """A variable that a constant mechanism can mention without closing a circle: the first admissible root."""
+def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
+    """A formula for a function of exactly these parents, of least size wherever the catalogues list it.
+
+    A constant is a literal, or mentions the first admissible root: no circle can go through that.
+    """
+    grammar = space.task.grammar
+    if mask:
+        return formula_for(table, space.names(mask), synthesised(grammar))
+    if grammar.allow_constants:
+        return constant(bool(table.bits))
     name = space.task.variables[variable]
-    allowed = space.task.disclosure.admissible_parents(name)
-    return next(root for root in roots if root in allowed)
+    mentioned = [root for root in roots if root in space.task.disclosure.admissible_parents(name)]
+    if not mentioned:
+        raise ValueError(f"'{name}' is constant in a member, and neither a literal nor a root can say so")
+    return formula_for(table, mentioned[:1], synthesised(grammar))
 
 
 def _parent_sets(space: VersionSpace, rng: Random, roots: tuple[str, ...], penalty: int | None) -> dict[int, Mask]:
@@ -80,19 +90,21 @@ def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penal
     assert cap is not None
     sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
     size = weighted(rng, sizes, sum(weight for _, weight in sizes))
-    if not mask:
-        return _completion(rng, table)
-    listed = agreeing(space.functions, table, size)
-    return TruthTable(table.num_vars, int(listed[rng.randrange(len(listed))]))
+    listed = agreeing(space, table, size)
+    return listed[rng.randrange(len(listed))]
 
 
-def agreeing(functions: EssentialFunctions, table: PartialTable, size: int) -> Sequence[np.uint64]:
+def agreeing(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
     """The functions of exactly that least size that depend on all variables and agree with the table, by bits."""
+    functions = space.functions
+    if table.num_vars == 0:
+        constants = constant_sizes(functions, space.task.grammar)
+        tables = [TruthTable(0, bit) for bit in sorted(constants) if constants[bit] == size]
+        return [function for function in tables if table.agrees(function)]
     start, end = functions.starts[table.num_vars], functions.ends[table.num_vars]
-    sizes = functions.sizes[start:end]
-    bits = functions.bits[start:end][sizes == size]
-    kept: Sequence[np.uint64] = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0].tolist()
-    return kept
+    bits = functions.bits[start:end][functions.sizes[start:end] == size]
+    kept = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0]
+    return [TruthTable(table.num_vars, word) for word in kept.tolist()]
 
 
 def _completion(rng: Random, table: PartialTable) -> TruthTable:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
+from dsl.formula import Formula
 from dsl.scm import Scm
-from dsl.table import TruthTable
 from solvers.dag_count import Layers, Weights, members_of, total
-from solvers.function_formula import formula_for
-from solvers.member_sampling import agreeing, mention
+from solvers.member_sampling import agreeing, mechanism
 from solvers.structure import Mask
 from solvers.version_space import VersionSpace
 
@@ -126,17 +125,12 @@ class _Walk:
 
     def _functions(self, choice: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
         variables = sorted(choice)
-        tables = [self._tables(v, *choice[v]) for v in variables]
-        for drawn in product(*tables):
-            mechanisms = {}
-            for variable, table in zip(variables, drawn, strict=True):
-                names = self.space.names(choice[variable][0]) or (mention(self.space, self.roots, variable),)
-                operators = self.space.task.grammar.operators
-                mechanisms[self.space.task.variables[variable]] = formula_for(table, names, operators)
-            yield Scm(self.roots, mechanisms)
+        formulas = [self._formulas(v, *choice[v]) for v in variables]
+        names = [self.space.task.variables[v] for v in variables]
+        for drawn in product(*formulas):
+            yield Scm(self.roots, dict(zip(names, drawn, strict=True)))
 
-    def _tables(self, variable: int, mask: Mask, size: int) -> list[TruthTable]:
+    def _formulas(self, variable: int, mask: Mask, size: int) -> list[Formula]:
         table = self.space.space(variable).tables[mask]
-        if not mask:
-            return [TruthTable(0, bit) for bit in (0, 1) if table.agrees(TruthTable(0, bit))]
-        return [TruthTable(table.num_vars, int(bits)) for bits in agreeing(self.space.functions, table, size)]
+        found = agreeing(self.space, table, size)
+        return [mechanism(self.space, self.roots, variable, mask, function) for function in found]

@@ -13,7 +13,7 @@ from dsl.batch import PackedPanels, pack_panels
 from dsl.partial import PartialTable
 from dsl.problem import Task
 from solvers._kernels_parents import determining_sets
-from solvers.essential import essential_functions
+from solvers.essential import essential_functions, synthesised
 from solvers.structure import Mask
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word
@@ -53,7 +53,8 @@ class ParentSearch:
             raise ValueError(f"max_parents is {max_parents}; 1 to {MAX_PARENTS} are supported")
         self.variables = task.variables
         self.max_parents = max_parents
-        self.functions = essential_functions(max_parents, task.grammar.operators)
+        self.operators = synthesised(task.grammar)
+        self.functions = essential_functions(max_parents, self.operators)
         self.packed: PackedPanels = pack_panels([task.training])
 
     def parent_sets(self, target: int, candidates: Sequence[int]) -> list[ParentSet]:

@@ -19,7 +19,8 @@ from dsl.problem import Task
 from dsl.scm import Scm
 from dsl.world import Panel, World
 from solvers.dag_count import Layers, Weights, total
-from solvers.essential import EssentialFunctions, essential_functions
+from solvers.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from solvers.literals import require_literals_alone
 from solvers.local_counts import LocalSpace, local_space, sized_local_space
 from solvers.member_sampling import member
 from solvers.roots import nested_variables, root_sets
@@ -54,6 +55,8 @@ class VersionSpace:
     def __init__(self, task: Task, model_class: ModelClass) -> None:
         if not 1 <= model_class.max_parents <= MAX_PARENTS:
             raise ValueError(f"max_parents is {model_class.max_parents}; 1 to {MAX_PARENTS} are supported")
+        if model_class.max_size is not None:
+            require_literals_alone(task.grammar)
         self.task = task
         self.model_class = model_class
         self.index = {variable: i for i, variable in enumerate(task.variables)}
@@ -73,7 +76,7 @@ class VersionSpace:
     @property
     def functions(self) -> EssentialFunctions:
         """The functions by size that a capped class is enumerated from."""
-        return essential_functions(self.model_class.max_parents, self.task.grammar.operators)
+        return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
 
     def space(self, variable: int) -> LocalSpace:
         """The mechanisms of one variable by functional parents, before acyclicity."""
@@ -83,7 +86,8 @@ class VersionSpace:
             max_parents = min(self.model_class.max_parents, len(candidates))
             space = local_space(self._packed, variable, candidates, max_parents)
             if self.model_class.max_size is not None:
-                space = sized_local_space(space, self.functions, self.model_class.max_size)
+                constants = constant_sizes(self.functions, self.task.grammar)
+                space = sized_local_space(space, self.functions, constants, self.model_class.max_size)
             self._spaces[variable] = space
         return self._spaces[variable]
 
@@ -112,10 +116,11 @@ class VersionSpace:
     def agreement(self, worlds: Iterable[World]) -> Fraction:
         """The exact share of members that replay the given worlds exactly; `ZeroDivisionError` for an empty space.
 
-        A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are the version
-        space of the evidence with the worlds added.
+        A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are those that
+        the evidence with the worlds added leaves under the same root sets.
         """
-        return Fraction(self.with_worlds(worlds).count, self.count)
+        after = self.with_worlds(worlds)
+        return Fraction(sum(total(after.weights(roots)) for roots in self.counts_by_roots), self.count)
 
     def edge_marginals(self) -> dict[tuple[str, str], Fraction]:
         """Share of members in which U is a functional parent of V, for every edge that some member has."""
