@@ -5,6 +5,7 @@ Importing this module imports the kernels, which compile on first use; dsl.repla
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl import _kernels
-from dsl.formula import Apply
+from dsl.formula import Apply, Node
 from dsl.operators import OPERATORS
 from dsl.replay import Candidate
 from dsl.table import WORD_BITS
@@ -76,29 +77,41 @@ class BatchReplay:
         return exact
 
 
+class _Instructions(dict[Node, int]):
+    """Node -> instruction; operators and constants are added when they are first met."""
+
+    def __missing__(self, node: Node) -> int:
+        if isinstance(node, Apply):
+            instruction = node.arity << 4 | OPERATORS[node.operator].code
+        elif isinstance(node, bool):
+            instruction = int(node) << 4 | _kernels.CONSTANT
+        else:
+            raise KeyError(node)
+        self[node] = instruction
+        return instruction
+
+
 def compile_candidates(candidates: Sequence[Candidate], variables: Sequence[str]) -> Programs:
     """Postfix programs: load, operate, store each variable in evaluation order."""
-    index = {variable: i << 4 | _kernels.LOAD for i, variable in enumerate(variables)}
-    code: list[int] = []
+    instruction = _Instructions({variable: i << 4 | _kernels.LOAD for i, variable in enumerate(variables)}).__getitem__
+    store = {variable: i << 4 | _kernels.STORE for i, variable in enumerate(variables)}
+    code = array("i")
     starts = [0]
-    max_stack = 1
-    for candidate in candidates:
-        for variable in candidate.order:
-            depth = 0
-            for node in candidate.mechanisms[variable].nodes:
-                if isinstance(node, str):
-                    code.append(index[node])
-                    depth += 1
-                elif isinstance(node, Apply):
-                    code.append(node.arity << 4 | OPERATORS[node.operator].code)
-                    depth -= node.arity - 1
-                else:
-                    code.append(int(node) << 4 | _kernels.CONSTANT)
-                    depth += 1
-                max_stack = max(max_stack, depth)
-            code.append(index[variable] - _kernels.LOAD + _kernels.STORE)
+    for mechanisms, order in candidates:
+        for variable in order:
+            code.extend(map(instruction, mechanisms[variable].nodes))
+            code.append(store[variable])
         starts.append(len(code))
-    return Programs(tuple(variables), np.array(code, np.int32), np.array(starts, np.int64), max_stack)
+    program = np.array(code, np.int32)
+    return Programs(tuple(variables), program, np.array(starts, np.int64), _max_stack(program))
+
+
+def _max_stack(code: npt.NDArray[np.int32]) -> int:
+    """The deepest stack; every program leaves it as empty as it found it, so all of them count as one."""
+    opcode, argument = code & 15, code >> 4
+    pushes = (opcode == _kernels.LOAD) | (opcode == _kernels.CONSTANT)
+    growth = np.where(pushes, 1, np.where(opcode == _kernels.STORE, -1, 1 - argument))
+    return int(np.cumsum(growth).max(initial=1))
 
 
 def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
