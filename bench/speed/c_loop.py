@@ -44,6 +44,7 @@ class CLoop:
             ctypes.c_int64(len(programs)),
             _pointer(packed.observed),
             _pointer(packed.scored),
+            _pointer(packed.scored_cells),
             ctypes.c_int64(num_vars),
             ctypes.c_int64(num_words),
             _pointer(packed.world_words),

@@ -1,7 +1,7 @@
 /* Rival of the replay kernel: the same programs and words, written the straightforward way in C.
  *
  * An instruction is argument << 4 | opcode, as in dsl/_kernels.py; c candidates, v variables, w words, p panels,
- * d worlds. counts [c, p, 4]: scored cells, wrong cells, scored worlds, exact worlds. No scratch is kept between calls.
+ * d worlds. scored_cells [v, p]; counts [c, p, 4]: scored cells, wrong cells, scored worlds, exact worlds.
  */
 #include <stdint.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 enum { NOT, AND, OR, XOR, IFF, IF, LOAD, CONSTANT, STORE };
 
 void replay_candidates(const int32_t *code, const int64_t *starts, int64_t num_candidates, const uint64_t *observed,
-                       const uint64_t *scored, int64_t num_vars, int64_t num_words, const int64_t *world_words,
-                       const uint64_t *world_masks, const int64_t *world_panel, int64_t num_worlds,
-                       const uint64_t *panel_masks, int64_t num_panels, uint64_t *stack, uint64_t *values,
-                       uint64_t *wrong_rows, uint64_t *scored_rows, int64_t *counts)
+                       const uint64_t *scored, const int64_t *scored_cells, int64_t num_vars, int64_t num_words,
+                       const int64_t *world_words, const uint64_t *world_masks, const int64_t *world_panel,
+                       int64_t num_worlds, const uint64_t *panel_masks, int64_t num_panels, uint64_t *stack,
+                       uint64_t *values, uint64_t *wrong_rows, uint64_t *scored_rows, int64_t *counts)
 {
     const int64_t n = num_words;
     for (int64_t c = 0; c < num_candidates; c++) {
@@ -27,7 +27,7 @@ void replay_candidates(const int32_t *code, const int64_t *starts, int64_t num_c
             uint64_t *first;
             switch (code[i] & 15) {
             case LOAD:
-                memcpy(top, values + argument * n, sizeof(uint64_t) * n);
+                for (int64_t w = 0; w < n; w++) top[w] = values[argument * n + w];
                 top += n;
                 break;
             case CONSTANT:
@@ -82,11 +82,11 @@ void replay_candidates(const int32_t *code, const int64_t *starts, int64_t num_c
                     value[w] = seen[w] ^ error;
                     wrong_rows[w] |= error;
                     scored_rows[w] |= judged[w];
-                    for (int64_t p = 0; p < num_panels; p++) {
-                        count[p * 4] += __builtin_popcountll(judged[w] & panel_masks[p * n + w]);
-                        count[p * 4 + 1] += __builtin_popcountll(error & panel_masks[p * n + w]);
-                    }
+                    if (error)
+                        for (int64_t p = 0; p < num_panels; p++)
+                            count[p * 4 + 1] += __builtin_popcountll(error & panel_masks[p * n + w]);
                 }
+                for (int64_t p = 0; p < num_panels; p++) count[p * 4] += scored_cells[argument * num_panels + p];
             }
             }
         }
