@@ -119,7 +119,10 @@ class SplitReplay(NamedTuple):
     @property
     def variable_accuracy(self) -> dict[str, float | None]:
         """Right over scored cells per endogenous variable; None where a variable is never scored."""
-        num_rows, clamped = self.panel.num_rows, self.panel.clamped
+        clamped, rows = self.panel.clamped, self.panel.all_rows
+        if not self.wrong_rows:
+            return {variable: None if clamped[variable] == rows else 1.0 for variable in self.wrong}
+        num_rows = self.panel.num_rows
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():
             scored = num_rows - clamped[variable].bit_count()

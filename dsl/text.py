@@ -74,29 +74,24 @@ def _plain(text: str, grammar: Grammar, variables: Collection[str]) -> list[Node
     """The nodes of a correct text without constants, parenthesised atoms or space behind '('; else None."""
     openings = grammar._openings
     nodes: list[Node] = []
-    open_operators: list[dict[int, Apply]] = []
-    open_heights: list[int] = []  # values on the evaluation stack when each was opened
+    opened: list[tuple[dict[int, Apply], int]] = []  # operator by arity, values on the evaluation stack below it
     height = 0
-    for token in text.replace("(", " (").replace(")", " ) ").split():
-        if token in variables:
-            nodes.append(token)
-            height += 1
-        elif token == ")":
-            if not open_heights:
-                return None
-            below = open_heights.pop()
-            node = open_operators.pop().get(height - below)
-            if node is None:
-                return None
-            nodes.append(node)
-            height = below + 1
-        else:
-            opened = openings.get(token)
-            if opened is None or len(open_heights) == MAX_NESTING:
-                return None
-            open_operators.append(opened)
-            open_heights.append(height)
-    return nodes if height == 1 and not open_heights else None
+    if text.count("(") > MAX_NESTING:
+        return None
+    try:
+        for token in text.replace("(", " (").replace(")", " ) ").split():
+            if token in variables:
+                nodes.append(token)
+                height += 1
+            elif token == ")":
+                by_arity, below = opened.pop()
+                nodes.append(by_arity[height - below])
+                height = below + 1
+            else:
+                opened.append((openings[token], height))
+    except LookupError:  # nothing is open, wrong arity, or no ordinary token
+        return None
+    return nodes if height == 1 and not opened else None
 
 
 class _Parser:
