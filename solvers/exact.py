@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
+from math import comb
 from typing import Any, NamedTuple
 
 from dsl.disclosure import HiddenRoots, Ordered
@@ -29,10 +30,11 @@ from solvers.literals import require_literals_alone
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.parents import ParentSearch, ParentSet
 from solvers.roots import nested_variables, root_sets
-from solvers.structure import Cost, Mask, best_structure
+from solvers.structure import MAX_FREE_VARIABLES, Cost, Mask, best_structure
 from solvers.synthesis import LeastSize, least_formula
 
 MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
+MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 _COUNT_BITS = 16  # of the tie-break: a problem mentions fewer than 2**16 parents
 
 
@@ -56,7 +58,23 @@ def solve(
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
     states: how many candidate functions formula search may try before it gives up; None means no limit
     """
-    return _Search(task, max_parents, nested_roots, Budget(states)).run()
+    too_large = _too_large(task)
+    return too_large or _Search(task, max_parents, nested_roots, Budget(states)).run()
+
+
+def _too_large(task: Task) -> OutOfBudget | None:
+    """Problems that dynamic programming over subsets cannot reach; with a known order there is no such limit."""
+    disclosure = task.disclosure
+    if isinstance(disclosure, Ordered):
+        return None
+    hidden = isinstance(disclosure, HiddenRoots)
+    num_roots = disclosure.root_count if isinstance(disclosure, HiddenRoots) else len(disclosure.roots)
+    free = len(task.variables) - num_roots
+    if free > MAX_FREE_VARIABLES:
+        return OutOfBudget(f"nothing was tried: {free} variables of unknown order, at most {MAX_FREE_VARIABLES}")
+    if hidden and comb(len(task.variables), num_roots) > MAX_ROOT_SETS:
+        return OutOfBudget(f"nothing was tried: more than {MAX_ROOT_SETS} root sets of the disclosed size")
+    return None
 
 
 TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in natural variable order"
