@@ -29,7 +29,10 @@ SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must sta
 
 def shown(value: object) -> str:
     """A short, one-line, printable rendering of an untrusted value."""
-    text = ascii(value)
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):  # an integer beyond the interpreter's digit limit; a value nested too deeply
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
 
 
@@ -81,7 +84,10 @@ class ContradictionError(CalibrantError):
 
 
 class PoolError(CalibrantError):
-    """A pool file says something that cannot be meant; names file, instance and field."""
+    """A pool file says something that cannot be meant; names file, instance and field.
+
+    The message is one printable line, whatever the file calls its instances.
+    """
 
     def __init__(self, problem: str, *, file: str = "", instance: str = "", field: str = "") -> None:
         self.problem = problem
@@ -89,11 +95,19 @@ class PoolError(CalibrantError):
         self.instance = instance
         self.field = field
         where = ": ".join(part for part in (file, instance, field) if part)
-        super().__init__(f"{where}: {problem}" if where else problem)
+        super().__init__(_one_line(f"{where}: {problem}" if where else problem))
 
     def located(self, *, file: str = "", instance: str = "") -> PoolError:
         """The same error with file and instance filled in where they were unknown."""
         return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
+
+
+LONGEST_MESSAGE = 1_000
+
+
+def _one_line(text: str) -> str:
+    kept = text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 3] + "..."
+    return kept if kept.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in kept)
 
 
 class MissingExtraError(CalibrantError):

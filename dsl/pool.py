@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -17,6 +19,7 @@ import msgspec
 
 from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.errors import PoolError, shown
+from dsl.nesting import check_nesting
 from dsl.pool_build import problem_from_record
 from dsl.pool_fields import located
 from dsl.pool_records import (
@@ -39,7 +42,6 @@ from dsl.text import render
 from dsl.world import World
 
 S = TypeVar("S", bound=msgspec.Struct)
-MAX_JSON_DEPTH = 200  # instances are eight levels deep
 
 
 def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
@@ -97,6 +99,9 @@ def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
 def _decode(line: str, record: type[S], where: str) -> S:
     try:
         raw = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        check_nesting(raw, max_items=len(line))
+        if _ESCAPED_SURROGATE.search(line):
+            json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
         return msgspec.convert(raw, record, strict=True)
     except PoolError as error:
         raise PoolError(error.problem, field=where) from None
@@ -106,10 +111,14 @@ def _decode(line: str, record: type[S], where: str) -> S:
         raise PoolError(" ".join(str(error).split())[:300], field=where) from None
 
 
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        twice = next(key for key, _ in pairs if sum(key == other for other, _ in pairs) > 1)
+        numbers = Counter(key for key, _ in pairs)
+        twice = next(key for key, number in numbers.items() if number > 1)
         raise PoolError(f"key {shown(twice)} occurs twice in one object")
     return made
 
@@ -133,6 +142,8 @@ def write_pool(pool: Pool, path: Path | str) -> None:
             raise
     except OSError as error:
         raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None
+    except (TypeError, ValueError, RecursionError) as error:  # metadata and results hold whatever their file held
+        raise PoolError(f"does not fit JSON: {error}", file=path.name) from None
 
 
 def native_lines(pool: Pool) -> Iterator[bytes]:

@@ -23,10 +23,12 @@ from dsl.pool_records import (
 )
 from dsl.problem import ModelResult, Problem, Sealed, Task, TaskKind
 from dsl.scm import Scm
+from dsl.table import MAX_TABLE_VARS
 from dsl.text import Grammar, parse
 from dsl.world import Intervention, Panel, World, columns_from_rows
 
 MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
+MAX_ALTERNATIVE_VARIABLES = MAX_TABLE_VARS + 1  # a mechanism over all others still has a truth table to compare
 
 Results = Callable[[], tuple[ModelResult, ...]]
 
@@ -44,18 +46,17 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
         raise PoolError("at least one training world is needed", field="training")
     heldout = worlds.panel(record.sealed.heldout, "sealed.heldout")
     latent_order = _latent_order(record, variables, disclosure)
-    task = Task(
-        _kind(record.kind, disclosure, has_reference=record.reference is not None),
-        disclosure,
-        grammar,
-        training,
-        record.shares_units,
-        len(heldout.worlds),
-        _scm(record.reference, variables, grammar, "reference"),
-    )
+    kind = _kind(record.kind, disclosure, has_reference=record.reference is not None)
+    if kind is TaskKind.ALTERNATIVE and len(variables) > MAX_ALTERNATIVE_VARIABLES:
+        raise PoolError(
+            f"{len(variables)} variables; compared are up to {MAX_ALTERNATIVE_VARIABLES}", field="reference"
+        )
+    reference = _scm(record.reference, variables, grammar, "reference")
     gold = _scm(record.sealed.gold, variables, grammar, "sealed.gold")
-    if gold and not isinstance(disclosure, HiddenRoots) and gold.roots != natural(disclosure.roots):
-        raise PoolError(f"mechanisms leave the roots {', '.join(gold.roots)}", field="sealed.gold")
+    for model, field in ((reference, "reference"), (gold, "sealed.gold")):
+        if model and not isinstance(disclosure, HiddenRoots) and model.roots != natural(disclosure.roots):
+            raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
+    task = Task(kind, disclosure, grammar, training, record.shares_units, len(heldout.worlds), reference)
     sealed = Sealed(
         gold,
         record.sealed.gold_size if record.sealed.gold_size is not None else (gold.size if gold else None),
@@ -81,11 +82,12 @@ class StoredResults:
 
 
 def _distinct(names: Iterable[str], field: str) -> list[str]:
-    listed = list(names)
-    for name in listed:
-        if listed.count(name) > 1:
+    seen: dict[str, None] = {}
+    for name in names:
+        if name in seen:
             raise PoolError(f"{shown(name)} is listed twice", field=field)
-    return listed
+        seen[name] = None
+    return list(seen)
 
 
 def _variables(names: Sequence[str]) -> tuple[str, ...]:
@@ -166,9 +168,9 @@ def _scm(texts: Mapping[str, str] | None, variables: tuple[str, ...], grammar: G
         return None
     mechanisms: dict[str, Formula] = {}
     for variable, text in texts.items():
-        where = f"{field}.{variable}"
         if variable not in variables:
-            raise PoolError(f"not a variable; variables: {', '.join(variables)}", field=where)
+            raise PoolError(f"{shown(variable)} is not a variable; variables: {', '.join(variables)}", field=field)
+        where = f"{field}.{variable}"
         try:
             mechanisms[variable] = parse(text, grammar, frozenset(variables) - {variable})
         except ParseError as error:
@@ -207,6 +209,8 @@ class _Worlds:
         both = set(assigned) & set(constants)
         if both:
             raise PoolError(f"{', '.join(natural(both))} both constant and assigned", field=field)
+        if not all(0 <= level <= 1 for level in record.environment.values()):
+            raise PoolError("a level is not from 0 to 1", field=f"{field}.environment")
         by_variable = dict(zip(self.variables, columns_from_rows(record.rows, len(self.variables)), strict=True))
         for variable, bit in constants.items():
             if bit not in (0, 1):

@@ -64,10 +64,10 @@ class Fields:
     def sequence(self, key: str) -> list[Any]:
         return self._typed(key, _REQUIRED, list, "a list")  # type: ignore[no-any-return]
 
-    def sequences(self, key: str) -> list[list[Any]]:
+    def name_lists(self, key: str) -> list[list[str]]:
         for item in self.sequence(key):
-            if not isinstance(item, list):
-                raise PoolError(f"expected lists, found {shown(item)}", field=key)
+            if not isinstance(item, list) or not all(isinstance(name, str) for name in item):
+                raise PoolError(f"expected lists of names, found {shown(item)}", field=key)
         return self.sequence(key)
 
     def mapping(self, key: str, default: Mapping[str, Any] = _REQUIRED) -> Mapping[str, Any]:
@@ -99,6 +99,13 @@ class Fields:
         if value is not None and not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
             raise PoolError("expected a mapping from names to texts", field=key)
         return None if value is None else dict(value)
+
+    def levels(self, key: str) -> dict[str, float]:
+        value: Mapping[Any, Any] = self.mapping(key, {})
+        for name, level in value.items():
+            if not isinstance(name, str) or type(level) not in (int, float) or not 0 <= level <= 1:
+                raise PoolError(f"expected levels from 0 to 1, found {shown(name)}: {shown(level)}", field=key)
+        return {name: float(level) for name, level in value.items()}
 
     def bits(self, key: str) -> dict[str, int]:
         value = self._typed(key, {}, Mapping, "a mapping from names to bits")

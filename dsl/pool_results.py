@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from textwrap import dedent
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dsl.errors import PoolError
+from dsl.errors import PoolError, shown
 from dsl.problem import ModelResult
 
 _KEY = "modelResults:"
@@ -16,7 +16,8 @@ def cut_results(text: str) -> tuple[str, list[str]]:
     """The file without its model results, and the text of each record's results (empty where it has none).
 
     Works on block-style YAML, which the official files are: a record's block ends at the first line that is not
-    indented deeper than its key. Anything else stays in the text and is parsed with it.
+    indented deeper than its key. Anything else stays in the text and is parsed with it. The cut is right if there are
+    as many blocks as records, and if they are self-contained.
     """
     if _KEY not in text:
         return text, []
@@ -33,7 +34,7 @@ def cut_results(text: str) -> tuple[str, list[str]]:
                 continue
             blocks[-1] = "\n".join(cut)
             cut = None
-        if stripped.startswith("- problem:"):
+        if stripped.startswith("- problem:") and (not blocks or column + 2 == indent):
             indent = column + 2
             blocks.append("")
         elif column == indent and stripped.rstrip() == _KEY:
@@ -46,12 +47,24 @@ def cut_results(text: str) -> tuple[str, list[str]]:
     return "\n".join(kept), blocks
 
 
+_ANCHOR = re.compile(r"&(?<=[\s\[,{]&)([^\s\[\]{},]+)")
+_ALIAS = re.compile(r"\*(?<=[\s\[,{]\*)([^\s\[\]{},]+)")
+
+
+def are_self_contained(blocks: Iterable[str], text: str) -> bool:
+    """Whether no block holds an alias of an anchor that stands elsewhere in the text; False in doubt."""
+    anchors = set(_ANCHOR.findall(text))
+    if not anchors:
+        return True
+    return all(anchors.isdisjoint({*_ALIAS.findall(block)} - {*_ANCHOR.findall(block)}) for block in blocks)
+
+
 class EmbeddedResults:
     """Results of one record, as YAML text or as the mapping it parses to; a value that can be sent to a worker."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._mapping: Mapping[str, Any] | None = None
+        self._mapping: Mapping[Any, Any] | None = None
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> EmbeddedResults:
@@ -64,10 +77,11 @@ class EmbeddedResults:
         if self._mapping is None:
             from dsl.pool_yaml import load_yaml
 
-            self._mapping = load_yaml(dedent(self._text)) or {}
+            self._mapping = load_yaml(f"{_KEY}\n{self._text}")["modelResults"] or {}
         if not isinstance(self._mapping, Mapping):
             raise PoolError("expected a mapping from model to result", field="modelResults")
-        return tuple(_result(str(model), raw) for model, raw in self._mapping.items())
+        results = self._mapping.items()
+        return tuple(_result(model if isinstance(model, str) else shown(model), raw) for model, raw in results)
 
 
 def _result(model: str, raw: Any) -> ModelResult:

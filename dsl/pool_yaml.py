@@ -7,13 +7,15 @@ meaning is the one in dsl.pool_build; here are only the checks of what the offic
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
 from dsl.errors import PoolError, shown
+from dsl.nesting import MAX_DEPTH, check_nesting
 from dsl.operators import STANDARD_OPERATORS
-from dsl.pool_build import problem_from_record
+from dsl.pool_build import Results, StoredResults, problem_from_record
 from dsl.pool_fields import Fields, located
 from dsl.pool_records import (
     BlocksRecord,
@@ -25,10 +27,10 @@ from dsl.pool_records import (
     SealedRecord,
     WorldRecord,
 )
-from dsl.pool_results import EmbeddedResults, cut_results
+from dsl.pool_results import EmbeddedResults, are_self_contained, cut_results
 from dsl.problem import Pool, Problem, TaskKind
 
-MAX_FLOW_DEPTH = 200  # libyaml recurses once per nested bracket; real files use none
+MAX_BRACKETS = 5_000  # files with more are first read as events; official ones hold about ten a record
 
 ORDERED_VARIANTS = frozenset({"with_topological_order"})
 BLOCK_VARIANTS = frozenset({"partial_topological_order", "partial_order", "partial_topo"})
@@ -56,28 +58,41 @@ class _Loader(yaml.CSafeLoader):
 
 def load_yaml(text: str) -> Any:
     """Parse YAML text; `PoolError` with the parser's one-line reason."""
-    depth = deepest = 0
-    for character in text.translate(_BRACKETS_ONLY):
-        depth += 1 if character in "[{" else -1
-        deepest = max(deepest, depth)
-    if deepest > MAX_FLOW_DEPTH:
-        raise PoolError(f"brackets nested {deepest} deep; at most {MAX_FLOW_DEPTH} are read")
     try:
-        return yaml.load(text, Loader=_Loader)
+        if _may_nest_deeply(text):
+            _check_events(text)
+        document = yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise PoolError("nested too deeply to be a pool file") from None
-    except (yaml.YAMLError, ValueError, OverflowError, TypeError) as error:
+    except _UNREADABLE as error:
         raise PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}") from None
+    check_nesting(document, max_items=len(text) + 1)
+    return document
 
 
-class _KeepBrackets(dict[int, str | None]):
-    def __missing__(self, code: int) -> str | None:
-        kept = chr(code) if chr(code) in "[]{}" else None
-        self[code] = kept
-        return kept
+# PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
+_UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
+_DEEP_LINE = re.compile(r"(?:^\ufeff?|[\n\r\x85\u2028\u2029])(?:[ \t]|[-?:][ \t]){1000}")
 
 
-_BRACKETS_ONLY = _KeepBrackets()
+def _may_nest_deeply(text: str) -> bool:
+    """Whether collections could nest thousands deep: libyaml's composer recurses, and there is no way to limit it.
+
+    Blocks nest at most as deeply as their lines are indented, flow collections at most once per bracket.
+    """
+    brackets = text.count("[") + text.count("{") - text.count("[]") - text.count("{}")
+    return brackets > MAX_BRACKETS or _DEEP_LINE.search(text) is not None
+
+
+def _check_events(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise PoolError(f"nested more than {MAX_DEPTH} deep")
 
 
 def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
@@ -86,27 +101,36 @@ def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
     keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
     """
     lean, blocks = cut_results(text)
-    try:
-        document = load_yaml(lean)
-    except PoolError:
-        if not blocks:
-            raise
-        document, blocks = load_yaml(text), []  # unusual layout: let the parser see everything
-    top = Fields(document, "the file")
+    if blocks and are_self_contained(blocks, text):
+        try:
+            return _pool(lean, blocks, name, keep_results=keep_results)
+        except PoolError:
+            pass  # perhaps an unusual layout: let the parser see everything
+    return _pool(text, [], name, keep_results=keep_results)
+
+
+def _pool(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
+    """The pool of a text; `blocks` are the results that were cut out of it, none where it still holds them."""
+    top = Fields(load_yaml(text), "the file")
     records = top.sequence("problems")
+    if blocks and len(blocks) != len(records):
+        raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")
     problems = []
     for index, raw in enumerate(records):
-        results = EmbeddedResults(blocks[index]) if keep_results and index < len(blocks) and blocks[index] else None
-        problems.append(problem_from_official(raw, index, results))
+        results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
+        problems.append(problem_from_official(raw, index, results if keep_results else StoredResults(())))
     return Pool(name, tuple(problems), top.mapping("metadata", {}))
 
 
-def problem_from_official(raw: Any, index: int, results: EmbeddedResults | None = None) -> Problem:
-    """The problem of one official record, as the YAML parser gives it; `index` names records without an id."""
+def problem_from_official(raw: Any, index: int, results: Results | None = None) -> Problem:
+    """The problem of one official record, as the YAML parser gives it; `index` names records without an id.
+
+    results: in place of those that the record holds
+    """
     record = Fields(raw, "record")
     problem = record.child("problem")
-    instance = str(problem.get("instanceId", f"record {index}"))
-    with located(instance=instance[:120]):
+    instance = problem.get("instanceId")
+    with located(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
         native = _native(record, problem)
         stored = record.mapping("modelResults", {})
         if stored and results is None:
@@ -126,7 +150,7 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
     if set(roots) & set(endogenous) or set(roots) | set(endogenous) != set(variables):
         raise PoolError("roots and endogenous variables do not partition the variables", field="rootVariables")
     kind = task.text("taskName")
-    units = [str(unit) for unit in problem.get("panelUnits", [])]
+    units = problem.names("panelUnits", [])
     worlds = [_World(Fields(raw, "worlds"), variables, units) for raw in problem.sequence("worlds")]
     order = parameters.names("topologicalOrder", signature.names("topologicalOrder", variables))
     sealed = SealedRecord(
@@ -172,9 +196,7 @@ def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str
     if kind == TaskKind.ROOTS.value:
         return HiddenRootsRecord(root_count=parameters.integer("rootCount", None) or len(roots))
     if variant in BLOCK_VARIANTS:
-        return BlocksRecord(
-            blocks=[[str(v) for v in block] for block in parameters.sequences("topologicalLayers")], roots=roots
-        )
+        return BlocksRecord(blocks=parameters.name_lists("topologicalLayers"), roots=roots)
     if variant in HIDDEN_VARIANTS:
         return HiddenOrderRecord(roots=roots)
     if variant in ORDERED_VARIANTS:
@@ -196,7 +218,9 @@ def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, st
         "seed": description.get("seed"),
         "latent": extra.get("pairedSourceInstanceId") or pair,
     }
-    return {name: str(value) for name, value in labels.items() if value is not None}
+    return {
+        name: value if isinstance(value, str) else shown(value) for name, value in labels.items() if value is not None
+    }
 
 
 class _World:
@@ -217,8 +241,7 @@ class _World:
                 raise PoolError(f"unknown observation mode {shown(mode)}; known: panel_full", field="observationMode")
             rows, own_units = _rows(raw, extra, variables, units)
             constants, assigned = _intervention(raw, extra)
-            profile = raw.mapping("envProfile", extra.mapping("envProfile", {}))
-            environment = {str(v): float(level) for v, level in profile.items() if isinstance(level, (int, float))}
+            environment = raw.levels("envProfile") or extra.levels("envProfile")
             self.record = WorldRecord(self.id, rows, constants, assigned, own_units, environment)
 
 
@@ -228,13 +251,15 @@ def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) ->
     verbose = raw.get("rowsVerbose", extra.get("rows"))
     if (compact is None) == (verbose is None):
         raise PoolError("exactly one of compact rows and expanded rows is needed", field="rows")
+    domain = raw.names("domain", units)
+    if domain and raw.integer("domainSize", None) not in (None, len(domain)):
+        raise PoolError(f"differs from the {len(domain)} units", field="domainSize")
     if compact is not None:
         rows = raw.sequence("rows")
         for index, row in enumerate(rows):
             if not isinstance(row, str):
                 raise PoolError(f"row {index} is {shown(row)}, not a quoted string of 0 and 1", field="rows")
-        domain = raw.get("domain")
-        return rows, [str(unit) for unit in domain] if isinstance(domain, list) and domain != units else None
+        return rows, domain if domain != units else None
     rows, own = [], []
     for index, item in enumerate(verbose if isinstance(verbose, list) else [verbose]):
         row = Fields(item, f"rows[{index}]")
@@ -243,6 +268,8 @@ def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) ->
             raise PoolError(f"row {index} does not give every variable a bit", field="rows")
         rows.append("".join(str(values[v]) for v in variables))
         own.append(row.text("unitId"))
+    if "domain" in raw and own != domain:
+        raise PoolError("the units of the rows are not those of the domain", field="domain")
     return rows, own if own != units else None
 
 
@@ -270,8 +297,10 @@ def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]
 
 
 def _older_intervention(raw: Fields) -> tuple[dict[str, int], list[str]]:
-    listed = raw.get("interventions") or [raw.get("intervention", {})]
-    entry = Fields(listed[0] if isinstance(listed, list) else listed, "intervention")
+    listed = raw.sequence("interventions") if "interventions" in raw else [raw.get("intervention", {})]
+    if len(listed) > 1:
+        raise PoolError(f"{len(listed)} interventions in one world; at most one is understood", field="interventions")
+    entry = Fields(listed[0] if listed else {}, "intervention")
     kind = entry.text("type", "hard_do")
     if kind != "hard_do":
         raise PoolError(f"unknown intervention type {shown(kind)}; known: hard_do", field="intervention.type")

@@ -15,7 +15,7 @@ from dsl.operators import STANDARD_OPERATORS
 from dsl.problem import Problem, Sealed, Task, TaskKind
 from dsl.scm import Scm, scm
 from dsl.text import Grammar, render
-from dsl.world import Panel, World
+from dsl.world import Intervention, Panel, World
 from tests.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
 Draw = st.DrawFn
@@ -56,7 +56,16 @@ def _disclosure(draw: Draw, setting: str, model: Scm, latent: tuple[str, ...]) -
 
 
 def _named(worlds: Sequence[World], split: str) -> tuple[World, ...]:
-    return tuple(replace(world, id=f"{split}_{i:02d}") for i, world in enumerate(worlds))
+    """The worlds with ids of their split, and targets in natural order as a loader gives them."""
+    return tuple(
+        replace(world, id=f"{split}_{i:02d}", intervention=_natural(world.intervention))
+        for i, world in enumerate(worlds)
+    )
+
+
+def _natural(intervention: Intervention) -> Intervention:
+    constants = {v: intervention.constants[v] for v in sorted(intervention.constants, key=natural_key)}
+    return Intervention(constants, tuple(sorted(intervention.assigned, key=natural_key)))
 
 
 @st.composite
