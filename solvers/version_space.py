@@ -113,14 +113,25 @@ class VersionSpace:
         training = Panel(self.task.training.variables, (*self.task.training.worlds, *worlds))
         return VersionSpace(replace(self.task, training=training), self.model_class)
 
-    def agreement(self, worlds: Iterable[World]) -> Fraction:
-        """The exact share of members that replay the given worlds exactly; `ZeroDivisionError` for an empty space.
+    def mass(self, *, size_penalty: int | None = None) -> int:
+        """The weights of all members together, as `sample` weighs them: their number unless there is a penalty.
+
+        Weights are scaled to integers by the same factor for every version space of the same class and variables.
+        """
+        return self.count if size_penalty is None else self._mass(self.root_sets, size_penalty)
+
+    def _mass(self, root_sets: Iterable[tuple[str, ...]], size_penalty: int | None) -> int:
+        local = self._penalised(size_penalty)
+        return sum(total(self.weights(roots, local)) for roots in root_sets)
+
+    def agreement(self, worlds: Iterable[World], *, size_penalty: int | None = None) -> Fraction:
+        """The exact share of members, weighted as `sample` does, that replay the given worlds exactly.
 
         A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are those that
-        the evidence with the worlds added leaves under the same root sets.
+        the evidence with the worlds added leaves under the same root sets. `ZeroDivisionError` for an empty space.
         """
         after = self.with_worlds(worlds)
-        return Fraction(sum(total(after.weights(roots)) for roots in self.counts_by_roots), self.count)
+        return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
     def edge_marginals(self) -> dict[tuple[str, str], Fraction]:
         """Share of members in which U is a functional parent of V, for every edge that some member has."""
