@@ -54,12 +54,12 @@ def sample_problem(stratum: Stratum, seed: int) -> Problem:
         for _ in range(ATTEMPTS):
             evidence = sample_evidence(stratum, latent, rng)
             if not any(rejections(stratum, latent, evidence)):
-                return _problem(stratum, seed, latent, evidence)
+                return problem_of(stratum, f"CAL_{stratum.name}_{seed}", seed, latent, evidence)
 
 
-def _problem(stratum: Stratum, seed: int, latent: LatentScm, evidence: Evidence) -> Problem:
+def problem_of(stratum: Stratum, name: str, seed: int, latent: LatentScm, evidence: Evidence) -> Problem:
+    """The problem of an SCM and its worlds, in Hidden-order form; `name` is its id without the suffix of a setting."""
     model = latent.model
-    name = f"CAL_{stratum.name}_{seed}"
     training, heldout = (Panel(model.variables, worlds) for worlds in (evidence.training, evidence.heldout))
     task = Task(
         TaskKind.SCM,
