@@ -6,13 +6,18 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.audit import audit
 from bench.commands.demo import demo
+from bench.commands.generate import generate
+from bench.commands.harden import harden
 from bench.commands.pool import pool_app
 from bench.commands.run import run
 from bench.commands.sample import sample
 from bench.commands.score import score
+from bench.commands.separate import separate
 from bench.commands.show import show
 from bench.commands.table import table
+from bench.commands.verify import verify
 
 app = typer.Typer(
     name="calibrant",
@@ -21,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, score, table, show, sample, demo):
+for command in (run, score, table, show, sample, demo, audit, harden, separate, verify, generate):
     app.command()(command)
 app.add_typer(pool_app, name="pool")
 

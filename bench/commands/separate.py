@@ -1,0 +1,50 @@
+"""calibrant separate"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.commands.options import AsJson, PoolPath
+
+
+def separate(
+    pool: PoolPath,
+    instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", metavar="FILE", help="JSON answer to compare with the reference, or else with gold."),
+    ] = None,
+    members: Annotated[
+        int | None, typer.Option("--members", min=2, metavar="N", help="Compare the N smallest members. [default: 2]")
+    ] = None,
+    max_parents: Annotated[int, typer.Option(min=1, max=4, help="Class of the members.")] = 4,
+    as_json: AsJson = False,
+) -> None:
+    """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
+
+    Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
+    """
+    from bench.separations import against_file, fit_text, member_pairs, pair_text, smallest
+    from bench.show import find_instance
+    from dsl.pool import read_pool
+
+    if against and members:
+        raise typer.BadParameter("--against and --members exclude each other")
+    problem = find_instance(read_pool(pool, keep_results=False), instance)
+    if against:
+        pairs = [against_file(problem, against)]
+        notes = [f"{against.name} {fit_text(problem, pairs[0].models[1])}"]
+    else:
+        found = smallest(problem, members or 2, max_parents)
+        pairs = member_pairs(found.models)
+        there = f"{len(found.models)} {'smallest' if found.more else 'only'} members, {max_parents} parents at most"
+        notes = [f"{there}; {len(pairs)} pairs with the same roots"]
+    if as_json:
+        made = {"instance": problem.id, "notes": notes, "pairs": [pair.to_dict() for pair in pairs]}
+        typer.echo(json.dumps(made, indent=1))
+    else:
+        typer.echo("\n\n".join([*map(pair_text, pairs), *notes]))

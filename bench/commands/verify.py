@@ -1,0 +1,64 @@
+"""calibrant verify"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bench.commands.options import AsJson
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dsl.problem import Problem
+
+
+def verify(
+    paths: Annotated[list[Path], typer.Argument(metavar="CERT... POOL", help="Certificates, then the pool file.")],
+    as_json: AsJson = False,
+) -> int:
+    """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""
+    from dsl.pool import read_pool
+
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
+    *certificates, pool = paths
+    problems = {problem.id: problem for problem in read_pool(pool, keep_results=False).problems}
+    verdicts = [_verdict(path, problems) for path in certificates]
+    if as_json:
+        typer.echo(json.dumps(verdicts, indent=1))
+    else:
+        for found in verdicts:
+            typer.echo(f"{'ok     ' if found['verified'] else 'refused'}  {found['certificate']}: {found['reason']}")
+    return 0 if all(found["verified"] for found in verdicts) else 1
+
+
+def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:
+    from audits.verification import Refused
+    from audits.verification import verify as verify_certificate
+
+    text = path.read_bytes()  # a file that cannot be read is bad input, not a forged certificate
+    try:
+        made = _certificate(text)
+        instance = made.get("instance")
+        if not isinstance(instance, str) or instance not in problems:
+            raise Refused("it is about no instance of this pool")
+        line, verified = verify_certificate(made, problems[instance]), True
+    except Refused as refusal:
+        line, verified = str(refusal), False
+    return {"certificate": str(path), "verified": verified, "reason": line}
+
+
+def _certificate(text: bytes) -> Mapping[str, object]:
+    from audits.verification import Refused
+
+    try:
+        made = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(made, dict):
+        raise Refused("not a JSON object")
+    return made
