@@ -17,7 +17,7 @@ import numpy as np
 from dsl.batch import PackedPanels, pack_panels
 from dsl.problem import Problem
 from dsl.scm import Scm
-from solvers.essential import EssentialFunctions, essential_functions
+from solvers.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from solvers.local_counts import LocalSpace, local_space, sized_local_space
 
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
@@ -85,7 +85,7 @@ class BoundedAudit:
         self._order = problem.sealed.latent_order
         self._window = min(problem.sealed.max_predecessors or MAX_WINDOW, MAX_WINDOW)
         self._packed: PackedPanels = pack_panels([problem.task.training])
-        self._operators = problem.task.grammar.operators
+        self._grammar = problem.task.grammar
         self._spaces = {v: self._space(v) for v in self.gold.endogenous}
 
     def window(self, variable: str) -> tuple[str, ...]:
@@ -125,10 +125,14 @@ class BoundedAudit:
         return local_space(self._packed, self.variables.index(variable), window, len(window))
 
     def _functions(self, variable: str) -> EssentialFunctions:
-        return essential_functions(max(1, len(self.window(variable))), self._operators)
+        return essential_functions(max(1, len(self.window(variable))), synthesised(self._grammar))
+
+    def _sized(self, variable: str, bound: int) -> LocalSpace:
+        functions = self._functions(variable)
+        return sized_local_space(self._spaces[variable], functions, constant_sizes(functions, self._grammar), bound)
 
     def _smallest(self, variable: str, bound: int) -> int | None:
-        sized = sized_local_space(self._spaces[variable], self._functions(variable), bound)
+        sized = self._sized(variable, bound)
         sizes = [
             size
             for mask, by_size in sized.by_size.items()
@@ -141,7 +145,7 @@ class BoundedAudit:
         mechanism = self.gold.mechanisms[variable]
         bound = min(mechanism.size + budget.slack, budget.cap)
         functions, space = self._functions(variable), self._spaces[variable]
-        sized = sized_local_space(space, functions, bound)
+        sized = self._sized(variable, bound)
         found = sum(sized.counts.values())
         mask = sum(1 << self.variables.index(u) for u in self.gold.local_functions[variable].parents)
         gold_counts = self._lists_gold(variable, bound)
