@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import islice, product
 
-from dsl.formula import Formula
 from dsl.scm import Scm
 from solvers.dag_count import Layers, Weights, members_of, total
 from solvers.member_sampling import agreeing, mechanism
@@ -103,34 +103,47 @@ class _Walk:
             if size not in self.packing.unpack(packed):
                 continue
             rest = self.packing.unpack(self.layers.completions(placed | layer, layer))
-            for own in self._layer_choices(layer, placed, last):
+            for own in self._layer_choices(layer, placed, last, size, rest.keys()):
                 left = size - sum(s for _, s in own.values())
-                if left in rest:
-                    for other in self._choices(placed | layer, layer, left):
-                        yield own | other
+                for other in self._choices(placed | layer, layer, left):
+                    yield own | other
 
-    def _layer_choices(self, layer: Mask, placed: Mask, last: Mask) -> Iterator[dict[int, tuple[Mask, int]]]:
-        weights = self.layers.weights
-        variables = [weights.endogenous[i] for i in members_of(layer)]
+    def _layer_choices(
+        self, layer: Mask, placed: Mask, last: Mask, size: int, rest: Set[int]
+    ) -> Iterator[dict[int, tuple[Mask, int]]]:
+        """Choices for one layer that leave one of the sizes in `rest` to what comes after it."""
+        variables = [self.layers.weights.endogenous[i] for i in members_of(layer)]
         options = [
             [
-                (mask, size)
+                (mask, own)
                 for mask, packed in self.layers.parent_sets(i, placed, last)
-                for size in self.packing.unpack(packed)
+                for own in self.packing.unpack(packed)
             ]
             for i in members_of(layer)
         ]
-        for choice in product(*options):
-            yield dict(zip(variables, choice, strict=True))
+        reachable = [rest]  # by how many of the variables are decided: what they may leave; the last one first
+        for listed in reversed(options):
+            sizes = {own for _, own in listed}
+            reachable.append({own + left for own in sizes for left in reachable[-1]})
+
+        def extend(decided: int, left: int) -> Iterator[dict[int, tuple[Mask, int]]]:
+            if decided == len(variables):
+                yield {}
+                return
+            for mask, own in options[decided]:
+                if left - own in reachable[len(variables) - decided - 1]:
+                    for others in extend(decided + 1, left - own):
+                        yield {variables[decided]: (mask, own)} | others
+
+        return extend(0, size)
 
     def _functions(self, choice: Mapping[int, tuple[Mask, int]]) -> Iterator[Scm]:
         variables = sorted(choice)
-        formulas = [self._formulas(v, *choice[v]) for v in variables]
         names = [self.space.task.variables[v] for v in variables]
-        for drawn in product(*formulas):
-            yield Scm(self.roots, dict(zip(names, drawn, strict=True)))
-
-    def _formulas(self, variable: int, mask: Mask, size: int) -> list[Formula]:
-        table = self.space.space(variable).tables[mask]
-        found = agreeing(self.space, table, size)
-        return [mechanism(self.space, self.roots, variable, mask, function) for function in found]
+        formula = cache(partial(mechanism, self.space, self.roots))
+        local = [self.space.space(v) for v in variables]
+        chosen = [choice[v] for v in variables]
+        tables = [agreeing(self.space, own.tables[mask], size) for own, (mask, size) in zip(local, chosen, strict=True)]
+        for drawn in product(*tables):
+            formulas = [formula(v, choice[v][0], table) for v, table in zip(variables, drawn, strict=True)]
+            yield Scm(self.roots, dict(zip(names, formulas, strict=True)))

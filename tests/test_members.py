@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import sqrt
 from random import Random
@@ -17,6 +18,7 @@ from dsl.reference import replays_exactly
 from dsl.scm import Scm
 from dsl.table import TruthTable
 from dsl.text import STANDARD, parse, render
+from dsl.world import Panel
 from solvers.function_formula import formula_for
 from solvers.members import members_by_size, smallest_members, spectrum
 from solvers.version_space import ModelClass, VersionSpace
@@ -112,6 +114,18 @@ def test_the_smallest_members_of_the_shared_pools(name: str) -> None:
         assert [model.size for model in listed] == expected
         assert len(set(map(meaning, listed))) == len(listed)
         assert all(is_an_answer(model, problem.task) for model in listed)
+
+
+def test_the_smallest_members_where_almost_nothing_is_known() -> None:
+    """One world of a large instance leaves so many members that no branch without one of the size may be entered."""
+    task = max((problem.task for problem in dev_problems("hidden_order")), key=lambda task: len(task.variables))
+    space = VersionSpace(replace(task, training=Panel(task.variables, task.training.worlds[:1])), ModelClass(4, 15))
+    assert space.count > 10**25
+    found = smallest_members(space, 100)
+    expected = [size for size, number in spectrum(space).items() for _ in range(min(number, 100))][:100]
+    assert [model.size for model in found.models] == expected
+    assert len(set(map(meaning, found.models))) == 100
+    assert found.more
 
 
 # --- formulas for functions ------------------------------------------------------------------------------------------
