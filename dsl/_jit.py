@@ -21,7 +21,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _ROOT = Path(__file__).resolve().parent.parent
-KERNEL_FILES = tuple(sorted(path for package in ("dsl", "solvers") for path in (_ROOT / package).glob("_kernels*.py")))
+_KERNEL_PACKAGES = ("dsl", "solvers", "baselines")
+KERNEL_FILES = tuple(sorted(path for package in _KERNEL_PACKAGES for path in (_ROOT / package).glob("_kernels*.py")))
 
 
 def _digest() -> str:

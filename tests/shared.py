@@ -24,13 +24,13 @@ def shared_folder() -> Path | None:
     return next((path for path in candidates if (path / "replayscm").is_dir()), None)
 
 
-def shared_file(name: str) -> Path:
-    """A file of the shared replayscm folder; skips the test (fails it under CI=true) when there is none."""
+def shared_file(name: str, *, part: str = "replayscm") -> Path:
+    """A file of a part of the shared folder; skips the test (fails it under CI=true) when there is none."""
     folder = shared_folder()
-    path = folder / "replayscm" / name if folder else None
+    path = folder / part / name if folder else None
     if path is not None and path.exists():
         return path
-    reason = f"shared replayscm/{name} not found beside the checkout; set CALIBRANT_SHARED to the folder that holds it"
+    reason = f"shared {part}/{name} not found beside the checkout; set CALIBRANT_SHARED to the folder that holds it"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
