@@ -26,6 +26,7 @@ BENCHMARKS = {
     "synthesis": "synthesis",
     "solve": "solving",
     "load": "loading",
+    "structures": "structures",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file
