@@ -18,7 +18,7 @@ from dsl.world import Intervention, Panel, World
 from solvers.dag_count import Layers, total
 from solvers.members import spectrum
 from solvers.version_space import ModelClass, VersionSpace
-from tests.brute_force import Family, Parents, can_be_root, families, members, root_hypotheses
+from tests.brute_force import Family, Parents, can_be_root, families, member_size, members, root_hypotheses
 from tests.dev_pools import POOLS, dev_problems
 from tests.small_problems import SETTINGS, Limits, small_problems
 
@@ -143,7 +143,7 @@ def test_marginals_equal_enumeration(model_class: ModelClass) -> None:
     assert compared >= 30
 
 
-def replays(family: Family, member: Sequence[tuple[str, Parents, int]], worlds: Sequence[World]) -> bool:
+def replays(member: Sequence[tuple[str, Parents, int]], worlds: Sequence[World]) -> bool:
     """Row by row, in an order of the structure, with errors that propagate."""
     waiting = {v: (parents, bits) for v, parents, bits in member}
     order = []
@@ -172,11 +172,36 @@ def test_agreement_is_the_share_of_members_that_replay(model_class: ModelClass) 
         found = enumerated(task, model_class) if worlds else []
         if not 0 < number(found) <= 2000:
             continue
-        agreeing = sum(replays(family, member, [query]) for family in found for _, member in members(family))
+        agreeing = sum(replays(member, [query]) for family in found for _, member in members(family))
         share = VersionSpace(task, model_class).agreement([query])
         assert share == Fraction(agreeing, number(found))
         shares.add(share)
     assert {Fraction(0), Fraction(1)} < shares
+    assert len(shares) >= 10
+
+
+@pytest.mark.parametrize("penalty", [0, 1, 3])
+def test_masses_and_agreement_under_weights_by_size(penalty: int) -> None:
+    """A member weighs 2**(-penalty * its total size), up to one factor for all members of a class."""
+    shares = set()
+    for problem in small_problems(48, 200, Limits(thresholds=False)):
+        *worlds, query = problem.task.training.worlds
+        if not worlds:
+            continue
+        task = replace(problem.task, training=Panel(problem.task.variables, tuple(worlds)))
+        found = enumerated(task, ModelClass(2, 4))
+        if not 0 < number(found) <= 500:
+            continue
+        masses = {True: Fraction(0), False: Fraction(0)}
+        for family in found:
+            for member in members(family):
+                masses[replays(member[1], [query])] += Fraction(1, 2 ** (penalty * member_size(member, task.grammar)))
+        space = VersionSpace(task, ModelClass(2, 4))
+        share = masses[True] / sum(masses.values())
+        assert space.agreement([query], size_penalty=penalty) == share
+        after = space.with_worlds([query])
+        assert Fraction(after.mass(size_penalty=penalty), space.mass(size_penalty=penalty)) == share
+        shares.add(share)
     assert len(shares) >= 10
 
 
