@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from audits.hardening import cex, extra_worlds, hardening_class
+from audits.ambiguity import gold_class
+from audits.hardening import cex, extra_worlds
 from bench.audit_run import Progress
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem
@@ -30,7 +31,7 @@ class HardenOptions:
 
     def class_of(self, problem: Problem) -> ModelClass:
         """The class of an instance; `ValueError` without gold."""
-        return ModelClass(self.max_parents) if self.max_parents else hardening_class(problem)
+        return ModelClass(self.max_parents) if self.max_parents else gold_class(problem)
 
 
 @dataclass(frozen=True)
