@@ -100,6 +100,18 @@ def test_results_written_by_hand_are_those_of_the_whole_file(what: str, tmp_path
         _check_lazy(path)
 
 
+def test_a_nested_record_is_not_counted_for_one_that_begins_otherwise(tmp_path: Path) -> None:
+    """As many lines begin with `- problem:` as there are records; yet the second is not the second record's."""
+    records = _with_results(*({"m": {"rawResponse": f"of record {i}"}} for i in range(3)))
+    records[0]["problem"]["notes"] = [{"problem": "x"}]
+    records[2] = {"subslice": "s", **records[2]}
+    path = tmp_path / "pool.yaml"
+    path.write_text(yaml.dump({"problems": records}, sort_keys=False), encoding="utf-8")
+    assert path.read_text(encoding="utf-8").count("- problem:") == len(records)
+    pool = _check_lazy(path)
+    assert [problem.results()[0].raw_response for problem in pool.problems] == [f"of record {i}" for i in range(3)]
+
+
 def test_results_that_are_not_what_the_format_says_are_refused_when_asked_for(tmp_path: Path) -> None:
     pool = read_pool(official_file(_with_results({"m": "text"}, {"m": {}}), tmp_path))
     assert pool.problems[1].results() == (ModelResult("m", None, None, {}),)

@@ -192,6 +192,8 @@ def test_scores_are_what_the_oracle_counts(problem: Any, data: st.DataObject) ->
     exact, heldout_exact = (found.cells > 0 and not found.wrong for found in (train, heldout))
     assert (made["trainExact"], made["heldoutAllWorldsExact"]) == (exact, heldout_exact)
     assert made["heldoutExact"] == (exact and heldout_exact)
+    assert (score.train_exact, score.heldout_exact) == (made["trainExact"], made["heldoutExact"])
+    assert score.correct == made["correct"]
     assert score.model == model
     if problem.task.kind is not TaskKind.ALTERNATIVE:
         assert made["correct"] == (exact and (problem.task.kind is TaskKind.SCM or model.roots == sealed.gold.roots))
