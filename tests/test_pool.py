@@ -20,6 +20,7 @@ from dsl.text import parse
 from dsl.world import Intervention
 from tests.official_records import POOLS, official_records, read_records
 from tests.problems import problems
+from tests.record_changes import check_refused
 from tests.shared import shared_file
 from tests.written_pools import HEADER, Record, native_file, native_record, official_file, official_record, read_text
 
@@ -129,6 +130,30 @@ def test_every_form_of_a_record_is_the_same_problem(tmp_path: Path) -> None:
     for form in (expanded, older):
         (other,) = read_pool(official_file([form(record)], tmp_path)).problems
         assert other == compact
+
+
+@pytest.mark.parametrize(
+    ("world", "field"),
+    [
+        ({"domain": ["u00", "u02"]}, "domain"),
+        ({"domain": ["u01", "u00"]}, "domain"),
+        ({"domain": ["u00"]}, "domainSize"),
+        ({"domainSize": 1}, "domainSize"),
+    ],
+)
+def test_units_that_are_told_twice_are_told_alike(world: dict[str, Any], field: str, tmp_path: Path) -> None:
+    record = expanded(official_record())
+    record["problem"]["worlds"][1].update(world)
+    check_refused(official_file([record], tmp_path), "I1", f"worlds['train_01'].{field}", "units")
+
+
+@pytest.mark.parametrize("values", [{"X1": 1, "X2": 1, "X3": 1}, {"X1": 1, "X2": 1, "X3": 1, "X4": True}, [1, 1, 1, 0]])
+def test_an_expanded_row_has_a_bit_for_every_variable(values: Any, tmp_path: Path) -> None:
+    record = expanded(official_record())
+    record["problem"]["worlds"][1]["extra"]["rows"][0]["values"] = values
+    field = "values" if isinstance(values, list) else "rows"
+    words = "expected a mapping" if isinstance(values, list) else "row 0 does not give every variable a bit"
+    check_refused(official_file([record], tmp_path), "I1", f"worlds['train_01'].{field}", words)
 
 
 @pytest.mark.parametrize("setting", POOLS)

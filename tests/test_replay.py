@@ -17,7 +17,7 @@ from dsl.reference import first_mismatch, replay_world
 from dsl.replay import Candidate, SplitReplay, replay, replay_splits
 from dsl.scm import Scm, scm
 from dsl.world import Intervention, Panel, World
-from tests.oracles import replay_world_row
+from tests.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
 from tests.oracles_replay import Counts, counts
 from tests.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
 
@@ -129,6 +129,26 @@ def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], dat
             assert first_mismatch(model, panel.worlds) == (expected.wrong[0] if expected.wrong else None)
     if own:
         assert batch.num_wrong[models.index(own)].tolist() == [0] * len(splits)
+
+
+ARITIES = [(op, n) for op in OPERATORS for n in range(FEWEST_ARGUMENTS[op], (MOST_ARGUMENTS[op] or 7) + 1)]
+
+
+@pytest.mark.parametrize(("operator", "arity"), ARITIES)
+def test_every_operator_at_every_arity(operator: str, arity: int) -> None:
+    """All rows of its arguments, in one batch: a mechanism that is right everywhere, and one that never is."""
+    names = tuple(f"X{i}" for i in range(1, arity + 1))
+    rows = list(assignments(names))
+    computed = sum(truth(operator, [*row.values()]) << r for r, row in enumerate(rows))
+    columns = tuple(sum(row[name] << r for r, row in enumerate(rows)) for name in names)
+    units = tuple(map(str, range(len(rows))))
+    panel = Panel((*names, "Y"), (World("w", Intervention(), (*names, "Y"), units, (*columns, computed)),))
+    right = apply(operator, map(var, names))
+    candidates = [Candidate({"Y": right}, ("Y",)), Candidate({"Y": apply("not", [right])}, ("Y",))]
+    wrong = [0, len(rows)]
+    assert [replay(candidate, panel).num_wrong for candidate in candidates] == wrong
+    batch = replay_batch(compile_candidates(candidates, panel.variables), pack_panels([panel]))
+    assert batch.num_wrong.tolist() == [[number] for number in wrong]
 
 
 @given(scms(operators=tuple(OPERATORS)), st.data())
