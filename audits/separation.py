@@ -31,7 +31,7 @@ class TargetSeparation:
 
     disagreement_rate: per-row values, every one equally often: share of (root assignment, values) with a difference
     constants: the values that separate best when they are constant, and constants_rate their share of root assignments
-    witness: root assignment and values with a difference, and the variables that differ; None where nothing does
+    witness: an Alternative-SCM witness with the targets' values beside it; None where nothing differs
     """
 
     targets: tuple[str, ...]
@@ -104,7 +104,7 @@ class PairAudit:
             sum(shares) / (contexts << len(targets)),
             {target: constants >> i & 1 for i, target in enumerate(targets)},
             max(shares) / contexts,
-            self._witness(given, anywhere, one, other) if anywhere else None,
+            self._witness(targets, given, anywhere, one, other) if anywhere else None,
         )
 
     def _simulate(self, model: Scm, given: list[str]) -> dict[str, Column]:
@@ -116,12 +116,18 @@ class PairAudit:
         return values
 
     def _witness(
-        self, given: list[str], anywhere: Column, one: Mapping[str, Column], other: Mapping[str, Column]
+        self,
+        targets: tuple[str, ...],
+        given: list[str],
+        anywhere: Column,
+        one: Mapping[str, Column],
+        other: Mapping[str, Column],
     ) -> dict[str, Any]:
         row = (anywhere & -anywhere).bit_length() - 1
         bits = {name: row >> i & 1 for i, name in enumerate(given)}
         return {
-            "rootAssignment": {root: bits[root] for root in self.roots if root in bits},
+            "assignments": {target: bits[target] for target in targets},
+            "rootAssignment": {root: bits[root] for root in self.roots},
             "differences": list(_claims(self.models[0].endogenous, row, one, other)),
         }
 

@@ -77,7 +77,7 @@ def expected_remaining(
         return Remaining(squares, squares, float(squares), 0.0, len(found))
     rest = 1 - sum((one.share for one in found), start=Fraction(0))
     upper = squares + rest * Fraction(search.bound, search.mass)
-    estimate = _Truths(space, space.sample(rng, num_draws)).remaining(world)
+    estimate = Truths(space, space.sample(rng, num_draws)).remaining(world)
     return Remaining(squares, upper, *estimate, len(found))
 
 
@@ -95,7 +95,7 @@ def best_split(
     estimate that made it win is too favourable.
     """
     _require_roots(space)
-    truths = _Truths(space, space.sample(rng, num_draws))
+    truths = Truths(space, space.sample(rng, num_draws))
     world = min(candidates, key=lambda candidate: truths.remaining(candidate)[0], default=None)
     if world is None:
         raise ValueError("no candidate worlds to choose from")
@@ -149,7 +149,7 @@ def _require_roots(space: VersionSpace) -> None:
         raise ValueError("the expected split of a world needs known roots")
 
 
-class _Truths:
+class Truths:
     """Drawn members, each in turn taken for the truth."""
 
     def __init__(self, space: VersionSpace, drawn: Sequence[Scm]) -> None:

@@ -114,13 +114,20 @@ class WorldFamily:
             listed += [Intervention({variable: 0}), Intervention({variable: 1}), Intervention(assigned=(variable,))]
         return [intervention for intervention in listed if self.admits(intervention)]
 
+    @cached_property
+    def _by_number(self) -> list[list[Targets]]:
+        """The target sets that have an admissible intervention, by their number of targets; no empty list."""
+        usable = [targets for targets in self.target_sets if self.interventions(targets)]
+        groups = ([t for t in usable if len(t) == number] for number in range(self.max_targets + 1))
+        return [group for group in groups if group]
+
     def random_world(self, world_id: str, rng: Random) -> Drawn:
-        """A random admissible intervention, environment and assignment."""
-        while True:
-            targets = natural(rng.sample(self.variables, rng.randint(1, self.max_targets)))
-            if rng.random() < ASSIGNED:
-                intervention = Intervention(assigned=targets)
-            else:
-                intervention = Intervention({target: rng.getrandbits(1) for target in targets})
-            if self.admits(intervention):
-                return sample_world(world_id, self.population, intervention, rng)
+        """A random admissible intervention, environment and assignment; `IndexError` if nothing is admissible."""
+        targets = rng.choice(rng.choice(self._by_number))
+        constants = Intervention({target: rng.getrandbits(1) for target in targets})
+        (intervention, *_) = options = self.interventions(targets)
+        if not intervention.assigned:
+            intervention = rng.choice(options)
+        elif rng.random() >= ASSIGNED and self.admits(constants):
+            intervention = constants
+        return sample_world(world_id, self.population, intervention, rng)
