@@ -70,10 +70,13 @@ def paper(text: str, kind: Kind) -> Extraction:
     is there, so that there is something to reject.
     """
     stripped = text.strip()
-    whole = _whole(stripped)
+    whole = _whole(stripped) if stripped.startswith("{") else _NOT_JSON
     strict = _is_strict(text, stripped, whole)
     if isinstance(whole, dict) and _shape(whole, kind) == _FULL_SHAPE[kind]:
         return Extraction((whole,), strict, None)
+    alone = _lone_answer(stripped, kind)
+    if alone is not None:
+        return Extraction((alone,), strict, None)
     shaped: list[_Ranked] = []
     shapeless: _Ranked | None = None
     for found in json_objects(stripped):
@@ -132,6 +135,30 @@ def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
             return 4 * has_mechanisms + 2 * has_experiment + isinstance(answer.get("witness"), dict)
         case _:
             assert_never(kind)
+
+
+def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
+    """An answer of the full shape that is all there is between the first `{` and the last `}`, and has no rival inside.
+
+    Most responses are one answer with a fence or a few words around it, and this finds it in a third of the time. If
+    every `{` opens one of the decoded objects, none is left to be spelled in a string, overwritten by an equal key, or
+    broken.
+    """
+    start, end = text.find("{"), text.rfind("}") + 1
+    answer = _whole(text[start:end]) if 0 <= start < end else None
+    if not isinstance(answer, dict) or _shape(answer, kind) != _FULL_SHAPE[kind] or "{" in text[end:]:
+        return None
+    num_objects, unseen = 1, list(answer.values())
+    while unseen:
+        value = unseen.pop()
+        if isinstance(value, dict):
+            if _shape(value, kind):
+                return None
+            num_objects += 1
+            unseen.extend(value.values())
+        elif isinstance(value, list):
+            unseen.extend(value)
+    return answer if num_objects == text.count("{") else None
 
 
 def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:

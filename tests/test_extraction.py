@@ -233,8 +233,10 @@ def test_an_answer_and_nothing_else_is_decoded_once(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(dsl.extraction, "json_objects")
     for kind, answer in ANSWERS.items():
         assert paper(f"{answer}\n", kind) == Extraction((json.loads(answer),), True, None)
-    with pytest.raises(NameError):
-        paper(f"see {MAP}", "scm")
+        assert paper(f"see {answer}.", kind) == Extraction((json.loads(answer),), False, None)
+    for text in (f"{{ {MAP}", f"{MAP} {{", f"see {MAP}{MAP}", 'see {"mechanisms":{},"a":"{}"}'):
+        with pytest.raises(NameError):
+            paper(text, "scm")
 
 
 DEEP = 100_000
