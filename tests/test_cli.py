@@ -167,6 +167,11 @@ def test_crashes_make_exit_code_1(tmp_path: Path) -> None:
     assert "0.500" in done.stdout
 
 
+def listen_to_control_c() -> None:
+    """A shell starts background jobs with SIGINT ignored, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_control_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, workers: int) -> None:
     write_pool(small_pool(["good"] * 60), tmp_path / "p.jsonl")
@@ -176,7 +181,13 @@ def test_control_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, workers:
     line = [sys.executable, str(script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
     process = subprocess.Popen(
-        line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        line,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=listen_to_control_c,
     )
     deadline = time.monotonic() + 30
     while not (out / FILE_NAME).exists() or (out / FILE_NAME).read_bytes().count(b"\n") < 3:
