@@ -264,17 +264,19 @@ def test_hidden_roots_are_refused() -> None:
 
 
 def test_rows_with_one_context_are_one() -> None:
-    """Contexts: A = 0, A = 1, and do(B) with A = 0, B = 1; the fourth row repeats one, the fifth computes nothing."""
+    """A = 0 twice, A = 1, do(B = 0) with A = 0 twice, do(C = 0) with A = 0; the last row computes nothing."""
     variables = ("A", "B", "C")
     worlds = [
         World("w0", Intervention(), variables, ("u0", "u1", "u2"), (0b010, 0b101, 0b110)),
-        World("w1", Intervention(assigned=("B",)), variables, ("u0", "u1"), (0b00, 0b11, 0b01)),
-        World("w2", Intervention({"B": 0, "C": 1}), variables, ("u0",), (0, 0, 1)),
+        World("w1", Intervention({"B": 0}), variables, ("u0", "u1"), (0b00, 0b00, 0b01)),
+        World("w2", Intervention({"C": 0}), variables, ("u0",), (0, 1, 0)),
+        World("w3", Intervention({"B": 0, "C": 1}), variables, ("u0",), (0, 0, 1)),
     ]
     problem = gold_problem(0, shape=Shape(roots=1, endogenous=2))
     space = VersionSpace(problem.task, ModelClass(2))
     found = distinct_contexts(space, worlds, ("A",)).rows
-    assert [(sorted(row.intervention.targets), row.column("A")) for row in found] == [([], 0), ([], 1), (["B"], 0)]
+    contexts = [(sorted(row.intervention.targets), row.column("A")) for row in found]
+    assert contexts == [([], 0), ([], 1), (["B"], 0), (["C"], 0)]
 
 
 def test_simulated_worlds_equal_the_oracle() -> None:

@@ -123,6 +123,20 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert 0 < twice[0].lower < twice[0].upper < 1
 
 
+def test_no_class_that_was_weighed_is_forgotten() -> None:
+    """The same seed makes the same search; what it knew when the budget ended bounds the ceiling from below."""
+    compared = 0
+    for problem in dev_problems("hidden_order")[10:40:5]:
+        space, worlds = VersionSpace(problem.task, ModelClass(4)), problem.sealed.heldout.worlds
+        for seed in range(4 if space.count else 0):
+            search = ClassSearch(space, worlds, Random(seed), budget=Budget(15))
+            _, complete = classes(search)
+            if not complete and search.known_best is not None:
+                assert ceiling(space, worlds, Random(seed), max_counts=15).lower >= search.known_best.share
+                compared += 1
+    assert compared >= 12
+
+
 def test_an_empty_space_has_no_ceiling() -> None:
     problem = next(p for p in dev_problems("hidden_order") if not VersionSpace(p.task, ModelClass(2)).count)
     with pytest.raises(ValueError, match="empty"):

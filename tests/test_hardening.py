@@ -21,6 +21,7 @@ from audits.pool_hardening import hardened_pool, hardening_record, hardenings, s
 from audits.thresholds import population
 from audits.world_design import designed_world, only_rows
 from audits.world_family import WorldFamily, heldout_signatures
+from dsl.disclosure import HiddenOrder
 from dsl.pool import read_pool, write_pool
 from dsl.problem import Pool, Problem
 from dsl.scm import Scm, scm
@@ -31,6 +32,7 @@ from tests.dev_pools import dev_problems
 from tests.enumerated_members import all_members, does, observed
 from tests.gold_problems import LEVELS, SETTINGS, Shape, gold_problem, normal_form
 from tests.oracles import replay
+from tests.written import written_problem, written_scm, written_world
 
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=3), Shape(training=1, units=3))
 KNOWN_ROOTS = SETTINGS[:3]
@@ -242,6 +244,38 @@ def test_every_supplied_alternative_is_separated_or_named() -> None:
             separated += len(alternatives) - len(fitting)
     assert named
     assert separated
+
+
+def test_an_alternative_outside_the_class_is_found_by_the_only_targets_that_show_it() -> None:
+    """B to H copy A. The alternative differs where B, C, D are 1 and F, G, H are 0: 2 of 176 target sets can show that.
+
+    It has seven parents, so reducing the class would not separate it; without random proposals the design has to.
+    """
+    copies = dict.fromkeys("BCDFGH", "(not (not A))")
+    gold = written_scm("A", **copies, Z="B")
+    other = written_scm("A", **copies, Z="(xor B (and B C D (not F) (not G) (not H)))")
+    names = " ".join(gold.variables)
+    rows = " ".join("".join(bit for _ in gold.variables) for bit in "01")
+    problem = written_problem(
+        HiddenOrder(gold.variables, ("A",)), gold, [written_world("w", names, rows)], latent="A B C D F G H Z"
+    )
+    for seed in range(12):
+        result = cex(
+            problem, seed, alternatives=[other], complete_coverage=False, effort=Effort(proposals=0, max_worlds=1)
+        )
+        (step,) = result.added
+        assert (step.objective, step.before, step.after) == ("alternatives", 1, 0)
+        assert step.drawn.world.intervention.targets in ({"B", "C", "D"}, {"F", "G", "H"})
+        assert result.unseparated == ()
+
+
+def test_an_alternative_that_the_budget_does_not_reach_is_named() -> None:
+    problem = gold_problem(0)
+    alternatives = other_members(problem)[:3]
+    result = cex(problem, 0, alternatives=alternatives, effort=Effort(max_worlds=0))
+    assert result.added == ()
+    assert [line.split(":")[0] for line in result.unseparated] == ["alternative 1", "alternative 2", "alternative 3"]
+    assert any("the budget of worlds was spent" in line for line in result.unseparated)
 
 
 # --- what must not change --------------------------------------------------------------------------------------------
