@@ -1,7 +1,8 @@
 """Set-up and the two main jobs, with nothing but Python 3.11+: `python3 tasks.py demo` and `python3 tasks.py test`.
 
 Both make a virtual environment in .venv, install the tested versions of requirements.lock and the project itself, and
-skip that when nothing has changed since. `make demo` and `make test` call this file.
+skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock. `make demo` and
+`make test` call this file.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = Path(os.environ.get("CALIBRANT_VENV", ROOT / ".venv"))
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = ENVIRONMENT / "installed"
+RIVALS_STAMP = ENVIRONMENT / "rivals-installed"
 
 TESTS = (
     ("ruff", "format", "--check", "."),
@@ -34,19 +36,36 @@ def run(*command: str) -> None:
         sys.exit(code)
 
 
+PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
+
+
 def install() -> None:
     """Make the environment agree with requirements.lock and pyproject.toml."""
-    wanted = hashlib.sha256()
-    for name in ("requirements.lock", "pyproject.toml"):
-        wanted.update((ROOT / name).read_bytes())
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == wanted.hexdigest():
+    wanted = digest("requirements.lock", "pyproject.toml")
+    if PYTHON.exists() and installed(STAMP, wanted):
         return
-    print(f"setting up {ENVIRONMENT} (once; about 400 MB)", flush=True)
+    print(f"setting up {ENVIRONMENT} (once; about 700 MB)", flush=True)
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
-    pip = ("pip", "install", "--quiet", "--disable-pip-version-check")
-    run(*pip, "-r", "requirements.lock")
-    run(*pip, "--no-deps", "--no-build-isolation", "--editable", ".")
-    STAMP.write_text(wanted.hexdigest())
+    run(*PIP, "-r", "requirements.lock")
+    run(*PIP, "--no-deps", "--no-build-isolation", "--editable", ".")
+    STAMP.write_text(wanted)
+
+
+def install_rivals() -> None:
+    """Add the libraries that rows and benchmarks compare with."""
+    wanted = digest("requirements-rivals.lock")
+    if not installed(RIVALS_STAMP, wanted):
+        print("adding the libraries that are compared with (once; about 500 MB)", flush=True)
+        run(*PIP, "--no-deps", "-r", "requirements-rivals.lock")
+        RIVALS_STAMP.write_text(wanted)
+
+
+def digest(*names: str) -> str:
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in names)).hexdigest()
+
+
+def installed(stamp: Path, wanted: str) -> bool:
+    return stamp.exists() and stamp.read_text() == wanted
 
 
 def main() -> None:
@@ -59,6 +78,7 @@ def main() -> None:
     if task == "demo":
         run("bench.cli", "demo")
     if task == "test":
+        install_rivals()
         for command in TESTS:
             run(*command)
 

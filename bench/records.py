@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from filelock import FileLock, Timeout
 
-from bench.protocols import Outcome
+from bench.protocol import Outcome
 from dsl.errors import CalibrantError
 
 RECORD_VERSION = 1

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.protocols import Protocol
+from bench.protocol import Protocol
 from bench.records import Key, Record, RecordFile, config_digest
 from bench.version import program_version
 from bench.workers import Answer, Workers, open_workers

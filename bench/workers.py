@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from bench import protocols
-from bench.protocols import ProtocolResult, no_answer
+from bench import protocol as answering
+from bench.protocol import ProtocolResult, no_answer
 from bench.records import Timing
 from dsl.errors import CalibrantError
 from dsl.problem import Task
@@ -43,7 +43,7 @@ class Workers(Protocol):
 
 
 def open_workers(
-    protocol: protocols.Protocol, *, workers: int = 1, wall_budget: float | None = None
+    protocol: answering.Protocol, *, workers: int = 1, wall_budget: float | None = None
 ) -> AbstractContextManager[Workers]:
     """One worker without a wall budget is this process: nothing to start, nothing that could be killed."""
     if workers == 1 and wall_budget is None:
@@ -51,7 +51,7 @@ def open_workers(
     return Processes(protocol, workers, wall_budget)
 
 
-def timed_answer(protocol: protocols.Protocol, task: Task) -> Answer:
+def timed_answer(protocol: answering.Protocol, task: Task) -> Answer:
     """Answer one task. An exception of the protocol is a result too: it must not cost the other instances."""
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
@@ -62,7 +62,7 @@ def timed_answer(protocol: protocols.Protocol, task: Task) -> Answer:
     return Answer(result, Timing(time.perf_counter() - clock, started))
 
 
-def _warm_up(protocol: protocols.Protocol) -> None:
+def _warm_up(protocol: answering.Protocol) -> None:
     with suppress(Exception):  # whatever is wrong, the instances will say it too
         protocol.warm_up()
 
@@ -74,7 +74,7 @@ def _crashed(task: Task, error: str) -> ProtocolResult:
 class InProcess:
     """Answers one task after the other, here."""
 
-    def __init__(self, protocol: protocols.Protocol) -> None:
+    def __init__(self, protocol: answering.Protocol) -> None:
         self._protocol = protocol
         _warm_up(protocol)
 
@@ -86,7 +86,7 @@ class InProcess:
 class Processes:
     """A pool of spawned processes. Leaving the context stops them at once."""
 
-    def __init__(self, protocol: protocols.Protocol, workers: int, wall_budget: float | None) -> None:
+    def __init__(self, protocol: answering.Protocol, workers: int, wall_budget: float | None) -> None:
         self._protocol = protocol
         self._num_workers = workers
         self._wall_budget = wall_budget

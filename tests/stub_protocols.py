@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.protocols import Protocol, ProtocolResult, no_answer, scm_answer
+from bench.protocol import Protocol, ProtocolResult, no_answer, scm_answer
 from dsl.disclosure import Ordered
 from dsl.pool_build import problem_from_record
 from dsl.pool_records import OrderedRecord, ProblemRecord, SealedRecord, WorldRecord

@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from bench.protocols import PROTOCOLS, Exact, Protocol, _warming_task, make_protocol, no_answer
+from bench.exact_protocol import Exact, warming_task
+from bench.protocol import Protocol, no_answer
+from bench.protocols import PROTOCOLS, make_protocol
 from bench.records import FILE_NAME, RecordFile, folder_records, read_records
 from bench.runner import RunSummary, Selection, run
 from dsl.errors import CalibrantError, MissingExtraError
@@ -300,14 +302,14 @@ def test_no_answer_fits_every_tasks_schema_and_is_not_valid() -> None:
 def test_warming_up_succeeds() -> None:
     """Workers pass over a warm-up that fails, so nothing else would notice."""
     Exact().warm_up()
-    result = Exact().answer(_warming_task())
+    result = Exact().answer(warming_task())
     assert (result.outcome, result.size) == ("found", 5 + 7 + 10 + 6 + 9)
 
 
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
 from bench.bundled import bundled_pools
-from bench.protocols import Exact
+from bench.exact_protocol import Exact
 from dsl.pool import read_pool
 from solvers import _kernels_functions, _kernels_parents, _kernels_synthesis
 

@@ -19,7 +19,7 @@ def demo(
     """Run the exact baseline on the bundled pools."""
     from bench.bundled import bundled_pools
     from bench.commands.run import run_and_report
-    from bench.protocols import Exact
+    from bench.exact_protocol import Exact
 
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         return run_and_report(Exact(), bundled_pools(), out or Path(scratch), workers=workers, as_json=as_json)

@@ -13,7 +13,7 @@ import typer
 from bench.commands.options import AsJson, PoolPaths
 
 if TYPE_CHECKING:
-    from bench.protocols import Protocol
+    from bench.protocol import Protocol
     from bench.runner import Progress, Selection
 
 
