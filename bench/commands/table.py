@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bench.commands.options import AsJson
 
+if TYPE_CHECKING:
+    from bench.stored_results import StoredResults
+
 
 def table(
     sources: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
-    ],
+    ] = None,
+    official: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Score the model results that this pool file embeds, and compare; may be repeated."
+        ),
+    ] = None,
     by: Annotated[
         Literal["pool", "setting", "stratum"], typer.Option(help="What gets a row of its own for each system.")
     ] = "pool",
@@ -29,32 +39,57 @@ def table(
     ] = "published",
     columns: Annotated[Literal["replay", "structure", "funnel"], typer.Option(help="Which rates to print.")] = "replay",
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Print rows in the shape of the published tables.
 
     A conditional rate over 1 to 5 instances is shown as *, a rate over none as a dash. --json has all columns.
+    --official lists every stored evaluation that comes out otherwise here, and exits with 1 if there is one.
     """
-    print_table(sources, by=by, means=means, columns=columns, as_json=as_json)
+    if not sources and not official:
+        raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
+    stored = print_table(sources or (), official=official or (), by=by, means=means, columns=columns, as_json=as_json)
+    return 1 if any(results.disagreements for results in stored) else 0
 
 
 def print_table(
     sources: Sequence[Path],
     *,
+    official: Sequence[Path] = (),
     by: str = "pool",
     means: str = "published",
     columns: str = "replay",
     as_json: bool = False,
-) -> None:
-    """The table of these sources on standard output; what it does not cover is said on standard error."""
+) -> list[StoredResults]:
+    """The table of these sources on standard output; what it does not cover is said on standard error.
+
+    Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
+    """
     from bench.columns import Means
     from bench.sources import scored_runs
+    from bench.stored_results import StoredResults
     from bench.table import CalibrationTable, Grouping
     from bench.table_text import table_text
 
     collected = CalibrationTable(by=Grouping(by), means=Means(means))
-    for run, score in scored_runs(sources):
+    stored = [StoredResults(path) for path in official]
+    for run, score in chain(scored_runs(sources), *(results.runs() for results in stored)):
         collected.add(run, score)
     for line in collected.incomplete():
         typer.echo(f"incomplete: {line}", err=True)
     rows = collected.rows()
-    typer.echo(json.dumps(rows, indent=1) if as_json else table_text(rows, view=columns))
+    if as_json:
+        listed = [disagreement._asdict() for results in stored for disagreement in results.disagreements]
+        typer.echo(json.dumps({"rows": rows, "disagreements": listed} if official else rows, indent=1))
+    else:
+        typer.echo(table_text(rows, view=columns))
+        for path, results in zip(official, stored, strict=True):
+            _print_comparison(path, results)
+    return stored
+
+
+def _print_comparison(path: Path, results: StoredResults) -> None:
+    for disagreement in results.disagreements:
+        typer.echo(disagreement)
+    differing = {(one.instance, one.model) for one in results.disagreements}
+    agreeing = results.num_evaluated - len(differing)
+    typer.echo(f"{path.name}: {agreeing} of {results.num_evaluated} stored evaluations come out the same")
