@@ -38,9 +38,8 @@ class Disagreement(NamedTuple):
     ours: Any
 
     def __str__(self) -> str:
-        return (
-            f"{self.instance}: {self.model}: {self.source}: {self.key} is {self.stored} in the file, {self.ours} here"
-        )
+        where = f"{self.instance}: {self.model}: {self.source}"
+        return f"{where}: {self.key} is {shown(self.stored)} in the file, {shown(self.ours)} here"
 
 
 class StoredResults:
