@@ -12,6 +12,7 @@ from bench.commands.generate import generate
 from bench.commands.harden import harden
 from bench.commands.pool import pool_app
 from bench.commands.prompts import prompts
+from bench.commands.protocols import protocols
 from bench.commands.run import run
 from bench.commands.sample import sample
 from bench.commands.score import score
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, score, table, show, prompts, sample, demo, audit, harden, separate, verify, generate):
+for command in (run, protocols, score, table, show, prompts, sample, demo, audit, harden, separate, verify, generate):
     app.command()(command)
 app.add_typer(pool_app, name="pool")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,12 +94,18 @@ def run(
     return RunSummary(skipped, written, crashed)
 
 
+@lru_cache(maxsize=8)
+def _pool(path: Path, digest: str) -> Pool:
+    """A pool without its embedded results; several protocols run on one pool, and reading YAML takes seconds."""
+    return read_pool(path, keep_results=False)
+
+
 class _Batch:
     """The selected instances of one pool under one protocol."""
 
     def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
-        self.pool = read_pool(path, keep_results=False)
         self.digest = file_digest(path)
+        self.pool = _pool(path, self.digest)
         self.protocol = protocol
         self.config = config
         self.problems = dict(selection.of(self.pool))

@@ -67,9 +67,12 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file's bytes, in hexadecimal; `PoolError` if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}", file=Path(path).name) from None
 
 
 def _text(path: Path) -> str:

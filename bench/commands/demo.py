@@ -22,4 +22,4 @@ def demo(
     from bench.exact_protocol import Exact
 
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
-        return run_and_report(Exact(), bundled_pools(), out or Path(scratch), workers=workers, as_json=as_json)
+        return run_and_report([Exact()], bundled_pools(), out or Path(scratch), workers=workers, as_json=as_json)

@@ -13,8 +13,11 @@ def usable_cores() -> int:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar per pool on standard error, where that is a terminal; elsewhere nothing."""
+def progress_bar(doing: str = "") -> Iterator[Callable[[str, int, int], None]]:
+    """A bar per pool on standard error, where that is a terminal; elsewhere nothing.
+
+    doing: what is done to the pools; stands before their names
+    """
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
@@ -24,7 +27,7 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
         def report(name: str, done: int, total: int) -> None:
             if name not in bars:
-                bars[name] = bar.add_task(name, total=total)
+                bars[name] = bar.add_task(doing + name, total=total)
             bar.update(bars[name], completed=done)
 
         yield report

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
 from bench.commands.options import AsJson, PoolPaths
+from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
     from bench.protocol import Protocol
-    from bench.runner import Progress, Selection
+    from bench.runner import Selection
+
+PROTOCOL_HELP = "How to answer: a protocol, several with commas between them, or all. `calibrant protocols` lists them."
 
 
 def run(
-    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help="How to answer: exact.")],
+    protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help=PROTOCOL_HELP)],
     pools: PoolPaths,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes.")],
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
@@ -36,15 +37,15 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Run a protocol on pools and print the calibration table.
+    """Run protocols on pools and print the calibration table.
 
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
-    from bench.protocols import make_protocol
+    from bench.protocols import chosen_protocols
     from bench.runner import Selection
 
-    chosen = make_protocol(protocol, _options(option or [], max_parents))
+    chosen = chosen_protocols(protocol, _options(option or [], max_parents))
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "wall_budget": budget, "retry_crashed": retry_crashed}
     return run_and_report(chosen, pools, out, workers=workers, as_json=as_json, **settings)
@@ -59,7 +60,7 @@ class _Settings(TypedDict, total=False):
 
 
 def run_and_report(
-    protocol: Protocol,
+    protocols: Sequence[Protocol],
     pools: Sequence[Path],
     out: Path,
     *,
@@ -67,21 +68,21 @@ def run_and_report(
     as_json: bool = False,
     **settings: Unpack[_Settings],
 ) -> int:
-    """Run with a progress bar, then print the table of everything in the folder; 1 if an instance crashed."""
+    """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
     from bench.commands.table import print_table
     from bench.runner import run
 
-    with _progress_bar() as progress:
-        summary = run(protocol, pools, out, workers=workers or _usable_cores(), progress=progress, **settings)
-    typer.echo(f"{summary.written} instances answered, {summary.skipped} had a record already", err=True)
-    if summary.crashed:
-        typer.echo(f"{summary.crashed} instances crashed; the provenance of their records says how", err=True)
+    crashed = 0
+    for protocol in protocols:
+        name = f"{protocol.name}: " if len(protocols) > 1 else ""
+        with progress_bar(name) as progress:
+            summary = run(protocol, pools, out, workers=workers or usable_cores(), progress=progress, **settings)
+        typer.echo(f"{name}{summary.written} instances answered, {summary.skipped} had a record already", err=True)
+        crashed += summary.crashed
+    if crashed:
+        typer.echo(f"{crashed} instances crashed; the provenance of their records says how", err=True)
     print_table([out], as_json=as_json)
-    return 1 if summary.crashed else 0
-
-
-def _usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if crashed else 0
 
 
 def _options(pairs: list[str], max_parents: int | None) -> dict[str, str | int]:
@@ -92,21 +93,3 @@ def _options(pairs: list[str], max_parents: int | None) -> dict[str, str | int]:
             raise typer.BadParameter(f"'{pair}' is not NAME=VALUE", param_hint="--option")
         options[name] = value
     return options if max_parents is None else options | {"max_parents": max_parents}
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Progress]:
-    """A bar per pool on standard error, where that is a terminal; elsewhere nothing."""
-    from rich.console import Console
-    from rich.progress import Progress, TaskID
-
-    console = Console(stderr=True)
-    bars: dict[str, TaskID] = {}
-    with Progress(console=console, disable=not console.is_terminal) as bar:
-
-        def report(name: str, done: int, total: int) -> None:
-            if name not in bars:
-                bars[name] = bar.add_task(name, total=total)
-            bar.update(bars[name], completed=done)
-
-        yield report
