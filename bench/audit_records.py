@@ -1,28 +1,21 @@
 """Records of audits: one JSON line per (pool, instance, options), appended as instances are done.
 
-The same promises as records of runs (bench.records): one write of one line, a torn last line is cut off, a completed
-audit is sorted, and two completed audits of the same thing differ in `timing` only. Counts are texts, because they are
-larger than the integers of many readers.
+The file is append-only (bench.jsonl_file); a completed audit is sorted, and two completed audits of the same thing
+differ in `timing` only. Counts are texts, because they are larger than the integers of many readers.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from filelock import FileLock, Timeout
 
+from bench.jsonl_file import JsonlFile, RecordKind
 from bench.records import Timing, config_digest
-from dsl.errors import CalibrantError
 
 RECORD_VERSION = 1
-FILE_NAME = "audits.jsonl"
-_UNFINISHED = ".audits."  # prefix of the sorted file until it replaces the old one
 
 
 class ClassCount(msgspec.Struct, frozen=True):
@@ -136,105 +129,24 @@ class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return made
 
 
-_encode = msgspec.json.Encoder().encode
-_decoder = msgspec.json.Decoder(AuditRecord)
+def _place(record: AuditRecord) -> tuple[object, ...]:
+    return record.pool, record.pool_digest, config_digest(record.config), record.index
 
 
-def read_audits(path: Path) -> Iterator[AuditRecord]:
-    """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                record = _decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise CalibrantError(f"{path}: line {number}: not a record of an audit: {error}") from None
-            if record.version != RECORD_VERSION:
-                found = f"record version {record.version}; this program reads version {RECORD_VERSION}"
-                raise CalibrantError(f"{path}: line {number}: {found}")
-            yield record
+AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, _place)
 
 
-class AuditFile:
-    """The record file of a folder, open for appending by this process alone. keys: what has a record already"""
+class AuditFile(JsonlFile[AuditRecord]):
+    """The record file of an audit's folder."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / FILE_NAME
-        self._lock = FileLock(folder / "audits.lock")
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise CalibrantError(f"{folder}: another audit is writing there; wait or choose another --out") from None
-        try:
-            for leftover in folder.glob(f"{_UNFINISHED}*"):  # of an audit that was killed while it sorted
-                leftover.unlink()
-            self._descriptor = self._opened()
-            self._cut_torn_line()
-            self.keys = {record.key for record in read_audits(self.path)}
-        except BaseException:
-            self._lock.release()
-            raise
-
-    def __enter__(self) -> AuditFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        os.fsync(self._descriptor)
-        os.close(self._descriptor)
-        self._lock.release()
-
-    def append(self, record: AuditRecord) -> None:
-        """One write of one line. A key that is there already is an error of the caller."""
-        assert record.key not in self.keys
-        line = _encode(record) + b"\n"
-        if os.write(self._descriptor, line) != len(line):
-            raise OSError(f"{self.path}: no space left for a whole record")
-        self.keys.add(record.key)
+        super().__init__(folder, AUDIT_RECORDS)
 
     def forget_unfinished(self) -> None:
         """Drop the records without findings, so that those instances are audited again."""
-        kept = [record for record in read_audits(self.path) if record.findings is not None]
-        if len(kept) < len(self.keys):
-            self._replace(kept)
-            self.keys = {record.key for record in kept}
-
-    def sort(self) -> None:
-        """Put the lines into the order of pools, options and instances."""
-        records = list(read_audits(self.path))
-        ordered = sorted(records, key=lambda r: (r.pool, r.pool_digest, config_digest(r.config), r.index))
-        if ordered != records:
-            self._replace(ordered)
+        self.keep(lambda record: record.findings is not None)
 
     def of_pool(self, keys: Iterable[AuditKey]) -> list[AuditRecord]:
         """The records with these keys, in the order of their instances."""
         wanted = set(keys)
-        return sorted((r for r in read_audits(self.path) if r.key in wanted), key=lambda record: record.index)
-
-    def _cut_torn_line(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(self._descriptor, whole)
-
-    def _replace(self, records: Iterable[AuditRecord]) -> None:
-        """A new file with these records takes the place of the old one at once."""
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=_UNFINISHED)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(_encode(record) + b"\n" for record in records)
-                file.flush()
-                os.fchmod(file.fileno(), 0o644)
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        os.close(self._descriptor)
-        self._descriptor = self._opened()
-
-    def _opened(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        return sorted((record for record in self if record.key in wanted), key=lambda record: record.index)

@@ -1,0 +1,171 @@
+"""Append-only JSONL files of records: what runs, audits, hardening and generation write while they work.
+
+A record is one write of one whole line, so a process that is killed leaves at most one torn line at the end. It is
+ignored when reading and cut off before anything is appended; any other line that is not a record is an error. Sorting
+writes a new file that replaces the old one at once.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from dsl.errors import CalibrantError
+
+SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
+
+
+class Keyed(Protocol):
+    """A line of a file; there is one for each key."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def version(self) -> int: ...
+
+
+R = TypeVar("R", bound=Keyed)
+
+
+@dataclass(frozen=True)
+class RecordKind(Generic[R]):
+    """What the lines of a file are.
+
+    name: stem of the file, its lock and its temporary files; of: whose records, in messages
+    order: sort key of a completed file
+    """
+
+    name: str
+    of: str
+    type: type[R]
+    version: int
+    order: Callable[[R], tuple[object, ...]]
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}.jsonl"
+
+    def read(self, path: Path) -> Iterator[R]:
+        """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+        decoder = msgspec.json.Decoder(self.type)
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    record = decoder.decode(line)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise CalibrantError(f"{path}: line {number}: not a record of {self.of}: {error}") from None
+                if record.version != self.version:
+                    found = f"record version {record.version}; this program reads version {self.version}"
+                    raise CalibrantError(f"{path}: line {number}: {found}")
+                yield record
+
+
+class JsonlFile(Generic[R]):
+    """The record file of a folder, open for appending by this process alone. keys: what has a record already"""
+
+    def __init__(self, folder: Path, kind: RecordKind[R]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.kind = kind
+        self.path = folder / kind.file_name
+        self._unfinished = f".{kind.name}."  # prefix of the sorted file until it replaces the old one
+        self._encode = msgspec.json.Encoder().encode
+        self._lock = FileLock(folder / f"{kind.name}.lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            other = kind.of.removeprefix("an ").removeprefix("a ")
+            raise CalibrantError(
+                f"{folder}: another {other} is writing there; wait for it or choose another --out"
+            ) from None
+        try:
+            for leftover in folder.glob(f"{self._unfinished}*"):  # of a process that was killed while it sorted
+                leftover.unlink()
+            self._descriptor = self._opened()
+            self._cut_torn_line()
+            self.keys = {record.key for record in self}
+        except BaseException:
+            self._lock.release()
+            raise
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+        self._lock.release()
+
+    def __iter__(self) -> Iterator[R]:
+        return self.kind.read(self.path)
+
+    def append(self, record: R) -> None:
+        """One write of one line. A key that is there already is an error of the caller."""
+        assert record.key not in self.keys
+        line = self._encode(record) + b"\n"
+        if os.write(self._descriptor, line) != len(line):
+            raise OSError(f"{self.path}: no space left for a whole record")
+        self.keys.add(record.key)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            os.fsync(self._descriptor)
+            self._synced = time.monotonic()
+
+    def keep(self, wanted: Callable[[R], bool]) -> None:
+        """Drop the other records, so that what they are about is done again."""
+        kept = [record for record in self if wanted(record)]
+        if len(kept) < len(self.keys):
+            self._replace(kept)
+            self.keys = {record.key for record in kept}
+
+    def sort(self) -> None:
+        """Put the lines into their order."""
+        records = list(self)
+        ordered = sorted(records, key=self.kind.order)
+        if ordered != records:
+            self._replace(ordered)
+
+    def _cut_torn_line(self) -> None:
+        size = os.fstat(self._descriptor).st_size
+        kept = size
+        while kept:
+            start = max(0, kept - 65536)
+            newline = os.pread(self._descriptor, kept - start, start).rfind(b"\n")
+            if newline >= 0:
+                kept = start + newline + 1
+                break
+            kept = start
+        if kept < size:
+            os.ftruncate(self._descriptor, kept)
+
+    def _replace(self, records: Iterable[R]) -> None:
+        """A new file with these records takes the place of the old one at once."""
+        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=self._unfinished)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(self._encode(record) + b"\n" for record in records)
+                file.flush()
+                os.fchmod(file.fileno(), 0o644)
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        os.close(self._descriptor)
+        self._descriptor = self._opened()
+
+    def _opened(self) -> int:
+        return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
