@@ -7,7 +7,7 @@ import multiprocessing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from audits.generator import Generated, generate
 from audits.generator_audit import GenerationAudit
@@ -56,17 +56,27 @@ def generate_pool(
     """
     chosen = tuple(strata)
     made = tuple(run(pool_jobs(chosen, per_stratum, seed, setting, max_added), workers=workers))
-    metadata = {
+    problems = tuple(generated.problem for generated in made)
+    pool = Pool(pool_name(setting), problems, pool_metadata(chosen, per_stratum, seed, setting, max_added))
+    return GeneratedPool(pool, {generated.problem.id: generated.audit for generated in made})
+
+
+def pool_name(setting: str) -> str:
+    return f"generated_{setting.replace('-', '_')}"
+
+
+def pool_metadata(
+    strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int
+) -> dict[str, Any]:
+    """What decides the pool, for its header."""
+    return {
         "generator": "calibrant 1",
         "seed": seed,
         "per_stratum": per_stratum,
-        "strata": [stratum.name for stratum in chosen],
+        "strata": [stratum.name for stratum in strata],
         "setting": setting,
         "max_added_worlds": max_added,
     }
-    problems = tuple(generated.problem for generated in made)
-    pool = Pool(f"generated_{setting.replace('-', '_')}", problems, metadata)
-    return GeneratedPool(pool, {generated.problem.id: generated.audit for generated in made})
 
 
 def pool_jobs(strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int) -> list[Job]:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from random import Random
 
 from audits.ambiguity import gold_class
-from audits.hardening_limits import Goal, goal_objective, goal_outcome, unseparated
+from audits.hardening_limits import Goal, SuppliedAlternative, goal_objective, goal_outcome, supplied_alternatives
 from audits.hardening_objectives import (
     FittingAlternatives,
     Members,
@@ -60,7 +60,7 @@ class Hardening:
     problem: the instance with the worlds added, whatever the outcome
     outcome: Found if the goal is reached, Impossible with what was exhausted, or OutOfBudget
     least_members: what the class would have with every reachable row added
-    unseparated: what could not be separated, and why
+    alternatives: what became of those that were supplied
     """
 
     problem: Problem
@@ -70,7 +70,12 @@ class Hardening:
     before: Measured
     after: Measured
     least_members: int
-    unseparated: tuple[str, ...]
+    alternatives: tuple[SuppliedAlternative, ...]
+
+    @property
+    def unseparated(self) -> tuple[str, ...]:
+        """The alternatives that could not be separated, and why."""
+        return tuple(f"alternative {one.number}: {one.why}" for one in self.alternatives if one.why)
 
     def num_added(self, objective: str) -> int:
         """How many worlds were added for one objective (names: audits.hardening_objectives)."""
@@ -154,7 +159,7 @@ def cex(
         _measured(problem, space),
         _measured(hardened, after),
         space.with_worlds(family.reachable).count,
-        tuple(unseparated(supplied, alternatives, selector.worlds, family)),
+        tuple(supplied_alternatives(problem, alternatives, selector.worlds, family)),
     )
 
 

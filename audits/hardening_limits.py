@@ -7,9 +7,10 @@ Impossibility is by exhaustion: the members that are left replay every row that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 
-from audits.hardening_objectives import DisagreeingMembers, FittingAlternatives, Members, Objective
+from audits.hardening_objectives import DisagreeingMembers, Members, Objective
 from audits.sample_worlds import Population
 from audits.world_family import WorldFamily
 from dsl.problem import Problem
@@ -67,12 +68,31 @@ def _relaxed(objective: Objective, family: WorldFamily) -> str:
     return f"Were more admissible, there would be left: {left}"
 
 
-def unseparated(
-    supplied: FittingAlternatives, alternatives: Sequence[Scm], worlds: Sequence[World], family: WorldFamily
-) -> Iterator[str]:
-    for model in supplied.fitting(worlds):
-        number = next(index for index, listed in enumerate(alternatives, 1) if listed is model)
-        if replays_exactly(model, family.reachable):
-            yield f"alternative {number}: agrees with gold in every row that an admissible world can show"
-        else:
-            yield f"alternative {number}: the budget of worlds was spent"
+@dataclass(frozen=True, slots=True)
+class SuppliedAlternative:
+    """What became of an alternative. number: from 1, as supplied; world: the first added one that it does not replay
+
+    why: it is not separated; "" if it is, and if it did not replay the training worlds to begin with
+    """
+
+    number: int
+    world: str
+    why: str
+
+
+def supplied_alternatives(
+    problem: Problem, alternatives: Sequence[Scm], added: Sequence[World], family: WorldFamily
+) -> Iterator[SuppliedAlternative]:
+    """Every alternative, in the order supplied. problem: before hardening"""
+    for number, model in enumerate(alternatives, 1):
+        if not replays_exactly(model, problem.task.training.worlds):
+            yield SuppliedAlternative(number, "", "")
+            continue
+        world = next((world.id for world in added if not replays_exactly(model, [world])), "")
+        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, family))
+
+
+def _unseparated(model: Scm, family: WorldFamily) -> str:
+    if replays_exactly(model, family.reachable):
+        return "agrees with gold in every row that an admissible world can show"
+    return "the budget of worlds was spent"

@@ -6,30 +6,21 @@ or how often the audit was interrupted.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, as_completed
-from concurrent.futures import TimeoutError as OutOfTime
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pebble import ProcessExpired, ProcessPool
-
 from bench.audit_instance import AuditOptions, audit_instance
 from bench.audit_records import AuditFile, AuditKey, AuditRecord, Findings
+from bench.jobs import Failure, completed, error_line
 from bench.records import Timing, config_digest
+from bench.unfinished import Progress
 from bench.version import program_version
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem
-
-Progress = Callable[[str, int, int], None]
-"""Called with the pool's name, how many of its instances have a record, and how many there will be."""
-
-MAX_ERROR_LENGTH = 300
 
 
 class Audited(NamedTuple):
@@ -72,7 +63,9 @@ def audit_pool(
         pending = {i: pool.problems[i] for i, key in keys.items() if key not in file.keys}
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
-        for index, audited in _audited(pending, options, workers, wall_budget):
+        one = partial(timed_audit, options=options)
+        for index, result in completed(one, pending, workers=workers, wall_budget=wall_budget):
+            audited = _without_findings(result, wall_budget) if isinstance(result, Failure) else result
             file.append(_record(pool, digest, index, config, audited))
             done += 1
             progress(pool.name, done, len(keys))
@@ -88,37 +81,9 @@ def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited
     )
 
 
-def _audited(
-    problems: Mapping[int, Problem], options: AuditOptions, workers: int, wall_budget: float | None
-) -> Iterator[tuple[int, Audited]]:
-    """Each instance once, in any order. One worker without a wall budget is this process."""
-    if workers == 1 and wall_budget is None:
-        yield from ((index, timed_audit(problem, options)) for index, problem in problems.items())
-        return
-    pool = ProcessPool(workers, context=multiprocessing.get_context("spawn"))
-    try:
-        scheduled: dict[Future[Audited], int] = {
-            pool.schedule(timed_audit, args=(problem, options), timeout=wall_budget): index
-            for index, problem in problems.items()
-        }
-        for future in as_completed(scheduled):
-            yield scheduled[future], _result(future, wall_budget)
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join()
-
-
-def _result(future: Future[Audited], wall_budget: float | None) -> Audited:
-    try:
-        return future.result()
-    except OutOfTime:
-        return _without_findings("out_of_budget", f"not done in {wall_budget} seconds", wall_budget or 0.0)
-    except (ProcessExpired, BrokenProcessPool) as error:
-        return _without_findings("crashed", f"the worker process ended: {error}", 0.0)
-
-
-def _without_findings(outcome: Literal["out_of_budget", "crashed"], error: str, seconds: float) -> Audited:
-    return Audited(outcome, None, error, Timing(seconds, _now()))
+def _without_findings(failure: Failure, wall_budget: float | None) -> Audited:
+    seconds = wall_budget or 0.0 if failure.outcome == "out_of_budget" else 0.0
+    return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
 
 
 def timed_audit(problem: Problem, options: AuditOptions) -> Audited:
@@ -127,8 +92,7 @@ def timed_audit(problem: Problem, options: AuditOptions) -> Audited:
     try:
         findings = audit_instance(problem, options)
     except Exception as error:
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:MAX_ERROR_LENGTH]}"
-        return Audited("crashed", None, reason, Timing(time.perf_counter() - clock, started))
+        return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
     return Audited("audited", findings, "", Timing(time.perf_counter() - clock, started))
 
 

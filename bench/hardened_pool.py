@@ -1,18 +1,18 @@
-"""Hardening of a whole pool, parallel over instances; the same pool and report whatever the number of workers."""
+"""Hardening of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers."""
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from audits.ambiguity import gold_class
-from audits.hardening import cex, extra_worlds
-from bench.audit_run import Progress
+from audits.hardening import Hardening, cex, extra_worlds
+from bench.alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
+from bench.records import config_digest
+from bench.unfinished import Made, Progress, unfinished_pool
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem
 from solvers.outcome import Found, Impossible
@@ -35,11 +35,12 @@ class HardenOptions:
 
 
 @dataclass(frozen=True)
-class HardenedInstance:
-    """An instance after hardening and its line of the report; an instance that could not be hardened is unchanged."""
+class HardenJob:
+    """One instance to harden, with the answers that were supplied to it; can be sent to another process."""
 
     problem: Problem
-    report: dict[str, Any]
+    options: HardenOptions
+    supplied: tuple[SuppliedAnswer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,44 +55,61 @@ class HardenedPool:
         return sum(report["outcome"] == "failed" for report in self.reports)
 
 
-def harden_pool(
-    path: Path, options: HardenOptions, *, workers: int = 1, progress: Progress = lambda name, done, total: None
-) -> HardenedPool:
-    """Harden every instance; held-out worlds and gold stay as they are."""
+@contextmanager
+def hardened_pool(
+    path: Path,
+    out: Path,
+    options: HardenOptions,
+    *,
+    alternatives: Sequence[SuppliedAnswer] = (),
+    workers: int = 1,
+    progress: Progress = lambda name, done, total: None,
+) -> Iterator[HardenedPool]:
+    """Every instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
+
+    What is done is kept beside `out` until the block has succeeded, so that the same call goes on after a kill.
+    """
     source = read_pool(path, keep_results=False)
-    made: list[HardenedInstance] = []
-    progress(source.name, 0, len(source))
-    for hardened in _hardened(source.problems, options, workers):
-        made.append(hardened)
-        progress(source.name, len(made), len(source))
+    supplied = by_instance(alternatives)
+    jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in source.problems}
     how = {"mode": options.mode, "seed": options.seed, "max_parents": options.max_parents, "of": file_digest(path)}
-    pool = Pool(source.name, tuple(one.problem for one in made), {**source.metadata, "hardened": how})
-    return HardenedPool(pool, [one.report for one in made])
+    if alternatives:
+        how["alternatives"] = config_digest(
+            {one.id: [s.answer for s in supplied.get(one.id, ())] for one in source.problems}
+        )
+    with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
+        made = work.make(source.name, jobs, harden_instance, workers=workers, progress=progress)
+        problems = tuple(one.problem for one in made)
+        yield HardenedPool(
+            Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.told for one in made]
+        )
 
 
-def _hardened(problems: Sequence[Problem], options: HardenOptions, workers: int) -> Iterator[HardenedInstance]:
-    one = partial(harden_instance, options=options)
-    if workers == 1:
-        yield from map(one, problems)
-        return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as executor:
-        yield from executor.map(one, problems)
-
-
-def harden_instance(problem: Problem, options: HardenOptions) -> HardenedInstance:
-    """Harden one instance. `ValueError`s (no gold, gold outside of the class) are its outcome."""
+def harden_instance(job: HardenJob) -> Made:
+    """Harden one instance. That it has no gold is its outcome; it is then unchanged."""
+    problem, options = job.problem, job.options
     place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
     try:
-        model_class = options.class_of(problem)
+        model_class, least = options.class_of(problem), gold_class(problem)
+        if model_class.max_parents < least.max_parents:
+            return Made(problem, place | _outside(problem, model_class, least))
         harden = _by_cex if options.mode == "cex" else _by_extra_worlds
-        hardened, found = harden(problem, options.seed, model_class)
+        hardened, found = harden(job, model_class)
     except ValueError as error:
-        return HardenedInstance(problem, place | {"outcome": "failed", "why": str(error)})
-    return HardenedInstance(hardened, place | {"class": model_class.describe(problem.task)} | found)
+        return Made(problem, place | {"outcome": "failed", "why": str(error)})
+    return Made(hardened, place | {"class": model_class.describe(problem.task)} | found)
 
 
-def _by_cex(problem: Problem, seed: int, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
-    made = cex(problem, seed, model_class=model_class)
+def _outside(problem: Problem, model_class: ModelClass, least: ModelClass) -> dict[str, Any]:
+    """No world can help: each is simulated from gold, which is no member, so it is never what is left."""
+    why = f"gold has {least.max_parents} functional parents, so it is not in the class, whatever worlds are added"
+    return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
+
+
+def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    checked = checked_alternatives(problem, job.supplied)
+    made = cex(problem, job.options.seed, alternatives=list(checked.models.values()), model_class=model_class)
     match made.outcome:
         case Found():
             outcome, why = "reached", ""
@@ -106,13 +124,24 @@ def _by_cex(problem: Problem, seed: int, model_class: ModelClass) -> tuple[Probl
         "least_members": str(made.least_members),
         "coverage": [float(made.before.coverage), float(made.after.coverage)],
         "heldout_agreement": [str(made.before.agreement), str(made.after.agreement)],
-        "unseparated": list(made.unseparated),
     }
+    if job.supplied:
+        found["alternatives"] = _told(checked, made)
     return made.problem, found
 
 
-def _by_extra_worlds(problem: Problem, seed: int, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
-    hardened = extra_worlds(problem, seed)
+def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:
+    """What became of every line that was supplied, in order of the lines."""
+    told = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
+    for line, one in zip(checked.models, made.alternatives, strict=True):
+        outcome = "separated" if one.world else "not_separated"
+        told.append({"line": line, "outcome": outcome, "world": one.world, "why": one.why})
+    return sorted(told, key=lambda one: int(one["line"]))
+
+
+def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    hardened = extra_worlds(problem, job.options.seed)
     before, after = (VersionSpace(one.task, model_class).count for one in (problem, hardened))
     return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
 

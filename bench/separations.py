@@ -92,10 +92,16 @@ def answer_scm(problem: Problem, path: Path) -> Scm:
         raise CalibrantError(f"{path}: not JSON: {error}") from None
     if not isinstance(answer, dict):
         raise CalibrantError(f"{path}: not a JSON object with 'mechanisms'")
-    submitted = _submitted(problem, answer)
-    if isinstance(submitted, Rejection):
-        raise CalibrantError(f"{path}: {submitted.reason}")
-    return scm(submitted.roots, submitted.candidate.mechanisms)
+    model = submitted_scm(problem, answer)
+    if isinstance(model, Rejection):
+        raise CalibrantError(f"{path}: {model.reason}")
+    return model
+
+
+def submitted_scm(problem: Problem, answer: Mapping[str, Any]) -> Scm | Rejection:
+    """The SCM that an answer stands for, by the published checks, or why it is not valid."""
+    found = _submitted(problem, answer)
+    return found if isinstance(found, Rejection) else scm(found.roots, found.candidate.mechanisms)
 
 
 def _submitted(problem: Problem, answer: Mapping[str, Any]) -> Submission | Rejection:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from bench.commands.progress import usable_cores
+from bench.commands.progress import progress_bar, usable_cores
 
 
 def generate(
@@ -31,11 +33,12 @@ def generate(
     """Generate a pool from nothing, every accepted instance with its audit.
 
     Latent SCMs, training worlds that leave no shortcut, held-out worlds, all filters, worlds against local
-    alternatives. One seed gives the same latent SCMs and worlds in every setting.
+    alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
+    FILE.unfinished until FILE is written; the same command goes on from there.
     """
     from audits.generator_plans import MAX_ADDED_WORLDS, PLANS
-    from audits.generator_pool import generate_pool
     from audits.strata import stratum
+    from bench.generated_pool import GenerateOptions, generated_pool
     from dsl.pool import write_pool
 
     names = list(PLANS) if strata == "all" else [name.strip() for name in strata.split(",")]
@@ -43,16 +46,14 @@ def generate(
         chosen = tuple(stratum(name) for name in names)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--strata") from None
-    made = generate_pool(
-        chosen,
-        per_stratum,
-        seed,
-        setting,
-        workers=workers or usable_cores(),
-        max_added=MAX_ADDED_WORLDS if max_added is None else max_added,
-    )
-    write_pool(made.pool, out)
-    typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
-    if audits:
-        audits.write_text("".join(f"{line}\n" for line in made.audit_lines()), encoding="utf-8")
-        typer.echo(f"audits written to {audits}", err=True)
+    most = MAX_ADDED_WORLDS if max_added is None else max_added
+    options = GenerateOptions(chosen, per_stratum, seed, setting, most)
+    with ExitStack() as stack:
+        with progress_bar() as progress:
+            making = generated_pool(out, options, workers=workers or usable_cores(), progress=progress)
+            made = stack.enter_context(making)
+        if audits:
+            audits.write_text("".join(f"{json.dumps(line)}\n" for line in made.audits), encoding="utf-8")
+            typer.echo(f"audits written to {audits}", err=True)
+        write_pool(made.pool, out)
+        typer.echo(f"{len(made.pool)} instances written to {out}", err=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,7 +15,12 @@ from bench.commands.options import PoolPath
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
-    from bench.hardened_pool import HardenedPool
+    from collections.abc import Sequence
+
+    from bench.alternatives import SuppliedAnswer
+    from bench.hardened_pool import HardenedPool, HardenOptions
+
+PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
 
 def harden(
@@ -33,31 +39,52 @@ def harden(
     certificates: Annotated[
         Path | None, typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each.")
     ] = None,
+    alternatives: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 
-    cex completes local coverage, then reduces the SCMs that fit to one or proves that no admissible world can. Exit 1
-    if an instance could not be hardened; it is then written unchanged.
+    cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to one or proves that no
+    admissible world can. Exit 1 if an instance could not be hardened; it is then written unchanged. What is done is
+    kept in POOL2.unfinished until POOL2 is written; the same command goes on from there.
     """
-    from bench.hardened_pool import HardenOptions, harden_pool
+    from bench.alternatives import read_alternatives
+    from bench.hardened_pool import HardenOptions, hardened_pool
+
+    if alternatives and mode != "cex":
+        raise typer.BadParameter("--alternatives needs --mode cex")
+    supplied = read_alternatives(alternatives) if alternatives else []
+    options = HardenOptions(mode, seed, max_parents)
+    with ExitStack() as stack:
+        with progress_bar() as progress:
+            cores = workers or usable_cores()
+            making = hardened_pool(pool, out, options, alternatives=supplied, workers=cores, progress=progress)
+            made = stack.enter_context(making)
+        _write(made, options, out, report, certificates)
+    _print(made)
+    if supplied:
+        _print_alternatives(made, supplied)
+    return 1 if made.num_failed else 0
+
+
+def _write(
+    made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
+) -> None:
     from dsl.pool import write_pool
 
-    with progress_bar() as progress:
-        options = HardenOptions(mode, seed, max_parents)
-        made = harden_pool(pool, options, workers=workers or usable_cores(), progress=progress)
-    write_pool(made.pool, out)
     if report:
         report.write_text("".join(f"{json.dumps(line)}\n" for line in made.reports), encoding="utf-8")
-    typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
     if certificates:
         from bench.audit_certificates import write_certificates
 
         hardened = [one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line]
         number = write_certificates(hardened, certificates, options.class_of)
         typer.echo(f"{number} certificates written to {certificates}", err=True)
-    _print(made)
-    return 1 if made.num_failed else 0
+    write_pool(made.pool, out)
+    typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
 
 
 def _print(made: HardenedPool) -> None:
@@ -66,7 +93,26 @@ def _print(made: HardenedPool) -> None:
             typer.echo(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}", err=True)
     counted = Counter(line["outcome"] for line in made.reports)
     typer.echo(", ".join(f"{number} {name.replace('_', ' ')}" for name, number in sorted(counted.items())))
-    added = [line["worlds"][1] - line["worlds"][0] for line in made.reports if "worlds" in line]
-    if added:
+    worlds = [line["worlds"] for line in made.reports if "worlds" in line]
+    if worlds:
         unique = sum(line.get("members", ["", ""])[1] == "1" for line in made.reports)
-        typer.echo(f"worlds added: median {median(added):g}, up to {max(added)}; {unique} instances have one member")
+        before, after = [start for start, _ in worlds], [end for _, end in worlds]
+        added = [end - start for start, end in worlds]
+        typer.echo(
+            f"training worlds, median: {median(before):g} before, {median(added):g} added (up to {max(added)}), "
+            f"{median(after):g} after; mean {fmean(after):.2f} (range {min(after)}-{max(after)}); "
+            f"{unique} instances have one member"
+        )
+        typer.echo(PUBLISHED)
+
+
+def _print_alternatives(made: HardenedPool, supplied: Sequence[SuppliedAnswer]) -> None:
+    told = [(line["instance"], one) for line in made.reports for one in line.get("alternatives", ())]
+    for instance, one in told:
+        if one["why"]:
+            typer.echo(f"{instance}: line {one['line']}: {one['outcome'].replace('_', ' ')}: {one['why']}", err=True)
+    elsewhere = len(supplied) - len(told)
+    counted = Counter(one["outcome"] for _, one in told)
+    parts = [f"{counted[name]} {name.replace('_', ' ')}" for name in ("separated", "not_separated", "refused")]
+    more = f"; {elsewhere} are about no instance that was hardened" if elsewhere else ""
+    typer.echo(f"alternatives: {', '.join(parts)}{more}")
