@@ -10,9 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 from audits.ambiguity import gold_class
 from audits.hardening import Hardening, cex, extra_worlds
+from audits.patterns import latent_scm
 from bench.alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
 from bench.records import config_digest
 from bench.unfinished import Made, Progress, unfinished_pool
+from dsl.names import natural_key
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem
 from solvers.outcome import Found, Impossible
@@ -90,9 +92,10 @@ def harden_instance(job: HardenJob) -> Made:
     problem, options = job.problem, job.options
     place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
     try:
-        model_class, least = options.class_of(problem), gold_class(problem)
-        if model_class.max_parents < least.max_parents:
-            return Made(problem, place | _outside(problem, model_class, least))
+        model_class = options.class_of(problem)
+        wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]
+        if wide:
+            return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
         harden = _by_cex if options.mode == "cex" else _by_extra_worlds
         hardened, found = harden(job, model_class)
     except ValueError as error:
@@ -100,9 +103,10 @@ def harden_instance(job: HardenJob) -> Made:
     return Made(hardened, place | {"class": model_class.describe(problem.task)} | found)
 
 
-def _outside(problem: Problem, model_class: ModelClass, least: ModelClass) -> dict[str, Any]:
+def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
     """No world can help: each is simulated from gold, which is no member, so it is never what is left."""
-    why = f"gold has {least.max_parents} functional parents, so it is not in the class, whatever worlds are added"
+    parents = len(latent_scm(problem).local_functions[wide].parents)
+    why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
     return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
 
 
