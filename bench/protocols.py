@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from bench.exact_protocol import Exact
+from bench.posterior_protocol import MostPosterior
 from bench.protocol import Protocol
 from dsl.errors import CalibrantError, MissingExtraError
 
-PROTOCOLS: Mapping[str, type[Protocol]] = {protocol.name: protocol for protocol in (Exact,)}
+PROTOCOLS: Mapping[str, type[Protocol]] = {protocol.name: protocol for protocol in (Exact, MostPosterior)}
 
 
 def chosen_protocols(text: str, options: Mapping[str, Any]) -> list[Protocol]:

@@ -1,0 +1,125 @@
+"""The posterior over the members of the version space under baselines.generator_prior, and draws from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+from random import Random
+
+from baselines.generator_prior import CONFIGURATIONS, Configuration, of_shape
+from baselines.latent_orders import LatentOrders, WindowWeight, drawn
+from baselines.local_posterior import Evidence, Local, LocalPosterior
+from baselines.root_evidence import root_probability
+from dsl.disclosure import HiddenRoots
+from dsl.problem import Task
+from solvers.budget import Budget
+from solvers.structure import Mask
+
+MAX_STATES = 400_000  # prefixes of orders, all configurations and root sets together
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of the version space: roots and, per endogenous variable, its mechanism."""
+
+    roots: tuple[str, ...]
+    mechanisms: Mapping[int, Local]
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], tuple[tuple[int, Local], ...]]:
+        return self.roots, tuple(sorted(self.mechanisms.items()))
+
+    def order(self) -> list[int]:
+        """The endogenous variables, parents first; shorter than their number iff there is a cycle."""
+        rest, order = dict(self.mechanisms), list[int]()
+        waiting = sum(1 << variable for variable in rest)
+        while ready := [variable for variable in rest if not rest[variable].parents & waiting]:
+            for variable in ready:
+                del rest[variable]
+                waiting ^= 1 << variable
+            order += ready
+        return order
+
+
+class Component:
+    """One configuration with one root set: the part of the mixture inside which only the order is summed over."""
+
+    def __init__(self, local: LocalPosterior, roots: tuple[str, ...], prior: float, budget: Budget) -> None:
+        self.local = local
+        self.roots = roots
+        self.prior = prior
+        self.budget = budget
+        self.orders = self._orders(local.window_mass)
+        self.mass = prior * self.orders.total()
+
+    def _orders(self, weight: WindowWeight) -> LatentOrders:
+        task = self.local.evidence.task
+        window = self.local.configuration.window
+        return LatentOrders(task.variables, task.disclosure, self.roots, window, weight, self.budget)
+
+    def member_mass(self, member: Member) -> float:
+        """Joint probability of the member and the evidence in this part, up to the same factor for all."""
+        if member.roots != self.roots:
+            return 0.0
+
+        def weight(variable: int, window: Mask) -> float:
+            return self.local.mechanism_mass(variable, window, member.mechanisms[variable])
+
+        return self.prior * self._orders(weight).total()
+
+    def sample(self, rng: Random) -> Member:
+        mechanisms = {}
+        for variable, window in sorted(self.orders.sample(rng).items()):
+            mechanisms[variable] = self.local.sample(rng, variable, window)
+        return Member(self.roots, mechanisms)
+
+
+class Posterior:
+    """All parts of the mixture. `BudgetSpent` where there are too many orders to sum over."""
+
+    def __init__(self, task: Task, *, states: int | None = MAX_STATES) -> None:
+        self.task = task
+        self.evidence = Evidence(task)
+        num_units = max((world.num_rows for world in task.training.worlds), default=0)
+        budget = Budget(states)
+        likely = of_shape(len(task.variables), num_units)
+        self.components = self._components(likely, budget) or self._components(CONFIGURATIONS, budget)
+        self.mass = sum(component.mass for component in self.components)
+
+    def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
+        """The parts that explain the evidence."""
+        roots = self._root_sets()
+        locals_ = [LocalPosterior(self.evidence, one) for one in configurations]
+        made = [
+            Component(local, chosen, likelihood / len(configurations), budget)
+            for local in locals_
+            for chosen, likelihood in roots.items()
+        ]
+        return [component for component in made if component.mass > 0]
+
+    def _root_sets(self) -> dict[tuple[str, ...], float]:
+        """The root sets with the probability of the roots' values; 1 for disclosed roots."""
+        disclosure = self.task.disclosure
+        if not isinstance(disclosure, HiddenRoots):
+            return {disclosure.roots: 1.0}
+        chances = {v: root_probability(self.task, v) for v in self.task.variables}
+        able = [v for v, chance in chances.items() if chance > 0]
+        return {roots: prod(chances[v] for v in roots) for roots in combinations(able, disclosure.root_count)}
+
+    def sample(self, rng: Random) -> Member:
+        parts = [(component, component.mass) for component in self.components]
+        return drawn(rng, parts).sample(rng)
+
+    def probability(self, member: Member) -> float:
+        """Posterior probability of a member."""
+        return sum(component.member_mass(member) for component in self.components) / self.mass
+
+    def configurations(self) -> dict[str, float]:
+        """Posterior probability of each configuration that explains the evidence."""
+        shares: dict[str, float] = {}
+        for component in self.components:
+            name = component.local.configuration.name
+            shares[name] = shares.get(name, 0.0) + component.mass / self.mass
+        return shares

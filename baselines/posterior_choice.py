@@ -1,0 +1,133 @@
+"""Which member of the posterior answers: the most probable one, or the one most likely to agree on held-out worlds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from baselines.imagined_worlds import ImaginedWorlds
+from baselines.local_posterior import Local
+from baselines.posterior import Member, Posterior
+from dsl.disclosure import HiddenRoots
+from dsl.formula import Formula
+from dsl.problem import Task
+from dsl.reference import first_mismatch
+from dsl.scm import Scm
+from solvers.small_functions import formula_of
+
+SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
+STARTS = 12  # members from which the search for agreement starts
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A member; the posterior probability it has, or the share of imagined truths whose worlds it replays.
+
+    considered: how many members were compared
+    """
+
+    member: Member
+    value: float
+    considered: int
+
+
+def most_probable(posterior: Posterior, num_draws: int) -> Choice:
+    """The most probable of the members drawn and of those that differ from the best in one mechanism drawn."""
+    rng = Random(SEED)
+    members = [posterior.sample(rng) for _ in range(num_draws)]
+    options = _options(members)
+    known = {member.key: posterior.probability(member) for member in members}
+    by_key = {member.key: member for member in members}
+    best = max(known, key=lambda key: (known[key], key))
+    improved = True
+    while improved:
+        improved = False
+        for variable, mechanisms in options.items():
+            for mechanism in mechanisms:
+                member = _with(by_key[best], variable, mechanism)
+                if member is None or member.key in known:
+                    continue
+                by_key[member.key] = member
+                known[member.key] = posterior.probability(member)
+                if known[member.key] > known[best]:
+                    best, improved = member.key, True
+    return Choice(by_key[best], known[best], len(known))
+
+
+def most_agreeing(posterior: Posterior, num_draws: int) -> Choice:
+    """The member that replays the imagined held-out worlds of most members drawn, by ascent from the best of them."""
+    rng = Random(SEED)
+    members = [posterior.sample(rng) for _ in range(num_draws)]
+    worlds = ImaginedWorlds(posterior.task, members, rng)
+    options = _options(members)
+    frequency = Counter(member.key for member in members)
+    distinct = list({member.key: member for member in members}.values())
+    scored = sorted(distinct, key=lambda m: (-_agreeing(worlds, m).bit_count(), -frequency[m.key], m.key))
+    best = max((_ascend(worlds, options, start) for start in scored[:STARTS]), key=lambda found: found[0])
+    return Choice(best[1], best[0] / num_draws, len(distinct))
+
+
+def _options(members: list[Member]) -> dict[int, list[Local]]:
+    """Per variable the mechanisms drawn for it, most frequent first."""
+    counts: dict[int, Counter[Local]] = {}
+    for member in members:
+        for variable, mechanism in member.mechanisms.items():
+            counts.setdefault(variable, Counter())[mechanism] += 1
+    return {v: sorted(own, key=lambda m: (-own[m], m)) for v, own in sorted(counts.items())}
+
+
+def _with(member: Member, variable: int, mechanism: Local) -> Member | None:
+    """The member with another mechanism for one of its variables; None if it has none there or would be cyclic."""
+    if variable not in member.mechanisms:
+        return None
+    other = replace(member, mechanisms={**member.mechanisms, variable: mechanism})
+    return other if len(other.order()) == len(other.mechanisms) else None
+
+
+def _agreeing(worlds: ImaginedWorlds, member: Member) -> int:
+    """Bit i: the member replays all of member i's worlds, and has its roots."""
+    agreeing = worlds.same_roots(member.roots)
+    for variable, mechanism in member.mechanisms.items():
+        agreeing &= worlds.agreement(variable, mechanism)
+    return agreeing
+
+
+def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Member) -> tuple[int, Member]:
+    """Change one mechanism at a time for a better one until none is better."""
+    member, best = start, _agreeing(worlds, start).bit_count()
+    improved = True
+    while improved:
+        improved = False
+        for variable in start.mechanisms:
+            others = worlds.same_roots(member.roots)
+            for other, mechanism in member.mechanisms.items():
+                if other != variable:
+                    others &= worlds.agreement(other, mechanism)
+            for mechanism in options[variable]:
+                number = (others & worlds.agreement(variable, mechanism)).bit_count()
+                if number > best and (changed := _with(member, variable, mechanism)):
+                    member, best, improved = changed, number, True
+    return best, member
+
+
+def certified(task: Task, member: Member) -> Scm:
+    """The member with formulas of least size, once the reference has replayed it on every training row."""
+    variables = task.variables
+    mechanisms = {
+        variables[v]: formula_of_function(mechanism, variables) for v, mechanism in sorted(member.mechanisms.items())
+    }
+    model = Scm(member.roots, mechanisms)
+    disclosure = task.disclosure
+    judge = disclosure.given_roots(member.roots) if isinstance(disclosure, HiddenRoots) else disclosure
+    wrong = judge.violation(mechanisms) or first_mismatch(model, task.training.worlds)
+    if wrong:
+        raise AssertionError(f"the chosen member failed its certificate: {wrong}")
+    return model
+
+
+def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:
+    """A formula of least size for the mechanism's function; over five parents only the catalogued ones occur."""
+    names = [name for i, name in enumerate(variables) if mechanism.parents >> i & 1]
+    return formula_of(mechanism.bits, names)
