@@ -1,0 +1,49 @@
+"""Libraries that are installed only on request: how they are imported, and how they are kept quiet and single-threaded.
+
+Nothing here is imported before a row that needs it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from dsl.errors import MissingExtraError
+
+
+def require_extra(extra: str, *modules: str) -> None:
+    """`MissingExtraError`, in one line, if a top-level module of the extra is not installed. Imports nothing."""
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        names = " and ".join(missing)
+        raise MissingExtraError(f"{names} not installed; it comes with: pip install 'calibrant[{extra}]'")
+
+
+def library(module: str, *, extra: str = "discovery") -> Any:
+    """A module of an optional library, which has no types; `MissingExtraError` if it cannot be imported."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        raise MissingExtraError(
+            f"{package} cannot be imported ({error.name} is missing); it comes with: pip install 'calibrant[{extra}]'"
+        ) from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP use one thread inside: sums are added in the same order everywhere, and workers do not compete.
+
+    Enter it after the libraries are imported, since it acts on the pools that are loaded.
+    """
+    with _thread_pools().limit(limits=1):
+        yield
+
+
+@cache
+def _thread_pools() -> Any:
+    return library("threadpoolctl").ThreadpoolController()
