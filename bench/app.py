@@ -13,6 +13,7 @@ from bench.commands.harden import harden
 from bench.commands.pool import pool_app
 from bench.commands.prompts import prompts
 from bench.commands.protocols import protocols
+from bench.commands.report import report
 from bench.commands.run import run
 from bench.commands.sample import sample
 from bench.commands.score import score
@@ -28,7 +29,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (run, protocols, score, table, show, prompts, sample, demo, audit, harden, separate, verify, generate):
+for command in (
+    run,
+    protocols,
+    score,
+    table,
+    report,
+    show,
+    prompts,
+    sample,
+    demo,
+    audit,
+    harden,
+    separate,
+    verify,
+    generate,
+):
     app.command()(command)
 app.add_typer(pool_app, name="pool")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from statistics import median
@@ -126,11 +126,8 @@ class CalibrationTable:
         return row | tally.cells()
 
     def _option_suffix(self, system: str, config: Mapping[str, Any]) -> str:
-        """The options in which the configurations of one system differ, where there are several."""
         configs = [tally.config for group, tally in self._tallies.items() if group[3] == system]
-        names = sorted({name for other in configs for name in other})
-        differing = [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
-        return f" ({', '.join(f'{name}={config.get(name)}' for name in differing)})" if differing else ""
+        return differing_options(config, configs)
 
     def incomplete(self) -> list[str]:
         """A line for every row that does not cover its pools."""
@@ -145,13 +142,25 @@ class CalibrationTable:
         ]
 
 
+def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
+    """The options in which the configurations of one system differ, as a suffix of its name; empty for one alone."""
+    names = sorted({name for other in configs for name in other})
+    differing = [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
+    return f" ({', '.join(f'{name}={config.get(name)}' for name in differing)})" if differing else ""
+
+
 def _place(item: tuple[_Group, Tally]) -> tuple[Any, ...]:
     setting, *rest = item[0]
+    return *ladder_place(setting), *(natural(part) for part in rest)
+
+
+def ladder_place(setting: str) -> tuple[int, str]:
+    """Sorts settings by the disclosure ladder."""
     ladder = max((len(prefix), -i) for i, prefix in enumerate(("", *SETTINGS)) if setting.startswith(prefix))
-    return -ladder[1], setting, *(_natural(part) for part in rest)
+    return -ladder[1], setting
 
 
-def _natural(text: str) -> tuple[tuple[str, int], ...]:
+def natural(text: str) -> tuple[tuple[str, int], ...]:
     """Sorts numbers inside names by value: n8 before n10."""
     parts = re.split(r"(\d+)", text)
     return tuple((part, 0) if not part.isdecimal() else ("", int(part)) for part in parts)

@@ -1,0 +1,85 @@
+"""calibrant report"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
+SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
+
+
+def report(
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
+    ] = None,
+    predictions: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Raw predictions (JSONL) for instances of --pools; may be repeated."),
+    ] = None,
+    official: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated.")
+    ] = None,
+    pools: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="POOL", help="Pool file that says which instances share a latent SCM; may be repeated."),
+    ] = None,
+    audits: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Folder of `calibrant audit --out`, for success against ambiguity."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing.")] = None,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
+    ] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--table", metavar="ID", help="Only this table, by its number in the paper, `paired` or `time`."),
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
+    ] = None,
+    by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
+    means: Annotated[
+        Literal["published", "paper"],
+        typer.Option(help="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
+    ] = "published",
+    plots: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.")
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper/--no-paper", help="The paper's printed rows beside ours.")] = True,
+    times: Annotated[
+        bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
+    ] = True,
+) -> int:
+    """Make the paper's tables from runs, predictions and official files, with intervals and plots.
+
+    Intervals are 95% percentile bootstrap over latent SCMs, paired where two rows share them. HTML is one file with
+    the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
+    """
+    from bench.columns import Means
+    from bench.report.formats import TEXTS
+    from bench.report.sources import Sources
+    from bench.report.tables import Wanted, chosen_tables, report_tables
+    from bench.table import Grouping
+
+    if not (sources or predictions or official):
+        raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
+    chosen = form or (SUFFIXES.get(out.suffix, "terminal") if out else "terminal")
+    wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
+    given = Sources(sources or (), predictions or (), official or (), pools or ())
+    rows = given.rows(by=Grouping(by), means=Means(means))
+    made = report_tables(rows, wanted)
+    _write(TEXTS[chosen](made), out)
+    return 0
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(text, encoding="utf-8", newline="")

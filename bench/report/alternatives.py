@@ -1,0 +1,86 @@
+"""Alternatives that answers have discovered: the shape of Tables F.11 and F.12.
+
+An alternative is a valid, train-exact SCM that is semantically distinct from gold: some mechanism has another truth
+table, or the root set is another one. Without gold, or without structure metrics in the score, it is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bench.columns import UNDEFINED, Column, Verdict
+from bench.report.layout import Cell, Heading, Table, TableRow
+from bench.report.paper import notes, with_printed_rows
+from bench.report.rates import Count, RateTable
+from bench.report.rows import SystemRow, by_pools
+
+
+def is_alternative(verdict: Verdict) -> bool | None:
+    """Whether an answer is an alternative; None if that is not known."""
+    if not (verdict.valid and verdict.train_exact):
+        return False
+    if verdict.root_exact is False:
+        return True
+    matched = verdict.structure.get("local_match")
+    return None if matched is None else bool(matched != 1)
+
+
+def _has_gold(setting: str) -> bool:
+    return not setting.startswith("Alt-")
+
+
+PER_SYSTEM = RateTable(
+    "F.12",
+    "Alternatives discovered, by system",
+    "How many train-exact answers differ in meaning from gold, per answer and per train-exact answer. These are"
+    " discoveries: what no system found may still be there.",
+    (
+        Count("num_train_exact", "Train-exact", lambda v: v.train_exact),
+        Count("num_alternatives", "Alternatives", lambda v: is_alternative(v) is True),
+        Column("alternative", "per answer", is_alternative),
+        Column(
+            "alternative_given_train_exact",
+            "per train-exact",
+            lambda v: is_alternative(v) if v.train_exact else None,
+            True,
+        ),
+    ),
+    _has_gold,
+)
+
+_HEADINGS = (
+    Heading("num_without_model_alternative", "No model found one"),
+    Heading("num_without_search_alternative", "No search found one"),
+    Heading("num_without_alternative", "None found at all"),
+    Heading("any_alternative", "Any found, rate"),
+)
+
+
+def per_problem(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
+    """Table F.11: on how many problems nobody found an alternative."""
+    ours = [row for row in rows if _has_gold(row.setting)]
+    lines = tuple(_problem_row(group) for group in by_pools(ours))
+    if not lines:
+        return None
+    said: tuple[str, ...] = ()
+    if with_paper:
+        lines = with_printed_rows("F.11", lines, [heading.key for heading in _HEADINGS])
+        said = notes("F.11", lines, (row.pool for row in ours))  # even of the same pool other systems were asked
+    labels = (Heading("setting", "Setting"), Heading("systems", "Systems"), Heading("pool", "Pool"), Heading("n", "n"))
+    caption = "Numbers of problems on which no train-exact answer differs in meaning from gold."
+    return Table("F.11", "Alternatives discovered, by problem", caption, labels, _HEADINGS, lines, said)
+
+
+def _problem_row(group: Sequence[SystemRow]) -> TableRow:
+    problems = {(o.pool_digest, o.instance) for row in group for o in row.observations}
+    models = [row for row in group if row.is_model]
+    searches = [row for row in group if not row.is_model]
+    found_any = _with_alternative(group)
+    cells = [str(len(problems - _with_alternative(part))) if part else UNDEFINED for part in (models, searches, group)]
+    one = group[0]
+    labels = one.setting, f"{len(models)} models, {len(searches)} searches", one.pool, str(len(problems))
+    return TableRow(labels, tuple(Cell(text) for text in (*cells, f"{len(found_any) / len(problems):.3f}")))
+
+
+def _with_alternative(rows: Iterable[SystemRow]) -> set[tuple[str, str]]:
+    return {(o.pool_digest, o.instance) for row in rows for o in row.observations if is_alternative(o.verdict)}

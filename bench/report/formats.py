@@ -1,0 +1,174 @@
+"""Tables as text: for a terminal, Markdown, CSV and LaTeX. Equal tables give equal text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from bench.columns import UNDEFINED
+from bench.report.layout import Cell, Source, Table, TableRow
+from bench.table_text import aligned
+
+TEXT_WIDTH = 110
+CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
+_CSV_LABELS = {"pair": "setting", "systems": "system"}  # label headings that go under another name
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    UNDEFINED: "--",
+    "“": "``",
+    "”": "''",
+    "Δ": r"$\Delta$",
+}
+
+
+def as_terminal(tables: Iterable[Table]) -> str:
+    """Aligned columns; every figure is followed by its interval."""
+    parts = []
+    for table in tables:
+        headings, lines = _grid(table)
+        notes = [textwrap.fill(note, TEXT_WIDTH) for note in (table.caption, *table.notes)]
+        parts.append("\n".join([_heading(table), aligned(headings, lines), *notes]))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """Pipe tables; paper rows are in italics."""
+    parts = []
+    for table in tables:
+        headings, lines = _grid(table)
+        rules = ["---"] * len(table.labels) + ["---:"] * len(table.headings)
+        rows = [_markdown_row(row, line) for row, line in zip(table.rows, lines, strict=True)]
+        grid = [[_in_markdown(text) for text in headings], rules, *rows]
+        text = "\n".join(f"| {' | '.join(line)} |" for line in grid)
+        below = "\n\n".join(_in_markdown(note) for note in (table.caption, *table.notes))
+        parts.append(f"## {_in_markdown(_heading(table))}\n\n{text}\n\n{below}\n")
+    return "\n".join(parts)
+
+
+def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
+    cells = [_in_markdown(text) for text in line]
+    if row.source is Source.PAPER:
+        cells[1] = f"*{cells[1]}*"
+    return cells
+
+
+def as_csv(tables: Iterable[Table]) -> str:
+    """One line per figure: which table, row and column, the figure as printed, and the ends of its interval."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, CSV_FIELDS, restval="", lineterminator="\n")
+    writer.writeheader()
+    for table in tables:
+        for row in table.rows:
+            place = {_CSV_LABELS.get(h.key, h.key): text for h, text in zip(table.labels, row.labels, strict=True)}
+            place |= {"table": table.id, "source": row.source.value}
+            for heading, one in zip(table.headings, row.cells, strict=True):
+                writer.writerow(place | {"column": heading.key, "value": one.text, "low": one.low, "high": one.high})
+    return out.getvalue()
+
+
+def as_latex(tables: Iterable[Table]) -> str:
+    """One table environment each, for the booktabs package; intervals are in small print behind their figures."""
+    return "\n".join(map(_latex_table, tables))
+
+
+def _latex_table(table: Table) -> str:
+    alignment = "l" * len(table.labels) + "r" * len(table.headings)
+    headings = [in_latex(heading.text) for heading in (*table.labels, *table.headings)]
+    lines = [_latex_row(row) for row in table.rows]
+    notes = in_latex(" ".join((f"{table.title}.", table.caption, *table.notes)))
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"\centering\footnotesize",
+            rf"\begin{{tabular}}{{{alignment}}}",
+            r"\toprule",
+            " & ".join(headings) + r" \\",
+            r"\midrule",
+            *_with_rules(table.rows, lines),
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{{notes}}}",
+            rf"\label{{tab:{table.anchor}}}",
+            r"\end{table}",
+            "",
+        )
+    )
+
+
+def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
+    """A line between settings, paper rows counting to ours before them."""
+    made: list[str] = []
+    for place, line in enumerate(lines):
+        ours = rows[place].source is Source.OURS
+        if place and ours and (rows[place - 1].labels[0] != rows[place].labels[0]):
+            made.append(r"\addlinespace")
+        made.append(line)
+    return made
+
+
+def _latex_row(row: TableRow) -> str:
+    labels = [in_latex(label) for label in row.labels]
+    if row.source is Source.PAPER:
+        labels[1] = rf"\textit{{{labels[1]}}}"
+    return " & ".join([*labels, *map(_latex_cell, row.cells)]) + r" \\"
+
+
+def _latex_cell(one: Cell) -> str:
+    text = re.sub(r"^([+-])", r"$\1$", in_latex(one.text))
+    if not one.low:
+        return text
+    return rf"{text} {{\scriptsize [${one.low}$, ${one.high}$]}}"
+
+
+def in_latex(text: str) -> str:
+    """Text with LaTeX's special characters as what they look like."""
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def _in_markdown(text: str) -> str:
+    """Text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
+    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
+
+
+def _heading(table: Table) -> str:
+    return f"Table {table.id}. {table.title}" if table.id[0].isdigit() or "." in table.id else table.title
+
+
+def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
+    headings = [heading.text for heading in (*table.labels, *table.headings)]
+    lines = [[*row.labels, *(f"{one.text} {one.interval}".strip() for one in row.cells)] for row in table.rows]
+    return headings, lines
+
+
+def shown_columns(table: Table) -> Table:
+    """The table without columns that are undefined in every one of our rows."""
+    ours = [row for row in table.rows if row.source is Source.OURS]
+    kept = [k for k in range(len(table.headings)) if any(row.cells[k].text != UNDEFINED for row in ours)]
+    rows = tuple(TableRow(row.labels, tuple(row.cells[k] for k in kept), row.source) for row in table.rows)
+    headings = tuple(table.headings[k] for k in kept)
+    return Table(table.id, table.title, table.caption, table.labels, headings, rows, table.notes)
+
+
+TEXTS: Mapping[str, Callable[[Iterable[Table]], str]] = {
+    "terminal": as_terminal,
+    "markdown": as_markdown,
+    "csv": as_csv,
+    "latex": as_latex,
+}

@@ -1,0 +1,75 @@
+"""A table as every format prints it: headings, rows of cells, caption and notes. Every cell is text already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bench.columns import UNDEFINED
+from bench.report.intervals import Interval
+
+
+class Source(Enum):
+    """Where a row's figures come from."""
+
+    OURS = "ours"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """text: the figure, `*` or a dash; low, high: ends of its interval, empty where there is none"""
+
+    text: str
+    low: str = ""
+    high: str = ""
+
+    @property
+    def interval(self) -> str:
+        return f"[{self.low}, {self.high}]" if self.low else ""
+
+
+NOTHING = Cell(UNDEFINED)
+
+
+def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, signed: bool = False) -> Cell:
+    """A figure with its interval, both with as many decimals."""
+    if interval is None:
+        return Cell(text)
+    sign = "+" if signed else ""
+    low, high = (f"{end + 0.0:{sign}.{decimals}f}" for end in interval)
+    return Cell(text, low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """key: its name in CSV"""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """labels: one for each of the table's label headings; cells: one for each heading"""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    source: Source = Source.OURS
+
+
+@dataclass(frozen=True)
+class Table:
+    """id: the number in the paper, or a word for what the paper has not"""
+
+    id: str
+    title: str
+    caption: str
+    labels: tuple[Heading, ...]
+    headings: tuple[Heading, ...]
+    rows: tuple[TableRow, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def anchor(self) -> str:
+        return "table-" + self.id.replace(".", "-").lower()

@@ -1,0 +1,163 @@
+"""Differences over the same problems, each with a paired interval: between disclosures, and between systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED, Column
+from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
+from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from bench.report.paper import PAIR, notes, with_printed_rows
+from bench.report.rows import Observation, SystemRow, by_pools, per_unit
+
+TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
+    next(column for column in REPLAY_COLUMNS if column.key == key)
+    for key in ("train_exact", "heldout_world", "heldout_exact")
+)
+DIFFERENCES = (TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT)
+MANY_SYSTEMS = 6  # beyond that every pair would be a table of its own
+REFERENCE = "exact"  # what many systems are compared with
+
+RUNGS: Mapping[str, tuple[str, int]] = {
+    setting: (family, rung)
+    for family, ladder in {
+        "": (("Ordered", "Ord-Full"), ("Block",), ("Hidden-order", "Hid-Full"), ("Hidden-roots", "Hid-Roots")),
+        "Ext": (("Ord-Ext",), (), ("Hid-Ext",), ()),
+        "CEx": (("Ord-CEx",), (), ("Hid-CEx",), ()),
+    }.items()
+    for rung, settings in enumerate(ladder)
+    for setting in settings
+}
+STEPS = ((0, 1), (1, 2), (0, 2), (2, 3))  # the pairs of the paper's Table D.1, in its order
+
+
+class Paired(NamedTuple):
+    """A mean difference over matched units; both None where nothing matches."""
+
+    mean: float | None
+    interval: Interval | None
+    num_units: int
+
+    @property
+    def cell(self) -> Cell:
+        """Suppressed, as a conditional rate is, over 1 to 5 units."""
+        if self.mean is None:
+            return NOTHING
+        if self.num_units <= MAX_SUPPRESSED:
+            return Cell(SUPPRESSED)
+        return cell(f"{self.mean + 0.0:+.3f}", self.interval, signed=True)
+
+
+def paired_difference(one: Mapping[Any, float], other: Mapping[Any, float], cluster: Mapping[Any, str]) -> Paired:
+    """The mean of `one - other` over the units that both have; its interval resamples whole clusters of units."""
+    units = sorted(one.keys() & other.keys())
+    if not units:
+        return Paired(None, None, 0)
+    clusters = {name: place for place, name in enumerate(sorted({cluster[unit] for unit in units}))}
+    sums, counts = np.zeros((len(clusters), 1)), np.zeros((len(clusters), 1))
+    for unit in units:
+        sums[clusters[cluster[unit]], 0] += one[unit] - other[unit]
+        counts[clusters[cluster[unit]], 0] += 1
+    return Paired(float(sums.sum() / len(units)), bootstrap_intervals(sums, counts)[0], len(units))
+
+
+def by_latent(observation: Observation) -> str:
+    return observation.latent
+
+
+def by_instance(observation: Observation) -> tuple[str, str]:
+    return observation.pool_digest, observation.instance
+
+
+def difference(one: SystemRow, other: SystemRow, column: Column, unit: Any) -> Paired:
+    """Between two rows, over the units in which the column is defined for both."""
+    cluster = {unit(o): o.latent for row in (one, other) for o in row.observations}
+    values = [per_unit(row.observations, unit, column.value) for row in (one, other)]
+    return paired_difference(values[0], values[1], cluster)
+
+
+def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
+    """Table D.1: each system under two disclosures of the same latent SCMs, first minus second."""
+    lines: list[tuple[Any, TableRow]] = []
+    for one, other in combinations(rows, 2):
+        (family, low), (other_family, high) = RUNGS.get(one.setting, ("-", 0)), RUNGS.get(other.setting, ("-", 0))
+        step = (low, high)
+        if one.system != other.system or family != other_family or step not in STEPS:
+            continue
+        if not one.latents & other.latents:
+            continue
+        deltas = [difference(one, other, column, by_latent) for column in DIFFERENCES]
+        pair = PAIR.join((one.setting, other.setting))
+        pools = PAIR.join(dict.fromkeys((one.pool, other.pool)))
+        line = TableRow((pair, one.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
+        lines.append(((family, STEPS.index(step), len(lines)), line))
+    if not lines:
+        return None
+    made = tuple(line for _, line in sorted(lines, key=lambda item: item[0]))
+    headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
+    said: tuple[str, ...] = ()
+    if with_paper:
+        made = with_printed_rows("D.1", made, [heading.key for heading in headings])
+        said = notes("D.1", made, (line.labels[2] for line in made if line.labels[2] != "paper"))
+    labels = (Heading("pair", "Disclosures"), Heading("system", "System"), Heading("pool", "Pools"), Heading("n", "n"))
+    caption = (
+        "The same latent SCMs under two disclosures; first minus second, so that positive is what hiding costs."
+        f" In brackets: {LEVEL:.0%} percentile bootstrap over the latent SCMs, both disclosures of one drawn together."
+        " n: matched SCMs; HeldoutWorld is over those in which both answers have one."
+    )
+    return Table("D.1", "What less disclosure costs", caption, labels, headings, made, said)
+
+
+def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
+    """Every pair of systems on the same pools; with many systems, each against `against` (default: exact)."""
+    lines = [
+        _compared(one, other) for group in by_pools(rows) for one, other in _pairs(_comparable(group), tuple(against))
+    ]
+    if not lines:
+        return None
+    headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
+    headings += (Heading("verdict", "On held-out replay"),)
+    labels = (
+        Heading("setting", "Setting"),
+        Heading("system", "System"),
+        Heading("other", "Compared with"),
+        Heading("pool", "Pool"),
+        Heading("n", "n"),
+    )
+    caption = (
+        f"System minus the other, over the instances that both answered, with paired {LEVEL:.0%} percentile bootstrap"
+        " intervals over latent SCMs. “Better” or “worse” is said only where the interval of HeldoutExact excludes"
+        " zero; intervals are for one comparison each, not for all of them at once."
+    )
+    return Table("paired", "Which row beats which", caption, labels, headings, tuple(lines))
+
+
+def _comparable(group: Sequence[SystemRow]) -> list[SystemRow]:
+    return [row for row in group if not row.setting.startswith("Alt-")]
+
+
+def _pairs(group: Sequence[SystemRow], against: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
+    named = against or ((REFERENCE,) if len(group) > MANY_SYSTEMS else ())
+    references = [row for row in group if row.system in named]
+    if not named or (not references and not against):
+        return list(combinations(group, 2))
+    return [(row, reference) for reference in references for row in group if row is not reference]
+
+
+def _compared(one: SystemRow, other: SystemRow) -> TableRow:
+    found = [difference(one, other, column, by_instance) for column in DIFFERENCES]
+    labels = one.setting, one.system, other.system, one.pool, str(found[0].num_units)
+    return TableRow(labels, (*(delta.cell for delta in found), Cell(verdict(found[-1]))))
+
+
+def verdict(heldout: Paired) -> str:
+    """What may be claimed of a difference."""
+    if heldout.interval is None:
+        return UNDEFINED
+    if not heldout.interval.excludes_zero:
+        return "not separated"
+    return "better" if heldout.interval.low > 0 else "worse"

@@ -1,0 +1,92 @@
+"""Tables with one row per pool and system, each column a rate, a mean or a number of answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
+from bench.report.intervals import Interval, bootstrap_intervals
+from bench.report.layout import Cell, Heading, Table, TableRow, cell
+from bench.report.paper import is_papers, notes, with_printed_rows
+from bench.report.rows import SystemRow, by_pools
+
+ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
+
+
+class Count(NamedTuple):
+    """A number of answers; it gets no interval."""
+
+    key: str
+    heading: str
+    counts: Callable[[Verdict], bool]
+
+
+@dataclass(frozen=True)
+class RateTable:
+    """What a table is. applies: whether a setting has rows in it; searches_only: it has no rows of models"""
+
+    id: str
+    title: str
+    caption: str
+    columns: tuple[Column | Count, ...]
+    applies: Callable[[str], bool] = lambda setting: not setting.startswith("Alt-")
+    searches_only: bool = False
+
+    def made(self, rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
+        """The table of these rows, or None if none of them belongs here."""
+        ours = [row for row in rows if self.applies(row.setting) and not (self.searches_only and row.is_model)]
+        lines = [self._row(row) for group in by_pools(ours) for row in group]
+        if not lines:
+            return None
+        headings = tuple(Heading(column.key, column.heading) for column in self.columns)
+        if not with_paper:
+            return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines))
+        whole = with_printed_rows(self.id, lines, [column.key for column in self.columns])
+        said = notes(self.id, whole, (row.pool for row in ours if not self._is_papers(row)))
+        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, said)
+
+    def _is_papers(self, row: SystemRow) -> bool:
+        return len(row.observations) == row.num_expected and is_papers(row.setting, self.id, row.pools)
+
+    def _row(self, row: SystemRow) -> TableRow:
+        answered = len(row.observations)
+        size = str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
+        return TableRow((row.setting, row.system, row.pool, size), self.cells(row))
+
+    def cells(self, row: SystemRow) -> tuple[Cell, ...]:
+        rates = [column for column in self.columns if isinstance(column, Column)]
+        intervals = dict(zip((column.key for column in rates), rate_intervals(row, rates), strict=True))
+        return tuple(
+            rate_cell(row, column, intervals[column.key])
+            if isinstance(column, Column)
+            else Cell(str(sum(column.counts(one.verdict) for one in row.observations)))
+            for column in self.columns
+        )
+
+
+def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell:
+    """A mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
+    values = [column.value(one.verdict) for one in row.observations]
+    known = Counter(float(value) for value in values if value is not None)
+    text = rate_text(known, conditional=column.conditional, decimals=column.decimals)
+    shown = text != UNDEFINED and known.total() > MAX_SUPPRESSED
+    return cell(text, interval if shown else None, decimals=column.decimals)
+
+
+def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval | None]:
+    """Bootstrap intervals of a row's rates over its latent SCMs."""
+    latents = {latent: place for place, latent in enumerate(sorted(row.latents))}
+    sums = np.zeros((len(latents), len(columns)))
+    counts = np.zeros_like(sums)
+    for one in row.observations:
+        for k, column in enumerate(columns):
+            value = column.value(one.verdict)
+            if value is not None:
+                sums[latents[one.latent], k] += value
+                counts[latents[one.latent], k] += 1
+    return bootstrap_intervals(sums, counts)

@@ -1,0 +1,144 @@
+"""What a report's rows are made of: every scored answer, grouped by pool (or setting) and system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bench.columns import Means, Verdict
+from bench.table import Grouping, Run, differing_options, ladder_place, natural
+from dsl.pool_yaml import PAIR_SUFFIXES
+
+SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
+
+
+class Observation(NamedTuple):
+    """One scored answer. latent: the id that instances with the same latent SCM share"""
+
+    pool_digest: str
+    instance: str
+    latent: str
+    verdict: Verdict
+    seconds: float | None
+
+    @property
+    def gold_size(self) -> int | None:
+        """Nodes of the latent SCM's formulas, as its file states it."""
+        size = self.verdict.score.get("goldAstSize")
+        return size if isinstance(size, int) else None
+
+
+@dataclass(frozen=True)
+class SystemRow:
+    """One system's answers to one pool, or to every pool of one setting.
+
+    pools: digest -> name; num_expected: how many instances these have
+    is_model: the answers are a model's, not those of a search
+    observations: by pool and instance
+    """
+
+    setting: str
+    system: str
+    pools: Mapping[str, str]
+    num_expected: int
+    is_model: bool
+    observations: tuple[Observation, ...]
+
+    @property
+    def pool(self) -> str:
+        names = sorted(set(self.pools.values()))
+        return names[0].removesuffix(".runtime.yaml") if len(names) == 1 else f"{len(names)} pools"
+
+    @property
+    def latents(self) -> frozenset[str]:
+        return frozenset(o.latent for o in self.observations)
+
+    @property
+    def seconds(self) -> list[float]:
+        return [o.seconds for o in self.observations if o.seconds is not None]
+
+
+def latent_of(instance: str) -> str:
+    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
+    for suffix in PAIR_SUFFIXES:
+        instance = instance.removesuffix(suffix)
+    return instance
+
+
+_Group = tuple[str, str, str, str]  # setting, pool digest, system, options
+
+
+class RowCollector:
+    """Collects scored answers and gives the rows; the order in which they are added does not matter.
+
+    latents: (pool digest, instance) -> latent id, where the pool files are at hand; else the naming decides
+    """
+
+    def __init__(
+        self,
+        *,
+        by: Grouping = Grouping.POOL,
+        means: Means = Means.PUBLISHED,
+        latents: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
+        self._by = by
+        self._means = means
+        self._latents = latents or {}
+        self._answers: dict[_Group, list[Observation]] = {}
+        self._runs: dict[_Group, dict[str, Run]] = {}
+
+    def add(self, run: Run, score: Mapping[str, Any]) -> None:
+        digest = "" if self._by is Grouping.SETTING else run.pool_digest
+        group = run.setting, digest, run.system, repr(sorted(run.config.items()))
+        self._runs.setdefault(group, {})[run.pool_digest] = run
+        latent = self._latents.get((run.pool_digest, run.instance)) or latent_of(run.instance)
+        verdict = Verdict(score, run.setting, self._means)
+        observation = Observation(run.pool_digest, run.instance, latent, verdict, run.seconds)
+        self._answers.setdefault(group, []).append(observation)
+
+    def rows(self) -> list[SystemRow]:
+        """By the disclosure ladder, then pool, then system."""
+        made = [self._row(group) for group in self._answers]
+        return sorted(made, key=lambda row: (*ladder_place(row.setting), natural(row.pool), *_system_place(row)))
+
+    def _row(self, group: _Group) -> SystemRow:
+        setting, _, system, _ = group
+        runs = self._runs[group]
+        configs = [next(iter(self._runs[other].values())).config for other in self._runs if other[2] == system]
+        one = next(iter(runs.values()))
+        is_model = one.outcome is None and not any(name in system.casefold() for name in SEARCHES_IN_FILES)
+        return SystemRow(
+            setting,
+            system + differing_options(one.config, configs),
+            {digest: run.pool for digest, run in sorted(runs.items())},
+            sum(run.pool_size for run in runs.values()),
+            is_model,
+            tuple(sorted(self._answers[group], key=lambda o: (o.pool_digest, o.instance))),
+        )
+
+
+def _system_place(row: SystemRow) -> tuple[Any, ...]:
+    return not row.is_model, natural(row.system), sorted(row.pools)
+
+
+def by_pools(rows: Sequence[SystemRow]) -> Iterator[list[SystemRow]]:
+    """The rows of the same pools under the same setting, together."""
+    groups: dict[tuple[str, frozenset[str]], list[SystemRow]] = {}
+    for row in rows:
+        groups.setdefault((row.setting, frozenset(row.pools)), []).append(row)
+    yield from groups.values()
+
+
+def per_unit(
+    observations: Iterable[Observation],
+    unit: Callable[[Observation], Any],
+    value: Callable[[Verdict], float | None],
+) -> dict[Any, float]:
+    """The mean of a quantity on each unit where it is defined."""
+    found: dict[Any, list[float]] = {}
+    for one in observations:
+        number = value(one.verdict)
+        if number is not None:
+            found.setdefault(unit(one), []).append(float(number))
+    return {key: sum(numbers) / len(numbers) for key, numbers in found.items()}

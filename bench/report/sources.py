@@ -1,0 +1,82 @@
+"""What a report is made from: folders of runs, scored or raw predictions, official files with embedded results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.columns import Means
+from bench.report.rows import RowCollector, SystemRow
+from bench.sources import scored_runs
+from bench.table import Grouping, Run
+from dsl.errors import CalibrantError
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where scored answers come from.
+
+    runs: folders of runs, and files that `calibrant score` wrote
+    predictions: raw predictions, JSON lines, for instances of `pools`; a line of `calibrant score` will do too
+    official: pool files that embed model results
+    pools: pool files; they say which instances share a latent SCM, where instance names do not
+    """
+
+    runs: Sequence[Path] = ()
+    predictions: Sequence[Path] = ()
+    official: Sequence[Path] = ()
+    pools: Sequence[Path] = ()
+
+    def rows(self, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
+        """Every scored answer, in rows; `CalibrantError` if there is none."""
+        collector = RowCollector(by=by, means=means, latents=latent_ids([*self.pools, *self.official]))
+        for run, score in self._scored():
+            collector.add(run, score)
+        rows = collector.rows()
+        if not rows:
+            raise CalibrantError("no scored answers in these folders and files")
+        return rows
+
+    def _scored(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+        from bench.stored_results import StoredResults
+
+        yield from scored_runs(self.runs)
+        for path in self.official:
+            yield from StoredResults(path).runs()
+        for path in self.predictions:
+            yield from self._predicted(path)
+
+    def _predicted(self, path: Path) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+        from bench.predictions import Predictions, PredictionScorer
+
+        if not self.pools:
+            raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
+        num_lines = 0
+        num_known = 0
+        for pool in self.pools:
+            scorer = PredictionScorer(pool, with_structure=True)
+            with path.open("rb") as lines:
+                predictions = Predictions(lines, str(path), scorer, skip_unknown=True)
+                of_pool = 0
+                for prediction in predictions:
+                    of_pool += 1
+                    yield scorer.score(prediction)
+            num_known += of_pool
+            num_lines = of_pool + predictions.num_skipped
+        if num_known < num_lines:
+            raise CalibrantError(f"{path}: {num_lines - num_known} predictions are for instances of none of the pools")
+
+
+def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
+    """(pool digest, instance) -> the id of its latent SCM, as pool files state it."""
+    from dsl.pool import file_digest, read_pool
+
+    found: dict[tuple[str, str], str] = {}
+    for path in pools:
+        digest = file_digest(path)
+        for problem in read_pool(path, keep_results=False).problems:
+            if "latent" in problem.sealed.labels:
+                found[digest, problem.id] = problem.sealed.labels["latent"]
+    return found

@@ -1,0 +1,109 @@
+"""The paper's tables that have one row per pool and system: which columns each has."""
+
+from __future__ import annotations
+
+from bench.columns import (
+    ALTERNATIVE_COLUMNS,
+    FUNNEL_COLUMNS,
+    REPLAY_COLUMNS,
+    ROOT_COLUMNS,
+    STRUCTURE_COLUMNS,
+    Column,
+    Verdict,
+)
+from bench.report.rates import Count, RateTable
+
+_KNOWN = {
+    column.key: column
+    for column in (*REPLAY_COLUMNS, *ROOT_COLUMNS, *ALTERNATIVE_COLUMNS, *STRUCTURE_COLUMNS, *FUNNEL_COLUMNS)
+}
+
+
+def _all_match(verdict: Verdict) -> bool | None:
+    matched = verdict.structure.get("local_match")
+    return None if matched is None else bool(matched == 1)
+
+
+_KNOWN["task_correct"] = Column("task_correct", "TaskCorrect", lambda v: v.score.get("correct") is True)
+_KNOWN["local_map_exact"] = Column("local_map_exact", "AllMatch", _all_match, True)
+
+
+def _columns(keys: str) -> tuple[Column, ...]:
+    return tuple(_KNOWN[key] for key in keys.split())
+
+
+def _is_hidden_roots(setting: str) -> bool:
+    return setting in ("Hidden-roots", "Hid-Roots")
+
+
+CORE = RateTable(
+    "1",
+    "Replay",
+    "Valid: executable submissions. TrainExact: every scored training cell is right. HeldoutWorld: mean share of"
+    " held-out worlds replayed exactly. HeldoutExact: train-exact, and every held-out world too. HW|TE, HE|TE: among"
+    " train-exact answers.",
+    _columns(
+        "valid train_exact heldout_world heldout_exact heldout_world_given_train_exact heldout_exact_given_train_exact"
+    ),
+)
+STRUCTURE = RateTable(
+    "2",
+    "Parents and mechanisms",
+    "Functional parents against gold, among executable answers (Hidden-roots: those with the right root set). SHD:"
+    " structural Hamming distance, lower is better. ParentExact: share of variables with the right parents. MapExact:"
+    " all of them. LocalMatch: share of mechanisms that mean the same. TE|Map, HE|Map: among answers with MapExact.",
+    _columns(
+        "parent_recall parent_f1 parent_shd parent_exact parent_map_exact local_match"
+        " train_exact_given_parent_map_exact heldout_exact_given_parent_map_exact"
+    ),
+)
+HIDDEN_ROOTS = RateTable(
+    "3B",
+    "Hidden-roots",
+    "RootExact: the predicted root set is the true one. TrainExact and HeldoutExact are those of the mechanisms,"
+    " whatever the root set; |RE: among answers with the right root set.",
+    _columns(
+        "root_exact train_exact heldout_world heldout_exact train_exact_given_root_exact"
+        " heldout_world_given_root_exact heldout_exact_given_root_exact"
+    ),
+    _is_hidden_roots,
+)
+ALTERNATIVE_SCM = RateTable(
+    "3A",
+    "Alternative-SCM",
+    "Joint: a train-exact, semantically distinct alternative with a working experiment and witness. AltTrain: the"
+    " alternative alone. Exp+Witness: the experiment and its witness.",
+    _columns("alt_scm_joint alt_train_exact experiment_witness"),
+    lambda setting: setting.startswith("Alt-"),
+)
+FUNNEL = RateTable(
+    "C.1",
+    "Stages of validity",
+    "Share of answers that pass each stage of the evaluator, in its order; an answer that fails one fails all after it."
+    " StrictJSON is known of texts only.",
+    _columns("strict_json extracted schema keys parse legal acyclic valid"),
+    lambda setting: True,
+)
+DISTANCE = RateTable(
+    "C.3",
+    "Structural distance",
+    "Valid is over all answers; the next columns are among executable answers (Hidden-roots: those with the right root"
+    " set). AllMatch: every mechanism means the same as gold.",
+    _columns("valid parent_f1 parent_shd parent_map_exact local_match local_map_exact train_exact heldout_world"),
+)
+RETENTION = RateTable(
+    "C.4",
+    "Held-out replay among train-exact answers",
+    "What fitting the training worlds is worth on the held-out ones.",
+    (
+        *_columns("train_exact heldout_world heldout_world_given_train_exact heldout_exact_given_train_exact"),
+        Count("num_train_exact", "n train-exact", lambda v: v.train_exact),
+    ),
+)
+CALIBRATION = RateTable(
+    "H.2",
+    "Calibration rows",
+    "TaskCorrect: correct in everything the task asks for; on Hidden-roots that includes the root set.",
+    _columns("task_correct train_exact heldout_world heldout_exact"),
+    searches_only=True,
+)

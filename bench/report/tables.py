@@ -1,0 +1,66 @@
+"""All tables of a report, in the paper's order and then those that it has not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from bench.report.alternatives import PER_SYSTEM, per_problem
+from bench.report.formats import shown_columns
+from bench.report.layout import Table
+from bench.report.pairs import comparisons, disclosure_deltas
+from bench.report.rows import SystemRow
+from bench.report.specs import (
+    ALTERNATIVE_SCM,
+    CALIBRATION,
+    CORE,
+    DISTANCE,
+    FUNNEL,
+    HIDDEN_ROOTS,
+    RETENTION,
+    STRUCTURE,
+)
+from bench.report.times import times
+from dsl.errors import CalibrantError, shown
+
+RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
+TABLE_IDS = ("1", "2", "3A", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2", "paired", "time")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to put into a report.
+
+    tables: of TABLE_IDS, empty for all; against: systems that the others are compared with, empty for the default
+    with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
+    """
+
+    tables: frozenset[str] = frozenset()
+    against: tuple[str, ...] = ()
+    with_paper: bool = True
+    with_times: bool = True
+
+
+def chosen_tables(names: Sequence[str]) -> frozenset[str]:
+    """Table ids by name; `CalibrantError` says which are known."""
+    for name in names:
+        if name not in TABLE_IDS:
+            raise CalibrantError(f"unknown table {shown(name)}; known: {', '.join(TABLE_IDS)}")
+    return frozenset(names)
+
+
+def report_tables(rows: Sequence[SystemRow], wanted: Wanted) -> list[Table]:
+    """The tables that these rows give, without columns that none of the rows has."""
+    makers: dict[str, Callable[[], Table | None]] = {
+        spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
+    }
+    makers |= {
+        "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),
+        "F.11": partial(per_problem, rows, with_paper=wanted.with_paper),
+        "paired": partial(comparisons, rows, wanted.against),
+    }
+    if wanted.with_times:
+        makers["time"] = partial(times, rows)
+    made = [makers[name]() for name in TABLE_IDS if name in makers and name in (wanted.tables or TABLE_IDS)]
+    return [shown_columns(table) for table in made if table is not None]

@@ -1,0 +1,34 @@
+"""How long the searches took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from bench.report.layout import Cell, Heading, Table, TableRow
+from bench.report.rates import ROW_LABELS
+from bench.report.rows import SystemRow
+
+_HEADINGS = (
+    Heading("seconds_median", "median s"),
+    Heading("seconds_max", "longest s"),
+    Heading("seconds_total", "total s"),
+)
+
+
+def times(rows: Sequence[SystemRow]) -> Table | None:
+    """Wall seconds per instance, where they are on record."""
+    timed = [(row, row.seconds) for row in rows if row.seconds]
+    if not timed:
+        return None
+    lines = tuple(
+        TableRow(
+            (row.setting, row.system, row.pool, str(len(seconds))),
+            (Cell(f"{median(seconds):.4f}"), Cell(f"{max(seconds):.4f}"), Cell(f"{sum(sorted(seconds)):.2f}")),
+        )
+        for row, seconds in timed
+    )
+    caption = (
+        "Wall seconds of the search on one instance, without process start and compilation; crashed ones left out."
+    )
+    return Table("time", "Time", caption, ROW_LABELS, _HEADINGS, lines)
