@@ -5,7 +5,8 @@ Conventions (those of the published analysis; where the paper's text differs, `M
 - HeldoutWorld and TrainWorld: see `Means`;
 - a conditional rate whose denominator is 1 to 5 is shown as *, a rate without any instance as –;
 - Hidden-roots: TrainExact and HeldoutExact are those of the mechanisms, whatever the root set;
-- Alternative-SCM: `alt_train_exact` also needs the alternative to be distinct; structure metrics do not apply.
+- Alternative-SCM: `alt_train_exact` also needs the alternative to be distinct; optimality of experiments is a mean
+  over joint successes (paper, Table G.3); structure metrics do not apply.
 """
 
 from __future__ import annotations
@@ -94,6 +95,10 @@ def _root(v: Verdict) -> bool | None:
     return v.root_exact
 
 
+def _joint(v: Verdict) -> bool | None:
+    return v.alternative("jointSuccess")
+
+
 def _map(v: Verdict) -> bool | None:
     return v.structure.get("exact_map")
 
@@ -117,6 +122,7 @@ ALTERNATIVE_COLUMNS = (
     Column("alt_scm_joint", "Joint", lambda v: v.alternative("jointSuccess")),
     Column("alt_train_exact", "AltTrain", lambda v: v.alternative("altSuccess")),
     Column("experiment_witness", "Exp+Witness", lambda v: v.alternative("witnessValid")),
+    Column("experiment_optimality", "Optimality", _given(_joint, lambda v: v.score.get("experimentOptimality")), True),
 )
 STRUCTURE_COLUMNS = (
     Column("parent_precision", "Precision", _structure("precision"), True),

@@ -161,6 +161,17 @@ def test_alternative_rows() -> None:
     assert row(scores, setting="Ordered")["alt_scm_joint"] == DASH
 
 
+def test_optimality_is_over_joint_successes_and_suppressed_where_these_are_few() -> None:
+    success = {"altSuccess": True, "jointSuccess": True, "witnessValid": True}
+    best = [answer(1, 1, **success, experimentOptimality=1.0)] * 4
+    half = [answer(1, 1, **success, experimentOptimality=0.5)] * 2
+    failed = [answer(1, 1, altSuccess=True, jointSuccess=False, experimentOptimality=0.0), INVALID]
+    assert row([*best, *half, *failed], setting="Alt-Hid")["experiment_optimality"] == "0.833"  # 5 / 6
+    assert row([*best, half[0], *failed], setting="Alt-Hid")["experiment_optimality"] == "*"
+    assert row(failed, setting="Alt-Hid")["experiment_optimality"] == DASH
+    assert row([*best, *half], setting="Ordered")["experiment_optimality"] == DASH
+
+
 def test_structure_is_over_scored_answers_and_suppressed_like_the_papers() -> None:
     def compared(f1: float, shd: int, exact_map: bool) -> dict[str, Any]:
         same = 1.0 if exact_map else 0.5

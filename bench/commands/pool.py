@@ -1,4 +1,4 @@
-"""calibrant pool convert|check|stats|schema"""
+"""calibrant pool convert|alternatives|check|stats|schema"""
 
 from __future__ import annotations
 
@@ -28,6 +28,29 @@ def convert(
     from dsl.pool import read_pool, write_pool
 
     pool = read_pool(source, keep_results=not drop_results)
+    write_pool(pool, target)
+    typer.echo(f"{len(pool)} instances written to {target}", err=True)
+
+
+@pool_app.command()
+def alternatives(
+    source: PoolPath,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write.")],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+) -> None:
+    """Make Alternative-SCM items of a pool: its evidence with one of two known SCMs as the reference.
+
+    The pair is gold and another SCM that fits, with an experiment that tells them apart. Instances that leave no other
+    SCM open, or none that a single intervention can tell apart, are named and left out.
+    """
+    from bench.alternative_pool import alternative_pool
+    from bench.commands.progress import progress_bar
+    from dsl.pool import read_pool, write_pool
+
+    with progress_bar() as progress:
+        pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
+    for instance in without:
+        typer.echo(f"{instance}: no other SCM that a single intervention tells apart", err=True)
     write_pool(pool, target)
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
 

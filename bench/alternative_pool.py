@@ -1,0 +1,29 @@
+"""Alternative-SCM pools, made of pools that ask for an SCM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from audits.alternative_items import alternative_item
+from dsl.errors import CalibrantError
+from dsl.problem import Pool
+
+
+def alternative_pool(
+    pool: Pool, seed: int, *, progress: Callable[[str, int, int], None] = lambda name, done, total: None
+) -> tuple[Pool, list[str]]:
+    """The items, in the order of the pool, and the ids of the instances of which none can be made.
+
+    `CalibrantError` for an instance without gold, with hidden roots or with a reference of its own.
+    """
+    made, without = [], []
+    for index, problem in enumerate(pool.problems):
+        try:
+            item = alternative_item(problem, seed)
+        except ValueError as error:
+            raise CalibrantError(f"{pool.name}: {error}") from None
+        made += [item] if item else []
+        without += [] if item else [problem.id]
+        progress(pool.name, index + 1, len(pool))
+    metadata = {"alternatives_of": pool.name, "seed": seed}
+    return Pool(f"{pool.name}_alternatives", tuple(made), metadata), without
