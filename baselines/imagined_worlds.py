@@ -35,7 +35,7 @@ class ImaginedWorlds:
     def __init__(self, task: Task, members: Sequence[Member], rng: Random) -> None:
         self.task = task
         self.members = members
-        self.num_rows = max(world.num_rows for world in task.training.worlds)
+        self.num_rows = task.training.worlds[0].num_rows
         self.num_worlds = max(1, task.num_heldout)
         shape = len(task.variables), len(members), self.num_worlds * self.num_rows
         self.values = np.zeros(shape, np.uint8)
@@ -52,7 +52,7 @@ class ImaginedWorlds:
         """The columns that a variable shows in the training worlds that leave it alone, a world a row."""
         name = self.task.variables[variable]
         worlds = [world for world in self.task.training.worlds if name not in world.intervention.targets]
-        rows = [[world.column(name) >> row & 1 for row in range(self.num_rows)] for world in worlds]
+        rows = [[world.column(name) >> row % world.num_rows & 1 for row in range(self.num_rows)] for world in worlds]
         return np.array(rows or [[0] * self.num_rows], np.uint8)
 
     def _intervene(self, random: np.random.Generator) -> None:

@@ -53,14 +53,17 @@ class LatentOrders:
         self._memo: dict[State, float] = {}
 
     def starts(self) -> Iterator[State]:
+        """The roots with every last window they may leave; all equally likely."""
         if self.known is not None:
             yield self.root_mask, tuple([v for v in self.known if v in self.roots][-self.window :])
             return
-        for order in permutations(self.roots):
-            yield self.root_mask, order[-self.window :]
+        for last in permutations(self.roots, min(self.window, len(self.roots))):
+            yield self.root_mask, last
 
-    def total(self) -> float:
-        return sum(self.completions(start) for start in self.starts())
+    def mean(self) -> float:
+        """Total weight of the orders of the other variables, averaged over those of the roots."""
+        sums = [self.completions(start) for start in self.starts()]
+        return sum(sums) / len(sums)
 
     def completions(self, state: State) -> float:
         """Total weight of all ways to place the rest; `BudgetSpent` when there are too many."""
@@ -70,6 +73,25 @@ class LatentOrders:
             self.budget.spend(1)
             self._memo[state] = sum(weight * self.completions(after) for _, weight, after in self.steps(state))
         return self._memo[state]
+
+    def heaviest(self) -> dict[int, Mask]:
+        """Windows of all endogenous variables in an order of largest weight; the first of several."""
+        best: dict[State, tuple[float, list[tuple[int, Mask]]]] = {}
+
+        def rest(state: State) -> tuple[float, list[tuple[int, Mask]]]:
+            if state[0] == self.full:
+                return 1.0, []
+            if state not in best:
+                self.budget.spend(1)
+                found: tuple[float, list[tuple[int, Mask]]] = 0.0, []
+                for v, weight, after in self.steps(state):
+                    whole, others = rest(after)
+                    if weight * whole > found[0]:
+                        found = weight * whole, [(v, sum(1 << u for u in state[1])), *others]
+                best[state] = found
+            return best[state]
+
+        return dict(max((rest(start) for start in self.starts()), key=lambda found: found[0])[1])
 
     def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
         """Every variable that may come next: its weight, and the state behind it."""

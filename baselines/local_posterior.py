@@ -7,22 +7,19 @@ variable and window, the prior mass of what agrees with the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import accumulate
 from math import comb
 from random import Random
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from baselines.generator_prior import (
     ANY,
     F64,
     MAX_PARENTS,
     NUM_COLUMNS,
-    SHORTCUT_CAP,
-    SHORTCUT_VARIABLES,
     Configuration,
     column_of,
     essential,
@@ -31,13 +28,9 @@ from baselines.generator_prior import (
     slot_mass,
 )
 from baselines.latent_orders import drawn
+from baselines.prior_evidence import Evidence
 from dsl.partial import PartialTable
-from dsl.problem import Task
-from solvers.local_counts import local_space
-from solvers.parents import ParentSearch
 from solvers.structure import Mask
-
-NO_FIT = 99  # larger than every shortcut
 
 
 class Local(NamedTuple):
@@ -45,47 +38,6 @@ class Local(NamedTuple):
 
     parents: Mask
     bits: int
-
-
-class Evidence:
-    """The training rows of a task as the prior reads them."""
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.index = {variable: i for i, variable in enumerate(task.variables)}
-        self._search = ParentSearch(task, SHORTCUT_VARIABLES)
-        self._tables: dict[int, Mapping[Mask, PartialTable]] = {}
-        self._fits: dict[int, list[tuple[Mask, int]]] = {}
-        self._agreeing: dict[tuple[int, int], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]] = {}
-
-    def tables(self, variable: int) -> Mapping[Mask, PartialTable]:
-        """Parent set -> what the rows say, for admissible sets that determine the variable."""
-        if variable not in self._tables:
-            candidates = self._candidates(variable)
-            most = min(MAX_PARENTS, len(candidates))
-            self._tables[variable] = local_space(self._search.packed, variable, candidates, most).tables
-        return self._tables[variable]
-
-    def _candidates(self, variable: int) -> list[int]:
-        admissible = self.task.disclosure.admissible_parents(self.task.variables[variable])
-        return [self.index[parent] for parent in admissible]
-
-    def least_fit(self, variable: int, window: Mask) -> int:
-        """Size of the least formula over the window that fits the rows, if that is a shortcut; else NO_FIT."""
-        if variable not in self._fits:
-            found = self._search.parent_sets(variable, self._candidates(variable))
-            fits = [(one.mask, one.size) for one in found if one.size is not None and one.size <= SHORTCUT_CAP]
-            self._fits[variable] = fits
-        return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
-
-    def agreeing(self, table: PartialTable) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-        """Bits and least sizes of the catalogued functions of all five parents that agree with a table."""
-        key = table.care, table.value
-        if key not in self._agreeing:
-            words, sizes = essential(MAX_PARENTS)
-            agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
-            self._agreeing[key] = words[agrees], sizes[agrees]
-        return self._agreeing[key]
 
 
 class LocalPosterior:
@@ -96,6 +48,7 @@ class LocalPosterior:
         self.configuration = configuration
         self._masses: dict[tuple[int, Mask], F64] = {}
         self._windows: dict[tuple[int, Mask], float] = {}
+        self._best: dict[tuple[int, Mask], tuple[float, Local | None]] = {}
         self._functions: dict[tuple[int, Mask, int], tuple[list[int], list[float]]] = {}
 
     def mass(self, variable: int, parents: Mask) -> F64:
@@ -112,7 +65,7 @@ class LocalPosterior:
         if table.num_vars == MAX_PARENTS:
             sized = size_weights(self.configuration)
             listed = sized.weights[self.evidence.agreeing(table)[1]].sum()
-            mass[ANY] = listed and listed + sized.rest * 0.5 ** table.care.bit_count()
+            mass[ANY] = listed + sized.rest * 0.5 ** table.care.bit_count()
             return mass
         functions = function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
@@ -129,7 +82,8 @@ class LocalPosterior:
         most = min(length, self.configuration.window)
         if not 2 <= num_parents <= most:
             return 0.0
-        return 1 / ((most - 1) * comb(length, num_parents) * slot_mass(most, self.configuration))
+        accepted = slot_mass(most, self.configuration)
+        return 1 / ((most - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
 
     def sets(self, variable: int, window: Mask) -> Iterator[tuple[Mask, float]]:
         """Parent sets inside a window with the probability of the slot to have them and agree with the rows."""
@@ -154,28 +108,52 @@ class LocalPosterior:
         table = self.evidence.tables(variable)[parents]
         if table.num_vars == MAX_PARENTS:
             words, sizes = self.evidence.agreeing(table)
+            if not len(words):  # one of them stands for all that the catalogue does not reach
+                return [self.evidence.least_function(table)], np.ones(1)
             return words.tolist(), size_weights(self.configuration).weights[sizes]
         functions = function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
         agrees &= functions.weights[column] > 0
         return functions.bits[agrees].tolist(), functions.weights[column][agrees]
 
+    def best(self, variable: int, window: Mask) -> tuple[float, Local | None]:
+        """What the most probable mechanism of a window weighs, and which it is; the first of several."""
+        key = variable, window
+        if key not in self._best:
+            column = self.column(variable, window)
+            found: tuple[float, Local | None] = 0.0, None
+            for parents, _ in self.sets(variable, window):
+                assert column is not None
+                bits, weights = self.functions(variable, parents, column)
+                place = int(weights.argmax())
+                mechanism = Local(parents, bits[place])
+                mass = self.mechanism_mass(variable, window, mechanism)
+                if mass > found[0]:
+                    found = mass, mechanism
+            self._best[key] = found
+        return self._best[key]
+
     def mechanism_mass(self, variable: int, window: Mask, mechanism: Local) -> float:
-        """Probability that a slot with this window draws exactly this mechanism; 0 if that leaves a shortcut."""
+        """Probability that a slot with this window draws exactly this mechanism, which agrees with the rows.
+
+        0 if that leaves a shortcut.
+        """
         column = self.column(variable, window)
         if column is None or mechanism.parents & ~window:
             return 0.0
         share = self.share(window, mechanism.parents.bit_count())
-        return share * self._function_mass(mechanism, column) if share else 0.0
+        return share * self._function_mass(variable, mechanism, column) if share else 0.0
 
-    def _function_mass(self, mechanism: Local, column: int) -> float:
+    def _function_mass(self, variable: int, mechanism: Local, column: int) -> float:
         num_parents = mechanism.parents.bit_count()
         words, sizes = essential(num_parents)
         place = np.flatnonzero(words == mechanism.bits)
-        if not len(place):
+        if num_parents == MAX_PARENTS and column == ANY:
+            sized = size_weights(self.configuration)
+            care = self.evidence.tables(variable)[mechanism.parents].care
+            return float(sized.weights[sizes[place[0]]] if len(place) else sized.rest * 0.5 ** care.bit_count())
+        if not len(place) or num_parents == MAX_PARENTS:
             return 0.0
-        if num_parents == MAX_PARENTS:
-            return float(size_weights(self.configuration).weights[sizes[place[0]]]) if column == ANY else 0.0
         return float(function_weights(num_parents, self.configuration).weights[column, place[0]])
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:

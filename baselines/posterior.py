@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import prod
 from random import Random
 
 from baselines.generator_prior import CONFIGURATIONS, Configuration, of_shape
 from baselines.latent_orders import LatentOrders, WindowWeight, drawn
-from baselines.local_posterior import Evidence, Local, LocalPosterior
+from baselines.local_posterior import Local, LocalPosterior
+from baselines.prior_evidence import Evidence
 from baselines.root_evidence import root_probability
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Task
 from solvers.budget import Budget
 from solvers.structure import Mask
 
-MAX_STATES = 400_000  # prefixes of orders, all configurations and root sets together
+MAX_STATES = 100_000  # prefixes of orders, all configurations and root sets together
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Member:
     """A member of the version space: roots and, per endogenous variable, its mechanism."""
 
     roots: tuple[str, ...]
     mechanisms: Mapping[int, Local]
 
-    @property
+    @cached_property
     def key(self) -> tuple[tuple[str, ...], tuple[tuple[int, Local], ...]]:
         return self.roots, tuple(sorted(self.mechanisms.items()))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def order(self) -> list[int]:
         """The endogenous variables, parents first; shorter than their number iff there is a cycle."""
@@ -52,7 +57,7 @@ class Component:
         self.prior = prior
         self.budget = budget
         self.orders = self._orders(local.window_mass)
-        self.mass = prior * self.orders.total()
+        self.mass = prior * self.orders.mean()
 
     def _orders(self, weight: WindowWeight) -> LatentOrders:
         task = self.local.evidence.task
@@ -67,7 +72,13 @@ class Component:
         def weight(variable: int, window: Mask) -> float:
             return self.local.mechanism_mass(variable, window, member.mechanisms[variable])
 
-        return self.prior * self._orders(weight).total()
+        return self.prior * self._orders(weight).mean()
+
+    def heaviest(self) -> Member:
+        """The mechanisms of the heaviest order: the most probable member if there is but one order."""
+        orders = self._orders(lambda variable, window: self.local.best(variable, window)[0])
+        chosen = {v: self.local.best(v, window)[1] for v, window in sorted(orders.heaviest().items())}
+        return Member(self.roots, {v: mechanism for v, mechanism in chosen.items() if mechanism is not None})
 
     def sample(self, rng: Random) -> Member:
         mechanisms = {}
@@ -79,12 +90,15 @@ class Component:
 class Posterior:
     """All parts of the mixture. `BudgetSpent` where there are too many orders to sum over."""
 
-    def __init__(self, task: Task, *, states: int | None = MAX_STATES) -> None:
+    def __init__(
+        self, task: Task, *, configurations: Sequence[Configuration] = (), states: int | None = MAX_STATES
+    ) -> None:
+        """configurations: equally likely ones; where none is given those of the task's shape, if they explain it."""
         self.task = task
         self.evidence = Evidence(task)
-        num_units = max((world.num_rows for world in task.training.worlds), default=0)
         budget = Budget(states)
-        likely = of_shape(len(task.variables), num_units)
+        num_units = task.training.worlds[0].num_rows if task.training.worlds else 0
+        likely = configurations or of_shape(len(task.variables), num_units)
         self.components = self._components(likely, budget) or self._components(CONFIGURATIONS, budget)
         self.mass = sum(component.mass for component in self.components)
 

@@ -10,15 +10,21 @@ from random import Random
 from baselines.imagined_worlds import ImaginedWorlds
 from baselines.local_posterior import Local
 from baselines.posterior import Member, Posterior
+from baselines.prior_evidence import MAX_STATES
 from dsl.disclosure import HiddenRoots
 from dsl.formula import Formula
+from dsl.partial import complete
 from dsl.problem import Task
 from dsl.reference import first_mismatch
 from dsl.scm import Scm
-from solvers.small_functions import formula_of
+from dsl.table import TruthTable
+from solvers.budget import Budget, BudgetSpent
+from solvers.outcome import Found
+from solvers.synthesis import least_formula
 
 SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
-STARTS = 12  # members from which the search for agreement starts
+STARTS = 12  # members from which a search starts
+ALTERNATIVES = 4  # mechanisms of a variable that the search for the most probable member tries
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +40,30 @@ class Choice:
 
 
 def most_probable(posterior: Posterior, num_draws: int) -> Choice:
-    """The most probable of the members drawn and of those that differ from the best in one mechanism drawn."""
+    """The most probable of the members of the heaviest orders, the most frequent of those drawn, and their neighbours.
+
+    A neighbour differs in one mechanism. Where the order is disclosed and one configuration in question this is the
+    most probable member of all, because then the heaviest member of the only order is it.
+    """
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]
-    options = _options(members)
-    known = {member.key: posterior.probability(member) for member in members}
-    by_key = {member.key: member for member in members}
-    best = max(known, key=lambda key: (known[key], key))
+    frequent = [member for member, _ in Counter(members).most_common(STARTS)]
+    heaviest = [component.heaviest() for component in posterior.components]
+    known = {member: posterior.probability(member) for member in (*heaviest, *frequent)}
+    best = max(known, key=lambda member: (known[member], member.key))
+    options = _options([*members, *heaviest])
     improved = True
     while improved:
         improved = False
         for variable, mechanisms in options.items():
-            for mechanism in mechanisms:
-                member = _with(by_key[best], variable, mechanism)
-                if member is None or member.key in known:
+            for mechanism in mechanisms[:ALTERNATIVES]:
+                member = _with(best, variable, mechanism)
+                if member is None or member in known:
                     continue
-                by_key[member.key] = member
-                known[member.key] = posterior.probability(member)
-                if known[member.key] > known[best]:
-                    best, improved = member.key, True
-    return Choice(by_key[best], known[best], len(known))
+                known[member] = posterior.probability(member)
+                if known[member] > known[best]:
+                    best, improved = member, True
+    return Choice(best, known[best], len(known))
 
 
 def most_agreeing(posterior: Posterior, num_draws: int) -> Choice:
@@ -62,11 +72,10 @@ def most_agreeing(posterior: Posterior, num_draws: int) -> Choice:
     members = [posterior.sample(rng) for _ in range(num_draws)]
     worlds = ImaginedWorlds(posterior.task, members, rng)
     options = _options(members)
-    frequency = Counter(member.key for member in members)
-    distinct = list({member.key: member for member in members}.values())
-    scored = sorted(distinct, key=lambda m: (-_agreeing(worlds, m).bit_count(), -frequency[m.key], m.key))
+    frequency = Counter(members)
+    scored = sorted(frequency, key=lambda m: (-_agreeing(worlds, m).bit_count(), -frequency[m], m.key))
     best = max((_ascend(worlds, options, start) for start in scored[:STARTS]), key=lambda found: found[0])
-    return Choice(best[1], best[0] / num_draws, len(distinct))
+    return Choice(best[1], best[0] / num_draws, len(frequency))
 
 
 def _options(members: list[Member]) -> dict[int, list[Local]]:
@@ -128,6 +137,9 @@ def certified(task: Task, member: Member) -> Scm:
 
 
 def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:
-    """A formula of least size for the mechanism's function; over five parents only the catalogued ones occur."""
+    """A formula of least size for the mechanism's function; `BudgetSpent` if that is out of reach."""
     names = [name for i, name in enumerate(variables) if mechanism.parents >> i & 1]
-    return formula_of(mechanism.bits, names)
+    found = least_formula(complete(TruthTable(len(names), mechanism.bits)), names, budget=Budget(MAX_STATES))
+    if not isinstance(found, Found):
+        raise BudgetSpent
+    return found.value

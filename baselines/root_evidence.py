@@ -8,9 +8,11 @@ alone the sets of ones are a chain, and the probability of a chain is a sum over
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 
 from dsl.problem import Task
+from dsl.world import World
 
 LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
 BASELINE = LEVELS.index(0.5)
@@ -19,11 +21,15 @@ BASELINE = LEVELS.index(0.5)
 def root_probability(task: Task, variable: str) -> float:
     """Probability of the variable's unclamped training values if it is a root; 0 where they are no chain.
 
-    With units that are not shared every row is a draw of its own against its world's level.
+    With units that are not shared every row is a draw of its own against its world's level. Worlds whose rows repeat
+    are left out: published disambiguation worlds are built that way and do not follow the thresholds.
     """
-    free = [world for world in task.training.worlds if variable not in world.intervention.targets]
+    worlds = [world for world in task.training.worlds if not _repeats(world)]
+    free = [world for world in worlds if variable not in world.intervention.targets]
     if not task.shares_units or len({world.units for world in free}) > 1:
-        return _unshared(task, variable)
+        modes = [world.intervention.mode == "none" for world in free]
+        ones = [world.column(variable).bit_count() for world in free]
+        return _unshared([(n, world.num_rows, mode) for n, world, mode in zip(ones, free, modes, strict=True)])
     counts: Counter[tuple[int, bool]] = Counter(
         (world.column(variable), world.intervention.mode == "none") for world in free
     )
@@ -70,12 +76,16 @@ def _assignments(low: int, high: int, baseline: int, others: int) -> float:
     return inside(low, high) - inside(low + 1, high) - inside(low, high - 1) + inside(low + 1, high - 1)
 
 
-def _unshared(task: Task, variable: str) -> float:
+def _unshared(columns: Sequence[tuple[int, int, bool]]) -> float:
+    """columns: ones and rows of each world, and whether it is a baseline world."""
     probability = 1.0
-    for world in task.training.worlds:
-        if variable in world.intervention.targets:
-            continue
-        ones = world.column(variable).bit_count()
-        levels = (LEVELS[BASELINE],) if world.intervention.mode == "none" else LEVELS
-        probability *= sum(p**ones * (1 - p) ** (world.num_rows - ones) for p in levels) / len(levels)
+    for ones, rows, baseline in columns:
+        levels = (LEVELS[BASELINE],) if baseline else LEVELS
+        probability *= sum(p**ones * (1 - p) ** (rows - ones) for p in levels) / len(levels)
     return probability
+
+
+def _repeats(world: World) -> bool:
+    """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
+    rows = world.row_texts()
+    return any(rows[period:] == rows[:-period] for period in range(1, len(rows) // 2 + 1))

@@ -17,11 +17,14 @@ class MostPosterior(Protocol, frozen=True):
     """A member of the version space chosen by the posterior of baselines.generator_prior; `exact` out of its reach.
 
     choose: "agreeing", the member that most probably replays held-out worlds, or "probable", the most probable one
+    configurations: what the prior mixes: "shape", the published ones with the task's numbers of variables and rows, or
+        "all" nine
     draws: members drawn from the posterior, from whose mechanisms the answer is put together
     """
 
     name = "posterior"
     choose: Literal["probable", "agreeing"] = "agreeing"
+    configurations: Literal["shape", "all"] = "shape"
     draws: int = 192
 
     def __post_init__(self) -> None:
@@ -39,15 +42,16 @@ class MostPosterior(Protocol, frozen=True):
             return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
         if task.grammar != STANDARD:
             return self._exact(task, "the prior is of formulas over the standard operators without constants")
+        from baselines.generator_prior import CONFIGURATIONS
         from baselines.posterior import Posterior
 
         try:
-            posterior = Posterior(task)
+            posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
+            if posterior.components:
+                return self._chosen(task, posterior)
         except BudgetSpent:
-            return self._exact(task, "too many latent orders to sum over")
-        if not posterior.components:
-            return self._exact(task, "no configuration of the prior explains the evidence")
-        return self._chosen(task, posterior)
+            return self._exact(task, "too many latent orders or functions to go through")
+        return self._exact(task, "no configuration of the prior explains the evidence")
 
     def _exact(self, task: Task, reason: str) -> ProtocolResult:
         found = Exact().answer(task)
