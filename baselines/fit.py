@@ -129,7 +129,7 @@ class Fitter:
         """Of a variable with one value in all its scored rows: the least mechanism over the first root."""
         training = self.task.training
         scored = training.all_rows & ~training.clamped[variable]
-        if training.columns[variable] & scored not in (0, scored):
+        if not roots or training.columns[variable] & scored not in (0, scored):
             return None
         return self.least(variable, [next(u for u in self.task.variables if u in roots)])
 
