@@ -17,7 +17,6 @@ import numpy.typing as npt
 from baselines.local_posterior import Local
 from baselines.posterior import Member
 from dsl.problem import Task
-from solvers.structure import Mask
 
 NUM_TARGETS = (0.05, 0.5, 0.45)  # chance of 1, 2 and 3 targets, about the mean of the published configurations
 ASSIGNED = 0.8  # chance that targets are set row by row
@@ -46,7 +45,6 @@ class ImaginedWorlds:
         for place, member in enumerate(members):
             self._replay(place, member, random)
         self._agreed: dict[tuple[int, Local], int] = {}
-        self._indices: dict[Mask, U8] = {}
 
     def _columns(self, variable: int) -> U8:
         """The columns that a variable shows in the training worlds that leave it alone, a world a row."""
@@ -99,9 +97,11 @@ class ImaginedWorlds:
 
 def _evaluate(mechanism: Local, values: U8) -> U8:
     """The mechanism's column over rows of values, whose first axis is the variable."""
-    rows: npt.NDArray[np.uint8] = np.zeros(values.shape[1:], np.uint8)
-    parents = (i for i in range(mechanism.parents.bit_length()) if mechanism.parents >> i & 1)
-    for position, parent in enumerate(parents):
-        rows |= values[parent] << np.uint8(position)
-    table = np.array([mechanism.bits >> row & 1 for row in range(1 << mechanism.parents.bit_count())], np.uint8)
+    rows: U8 = np.zeros(values.shape[1:], np.uint8)
+    place, parents = 0, mechanism.parents
+    while parents:
+        lowest = parents & -parents
+        rows |= values[lowest.bit_length() - 1] << np.uint8(place)
+        place, parents = place + 1, parents ^ lowest
+    table = np.unpackbits(np.frombuffer(mechanism.bits.to_bytes(4, "little"), np.uint8), bitorder="little")
     return table[rows]

@@ -47,6 +47,7 @@ class LocalPosterior:
         self.evidence = evidence
         self.configuration = configuration
         self._masses: dict[tuple[int, Mask], F64] = {}
+        self._sets: dict[tuple[int, Mask], list[tuple[Mask, float]]] = {}
         self._windows: dict[tuple[int, Mask], float] = {}
         self._best: dict[tuple[int, Mask], tuple[float, Local | None]] = {}
         self._functions: dict[tuple[int, Mask, int], tuple[list[int], list[float]]] = {}
@@ -85,13 +86,18 @@ class LocalPosterior:
         accepted = slot_mass(most, self.configuration)
         return 1 / ((most - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
 
-    def sets(self, variable: int, window: Mask) -> Iterator[tuple[Mask, float]]:
+    def sets(self, variable: int, window: Mask) -> list[tuple[Mask, float]]:
         """Parent sets inside a window with the probability of the slot to have them and agree with the rows."""
-        column = self.column(variable, window)
-        if column is None:
-            return
+        key = variable, window
+        if key not in self._sets:
+            column = self.column(variable, window)
+            self._sets[key] = [] if column is None else list(self._weighed(variable, window, column))
+        return self._sets[key]
+
+    def _weighed(self, variable: int, window: Mask, column: int) -> Iterator[tuple[Mask, float]]:
+        shares = [self.share(window, num_parents) for num_parents in range(MAX_PARENTS + 1)]
         for parents in self.evidence.tables(variable):
-            if parents & ~window == 0 and (share := self.share(window, parents.bit_count())):
+            if parents & ~window == 0 and (share := shares[parents.bit_count()]):
                 mass = float(self.mass(variable, parents)[column])
                 if mass:
                     yield parents, mass * share
@@ -160,7 +166,7 @@ class LocalPosterior:
         """A mechanism with probability proportional to what it weighs in this window."""
         column = self.column(variable, window)
         assert column is not None
-        parents = drawn(rng, list(self.sets(variable, window)))
+        parents = drawn(rng, self.sets(variable, window))
         key = variable, parents, column
         if key not in self._functions:
             bits, weights = self.functions(*key)

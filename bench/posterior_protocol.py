@@ -25,7 +25,7 @@ class MostPosterior(Protocol, frozen=True):
     name = "posterior"
     choose: Literal["probable", "agreeing"] = "agreeing"
     configurations: Literal["shape", "all"] = "shape"
-    draws: int = 192
+    draws: int = 256
 
     def __post_init__(self) -> None:
         if self.draws < 1:
