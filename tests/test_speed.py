@@ -279,7 +279,11 @@ def test_every_benchmark_runs_in_a_tiny_mode(capsys: pytest.CaptureFixture[str])
     assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {
         "load",
         "replay",
+        "structures",
     }
+    agreements = [row for row in rows if row["topic"] == "structures" and ", same " in row["case"]]
+    assert {row["rival"] for row in agreements} == {"pgmpy", "causal-learn", "pyAgrum"}
+    assert not any(row.get("met") is False for row in agreements)
     assert all(row["per_second"] > 0 for row in rows if "per_second" in row)
     strata = by_stratum(read_pool(bundled_pool("block")).problems)
     for topic in ("score", "solve"):
