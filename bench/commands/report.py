@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
+
+if TYPE_CHECKING:
+    from bench.report.plots import Plot
+    from bench.report.rows import SystemRow
+    from bench.report.tables import Wanted
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
@@ -72,9 +78,26 @@ def report(
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
     given = Sources(sources or (), predictions or (), official or (), pools or ())
     rows = given.rows(by=Grouping(by), means=Means(means))
+    drawn = _plots(rows, audits or (), wanted) if chosen == "html" or plots else []
+    if plots:
+        for plot in drawn:
+            _write(plot.svg, plots / f"{plot.name}.svg")
     made = report_tables(rows, wanted)
-    _write(TEXTS[chosen](made), out)
+    if chosen == "html":
+        from bench.report.html import as_html
+
+        _write(as_html(rows, made, drawn), out)
+    else:
+        _write(TEXTS[chosen](made), out)
     return 0
+
+
+def _plots(rows: Sequence[SystemRow], audits: Sequence[Path], wanted: Wanted) -> list[Plot]:
+    from bench.report.plots import report_plots
+    from bench.report.sources import audit_records
+
+    records = audit_records(audits)
+    return report_plots(rows, records, with_paper=wanted.with_paper, with_times=wanted.with_times)
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -44,7 +44,7 @@ def as_terminal(tables: Iterable[Table]) -> str:
     for table in tables:
         headings, lines = _grid(table)
         notes = [textwrap.fill(note, TEXT_WIDTH) for note in (table.caption, *table.notes)]
-        parts.append("\n".join([_heading(table), aligned(headings, lines), *notes]))
+        parts.append("\n".join([heading_of(table), aligned(headings, lines), *notes]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,7 +58,7 @@ def as_markdown(tables: Iterable[Table]) -> str:
         grid = [[_in_markdown(text) for text in headings], rules, *rows]
         text = "\n".join(f"| {' | '.join(line)} |" for line in grid)
         below = "\n\n".join(_in_markdown(note) for note in (table.caption, *table.notes))
-        parts.append(f"## {_in_markdown(_heading(table))}\n\n{text}\n\n{below}\n")
+        parts.append(f"## {_in_markdown(heading_of(table))}\n\n{text}\n\n{below}\n")
     return "\n".join(parts)
 
 
@@ -147,7 +147,8 @@ def _in_markdown(text: str) -> str:
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
 
 
-def _heading(table: Table) -> str:
+def heading_of(table: Table) -> str:
+    """Title with the number of the paper's table, where it is one."""
     return f"Table {table.id}. {table.title}" if table.id[0].isdigit() or "." in table.id else table.title
 
 

@@ -104,8 +104,8 @@ def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tupl
     differing = sorted(set(others))
     if not differing:
         return (where,)
-    names = ", ".join(differing) if len(differing) <= MAX_NAMED else f"{len(differing)} of ours"
-    return where, f"The pools differ: {names} with other problems than the paper's, or not all; compare levels only."
+    names = ", ".join(differing) if len(differing) <= MAX_NAMED else f"{len(differing)} pools"
+    return where, f"The pools differ: our rows are on other problems, or not on all ({names}); compare levels only."
 
 
 def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:

@@ -1,0 +1,156 @@
+"""What the plots show, as numbers: the disclosure ladder, success by ambiguity, time by size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from statistics import median
+from typing import NamedTuple
+
+from bench.audit_records import AuditRecord
+from bench.audit_text import heldout_share
+from bench.columns import Column
+from bench.report.intervals import Interval
+from bench.report.pairs import HELDOUT_EXACT, RUNGS
+from bench.report.rates import rate_intervals
+from bench.report.rows import Observation, SystemRow
+
+RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
+BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
+REST = "more"
+SIZE_GROUPS = 4
+
+
+class Estimate(NamedTuple):
+    """One point of a curve. place: the rung, or the bin"""
+
+    place: int
+    mean: float
+    interval: Interval | None
+    num: int
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far the interval reaches below and above the mean."""
+        if self.interval is None:
+            return 0.0, 0.0
+        return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
+
+
+def estimate(place: int, row: SystemRow, column: Column) -> Estimate | None:
+    """A row's mean of a column; None where it is defined for no answer."""
+    values = [float(value) for o in row.observations if (value := column.value(o.verdict)) is not None]
+    if not values:
+        return None
+    return Estimate(place, sum(sorted(values)) / len(values), rate_intervals(row, [column])[0], len(values))
+
+
+def families(rows: Sequence[SystemRow]) -> list[list[SystemRow]]:
+    """The rows of the disclosure ladder, apart where they share no latent SCM, with two disclosures at least."""
+    groups: list[list[SystemRow]] = []
+    for row in rows:
+        if RUNGS.get(row.setting, ("-", 0))[0]:
+            continue
+        touching = [group for group in groups if any(row.latents & other.latents for other in group)]
+        groups = [group for group in groups if group not in touching]
+        groups.append([*(other for group in touching for other in group), row])
+    return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
+
+
+def ladder_points(family: Sequence[SystemRow], column: Column) -> dict[str, list[Estimate]]:
+    """Per system: its mean at each rung, over the latent SCMs that it has at all of its rungs."""
+    points: dict[str, list[Estimate]] = {}
+    for system in dict.fromkeys(row.system for row in family):
+        rungs: dict[int, list[SystemRow]] = {}
+        for row in family:
+            if row.system == system:
+                rungs.setdefault(RUNGS[row.setting][1], []).append(row)
+        if len(rungs) < 2:
+            continue
+        at_each = [frozenset[str]().union(*(row.latents for row in same)) for same in rungs.values()]
+        matched = reduce(frozenset.intersection, at_each)
+        found = [estimate(rung, _only(_merged(same), _on(matched)), column) for rung, same in sorted(rungs.items())]
+        points[system] = [point for point in found if point is not None]
+    return points
+
+
+def _on(latents: frozenset[str]) -> Callable[[Observation], bool]:
+    return lambda o: o.latent in latents
+
+
+def num_matched(family: Sequence[SystemRow]) -> int:
+    """How many latent SCMs occur at more than one rung."""
+    seen: dict[str, set[int]] = {}
+    for row in family:
+        for latent in row.latents:
+            seen.setdefault(latent, set()).add(RUNGS[row.setting][1])
+    return sum(len(rungs) > 1 for rungs in seen.values())
+
+
+def ambiguity_bins(
+    rows: Sequence[SystemRow], audits: Iterable[AuditRecord]
+) -> tuple[dict[str, list[Estimate]], dict[int, float]]:
+    """HeldoutExact by how many SCMs fit, per system; and what a fair draw among them would score, per bin."""
+    counted = _audited(audits)
+    points: dict[str, list[Estimate]] = {}
+    audited: set[tuple[str, str]] = set()
+    for system in dict.fromkeys(row.system for row in rows):
+        merged = _merged([row for row in rows if row.system == system and not row.setting.startswith("Alt-")])
+        keys = {(o.pool_digest, o.instance) for o in merged.observations} & counted.keys()
+        audited |= keys
+        found = [
+            estimate(place, _only(merged, _in_bin(counted, place)), HELDOUT_EXACT) for place in range(len(BINS) + 1)
+        ]
+        points[system] = [point for point in found if point is not None]
+    shares: dict[int, list[float]] = {}
+    for key in sorted(audited):
+        place, share = counted[key]
+        if share is not None:
+            shares.setdefault(place, []).append(share)
+    return {system: found for system, found in points.items() if found}, {
+        place: sum(values) / len(values) for place, values in sorted(shares.items())
+    }
+
+
+def _in_bin(counted: Mapping[tuple[str, str], tuple[int, float | None]], place: int) -> Callable[[Observation], bool]:
+    return lambda o: counted.get((o.pool_digest, o.instance), (-1, None))[0] == place
+
+
+def _audited(audits: Iterable[AuditRecord]) -> dict[tuple[str, str], tuple[int, float | None]]:
+    """(pool digest, instance) -> its bin, and the share of members that are held-out exact; empty ones are left out."""
+    found: dict[tuple[str, str], tuple[int, float | None]] = {}
+    for record in sorted(audits, key=lambda record: repr(record.key)):
+        if record.findings is not None:
+            counted = record.findings.counted(record.findings.headline)
+            members = int(counted.members)
+            if members:
+                found[record.pool_digest, record.instance] = bin_of(members), heldout_share(counted)
+    return found
+
+
+def bin_of(members: int) -> int:
+    return next((place for place, (_, most) in enumerate(BINS) if members <= most), len(BINS))
+
+
+def size_medians(row: SystemRow) -> list[tuple[float, float]]:
+    """Median size and median seconds of quarters of a row's answers by gold size."""
+    timed = sorted((o.gold_size, o.seconds) for o in row.observations if o.gold_size is not None and o.seconds)
+    parts = [timed[len(timed) * k // SIZE_GROUPS : len(timed) * (k + 1) // SIZE_GROUPS] for k in range(SIZE_GROUPS)]
+    return [(median(size for size, _ in part), median(seconds for _, seconds in part)) for part in parts if part]
+
+
+def merged_systems(rows: Sequence[SystemRow]) -> list[SystemRow]:
+    """One row per system, over all its pools and settings."""
+    return [_merged([row for row in rows if row.system == name]) for name in dict.fromkeys(r.system for r in rows)]
+
+
+def _merged(rows: Sequence[SystemRow]) -> SystemRow:
+    observations = [o for row in rows for o in row.observations]
+    if not rows:
+        return SystemRow("", "", {}, 0, False, ())
+    return replace(rows[0], observations=tuple(sorted(observations, key=lambda o: (o.pool_digest, o.instance))))
+
+
+def _only(row: SystemRow, wanted: Callable[[Observation], bool]) -> SystemRow:
+    return replace(row, observations=tuple(o for o in row.observations if wanted(o)))

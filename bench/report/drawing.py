@@ -1,0 +1,104 @@
+"""How plots are drawn: style, curves with intervals, legends, and SVG that is the same bytes for the same figures.
+
+Only this file imports matplotlib, and only when a plot is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from bench.report.curves import Estimate
+from dsl.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "calibrant",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Arial", "Helvetica"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.edgecolor": "#5b6675",
+    "grid.color": "#e4e8ed",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "errorbar.capsize": 2,
+    "lines.markersize": 5,
+}
+PANEL = 3.3  # inches
+WIDEST, STEP = 0.5, 0.09  # of the distance of two rungs: all curves together, and two neighbours
+LEGEND_COLUMNS = 6
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("plots need matplotlib: pip install 'calibrant[report]'") from None
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(STYLE)
+        yield
+
+
+def new_figure(num_rows: int, num_columns: int, *, extra: float = 0.0) -> tuple[Figure, list[list[Axes]]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(PANEL * num_columns + extra, PANEL * 0.85 * num_rows + 0.5), layout="constrained")
+    return figure, [list(line) for line in figure.subplots(num_rows, num_columns, squeeze=False)]
+
+
+def drawn_svg(figure: Figure) -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
+
+
+def curve(axes: Axes, points: Sequence[Estimate], shift: float, colour: str, label: str) -> None:
+    """Means joined by a line, with their intervals; curves are side by side, not on top of each other."""
+    reaches = [point.reach for point in points]
+    axes.errorbar(
+        [point.place + shift for point in points],
+        [point.mean for point in points],
+        yerr=[[low for low, _ in reaches], [high for _, high in reaches]],
+        color=colour,
+        marker="o",
+        linewidth=1.2,
+        elinewidth=0.8,
+        label=plain(label),
+    )
+
+
+def shifts(systems: Sequence[str]) -> dict[str, float]:
+    """How far to the side each curve is drawn, so that no interval hides another."""
+    width = min(WIDEST, STEP * (len(systems) - 1))
+    step = width / max(1, len(systems) - 1)
+    return {name: k * step - width / 2 for k, name in enumerate(systems)}
+
+
+def plain(name: str) -> str:
+    """A name as plain text: no mathematics, and not hidden from the legend."""
+    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
+
+
+def legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    """One legend above all panels, each label once."""
+    labelled: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            labelled.setdefault(label, handle)
+    columns = min(LEGEND_COLUMNS, max(1, len(labelled)))
+    figure.legend(list(labelled.values()), list(labelled), loc="outside upper center", ncols=columns)

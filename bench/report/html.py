@@ -1,0 +1,71 @@
+"""The report as one HTML file that needs no network and is the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from bench.report.formats import heading_of
+from bench.report.intervals import LEVEL, RESAMPLES
+from bench.report.layout import Source, Table
+from bench.report.plots import Plot
+from bench.report.rows import SystemRow
+from bench.version import program_version
+
+_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+
+
+def as_html(rows: Sequence[SystemRow], tables: Sequence[Table], plots: Sequence[Plot]) -> str:
+    """The whole file. Everything that comes from pools, records and predictions is escaped."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pools = sorted({(name, digest) for row in rows for digest, name in row.pools.items()})
+    context: dict[str, Any] = {
+        "systems": {row.system for row in rows},
+        "pools": pools,
+        "answers": sum(len(row.observations) for row in rows),
+        "level": round(100 * LEVEL),
+        "resamples": f"{RESAMPLES:,}",
+        "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in plots],  # matplotlib has escaped its texts
+        "tables": [_table(table) for table in tables],
+        "program": program_version(),
+    }
+    return environment.get_template("report.html").render(context)
+
+
+def _table(table: Table) -> dict[str, Any]:
+    rows = []
+    for place, row in enumerate(table.rows):
+        ours = row.source is Source.OURS
+        starts = bool(place) and ours and table.rows[place - 1].labels[0] != row.labels[0]
+        rows.append({"kind": "group" if starts else "" if ours else "paper", "labels": row.labels, "cells": row.cells})
+    return {
+        "anchor": table.anchor,
+        "heading": heading_of(table),
+        "caption": table.caption,
+        "headings": [heading.text for heading in (*table.labels, *table.headings)],
+        "rows": rows,
+        "notes": table.notes,
+    }
+
+
+def inline_svg(plot: Plot) -> str:
+    """The drawing as an element of a page: no prolog, no namespaces, ids that no other drawing of the page has."""
+    element = plot.svg[plot.svg.index("<svg") :].rstrip()
+    element = re.sub(r' xmlns(:xlink)?="[^"]*"', "", element)
+    element = element.replace("xlink:href", "href")
+    element = re.sub(r'\bid="', f'id="{plot.name}-', element)
+    element = re.sub(r'href="#', f'href="#{plot.name}-', element)
+    element = re.sub(r"url\(#", f"url(#{plot.name}-", element)
+    return element.replace("<svg", f'<svg role="img" aria-label="{plot.title}"', 1)
