@@ -57,21 +57,30 @@ class LocalFinding:
 
 @dataclass(frozen=True, slots=True)
 class PairFinding:
-    """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do."""
+    """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do.
+
+    budget_hit: whether more functions or more upstream alternatives were there than the search may hold
+    """
 
     upstream: str
     downstream: str
     found: int
+    budget_hit: bool
     exact: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """The smallest function below the gold size that fits over the window; size None if there is none."""
+    """The smallest function below the gold size that fits over the window; size None if there is none.
+
+    budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit
+    """
 
     variable: str
     size_bound: int
     size: int | None
+    budget_hit: bool
+    exact: int
 
 
 class BoundedAudit:
@@ -101,12 +110,7 @@ class BoundedAudit:
         """Pairs of alternatives along gold's functional edges between endogenous variables."""
         local = {v: self._local(v, PAIRS) for v in self.gold.endogenous}
         edges = sorted(edge for edge in self.gold.functional_edges if edge[0] in local)
-        return [
-            PairFinding(
-                u, v, min(local[u].found, UPSTREAM_ALTERNATIVES) * local[v].found, local[u].exact * local[v].exact
-            )
-            for u, v in edges
-        ]
+        return [_pair(local[u], local[v]) for u, v in edges]
 
     def shortcuts(self, *, floor: int = 3) -> list[Shortcut]:
         """The shortcut class: at most min(5, gold size - 1) nodes, operators of two or three arguments.
@@ -117,8 +121,13 @@ class BoundedAudit:
         for variable in self.gold.endogenous:
             bound = min(SHORTCUT_SIZE, self.gold.mechanisms[variable].size - 1)
             if bound >= floor:
-                found.append(Shortcut(variable, bound, self._smallest(variable, bound)))
+                found.append(self._shortcut(variable, bound))
         return found
+
+    def _shortcut(self, variable: str, bound: int) -> Shortcut:
+        crowded = self._crowded(self._functions(variable), len(self.window(variable)), bound, LOCAL.states_per_size)
+        exact = sum(self._spaces[variable].counts.values())
+        return Shortcut(variable, bound, self._smallest(variable, bound), crowded, exact)
 
     def _space(self, variable: str) -> LocalSpace:
         window = sorted(self.variables.index(u) for u in self.window(variable))
@@ -172,3 +181,11 @@ class BoundedAudit:
             sizes = functions.sizes[functions.starts[j] : functions.ends[j]]
             totals += comb(num_vars, j) * np.bincount(sizes[sizes <= bound], minlength=bound + 1)
         return bool((totals > limit).any())
+
+
+def _pair(upstream: LocalFinding, downstream: LocalFinding) -> PairFinding:
+    tried = min(upstream.found, UPSTREAM_ALTERNATIVES)
+    hit = upstream.budget_hit or downstream.budget_hit or upstream.found > tried
+    return PairFinding(
+        upstream.variable, downstream.variable, tried * downstream.found, hit, upstream.exact * downstream.exact
+    )

@@ -80,7 +80,7 @@ class GenerationAudit:
         for part in ("base", "final"):
             made[part]["counts"] = {str(k): str(count) for k, count in made[part]["counts"].items()}
             made[part]["mix"]["by_targets"] = {str(k): n for k, n in made[part]["mix"]["by_targets"].items()}
-            for name in ("local", "stronger", "pairs"):
+            for name in ("local", "stronger", "pairs", "shortcuts"):
                 for finding in made[part][name]:
                     finding["exact"] = str(finding["exact"])
         return made

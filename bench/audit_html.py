@@ -9,10 +9,24 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bench.audit_calibration import PRIORS, AnswerRow, Calibration
+from bench.audit_findings import Findings, Survivors
 from bench.audit_plots import agreement_plot, profile_plot
-from bench.audit_records import AuditRecord, Findings, Survivors
+from bench.audit_records import AuditRecord
+from bench.audit_reliability import diagram
 from bench.audit_run import AuditedPool
-from bench.audit_text import LONGEST, heldout_share, share_text, short_count, verdict
+from bench.audit_text import (
+    LONGEST,
+    MEASURES,
+    NOTHING,
+    answers_name,
+    ceiling_text,
+    heldout_share,
+    measures,
+    share_text,
+    short_count,
+    verdict,
+)
 from bench.version import program_version
 from dsl.names import natural_key
 from dsl.problem import Problem
@@ -24,7 +38,7 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 
 
-def report(audited: AuditedPool) -> str:
+def report(audited: AuditedPool, calibrated: Calibration) -> str:
     """The whole file. Everything that comes from the pool is escaped."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
@@ -34,10 +48,10 @@ def report(audited: AuditedPool) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("audit.html").render(_context(audited))
+    return environment.get_template("audit.html").render(_context(audited, calibrated))
 
 
-def _context(audited: AuditedPool) -> dict[str, Any]:
+def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
     records = audited.records
     anchors = {record.instance: f"i{record.index}" for record in records}
     problems = {problem.id: problem for problem in audited.pool.problems}
@@ -51,9 +65,13 @@ def _context(audited: AuditedPool) -> dict[str, Any]:
         "in_words": done[0].counted(headline).in_words if done else "",
         "tiles": _tiles(records, headline),
         "bounds": [counted.max_parents for counted in done[0].classes] if done else [],
+        "measures": MEASURES,
         "rows": [_row(record, anchors) for record in records],
         "profile": profile_plot(records, anchors),
         "agreement": agreement_plot(records, anchors),
+        "means": [(prior, number, _between(low, high)) for prior, (number, low, high) in calibrated.means.items()],
+        "diagrams": [diagram(prior, found) for prior, found in calibrated.reliability.items()],
+        "answers": [_answers(row) for row in calibrated.rows],
         "sections": [_section(record, anchors, problems[record.instance]) for record in records],
     }
 
@@ -93,13 +111,36 @@ def _row(record: AuditRecord, anchors: dict[str, str]) -> dict[str, Any]:
     }
     if found is None:
         return made | {"verdict": record.outcome, "counts": None}
-    share = heldout_share(found.counted(found.headline))
     return made | {
         "verdict": verdict(record, found.headline),
         "sizes": [found.num_variables, found.num_worlds],
         "counts": [_count(counted.members) for counted in found.classes],
-        "share": {"text": share_text(share), "sort": _UNSORTABLE if share is None else share},
+        "measures": _measures(found),
         "bounded": _bounded_total(found),
+    }
+
+
+def _measures(found: Findings) -> list[dict[str, Any]]:
+    """The columns of audit_text.MEASURES with their sort keys; an interval sorts by its upper end."""
+    keys: list[float | None] = [found.coverage.share if found.coverage else None]
+    keys += [heldout_share(found.counted(found.headline))]
+    keys += [next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)]
+    keys += [next((one.upper for one in found.ceilings if one.size_penalty == penalty), None) for penalty in PRIORS]
+    texts = measures(found, found.headline)
+    return [{"text": t, "sort": _UNSORTABLE if key is None else key} for t, key in zip(texts, keys, strict=True)]
+
+
+def _between(low: float, high: float) -> str:
+    return f"{low:.3f}" if low == high else f"between {low:.3f} and {high:.3f}"
+
+
+def _answers(row: AnswerRow) -> dict[str, str]:
+    return {
+        "name": answers_name(row),
+        "number": str(row.number),
+        "rate": f"{row.rate:.3f}",
+        "ceiling": _between(*row.ceiling),
+        "below": f"{row.below:+.3f}",
     }
 
 
@@ -132,15 +173,26 @@ def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> 
             "members": counted.members,
             "heldout_exact": counted.heldout_exact,
             "share": share_text(heldout_share(counted)),
+            "log10": _log10(counted.members),
+            "capped": {
+                one.max_size: _log10(one.members) for one in found.capped if one.max_parents == counted.max_parents
+            },
         }
         for counted in found.classes
     ]
     return made | {
         "verdict": verdict(record, found.headline),
         "classes": classes,
+        "caps": sorted({one.max_size for one in found.capped}, reverse=True),
+        "draws": [(draw.in_words, PRIORS[draw.size_penalty], share_text(draw.probability)) for draw in found.draws],
+        "ceilings": [(one, PRIORS[one.size_penalty], ceiling_text(one)) for one in found.ceilings],
         "spectrum": _spectrum(found),
         "survivors": _survivors(found.survivors, problem) if found.survivors else None,
     }
+
+
+def _log10(members: str) -> str:
+    return NOTHING if members == "0" else f"{log10(int(members)):.2f}"
 
 
 def _spectrum(found: Findings) -> dict[str, Any] | None:

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from audits.bounded import LOCAL, STRONGER, BoundedAudit
+from audits.ambiguity import profile_classes
+from audits.bounded import LOCAL, PAIRS, SHORTCUT_SIZE, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit
 from audits.exposure import exposure, heldout_balance, intervention_mix
-from bench.audit_records import ClassCount, Findings, Spectrum
+from audits.patterns import pattern_coverage
+from bench.audit_findings import CappedCount, ClassCount, Coverage, Findings, Spectrum
+from bench.audit_prior import ceilings, draws, prior_class, split
 from bench.audit_survivors import most_different, sized_class
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Problem
@@ -38,6 +41,7 @@ class AuditOptions:
 def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     """Everything about one instance. Reads what is sealed: this is for benchmark authors."""
     left_out: dict[str, str] = {}
+    nested = options.nested_roots
 
     def attempted(part: str, make: Callable[[], T]) -> T | None:
         try:
@@ -47,8 +51,10 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
             return None
 
     classes = [_counted(problem, ModelClass(k, None, options.nested_roots)) for k in options.classes]
+    capped = [_capped(problem, options, chosen) for chosen in profile_classes() if chosen.max_size is not None]
     task, balance = problem.task, heldout_balance(problem)
     exposed = attempted("exposure", lambda: [asdict(row) for row in exposure(problem)])
+    prior = attempted("draws", lambda: prior_class(problem, options.max_parents, classes, nested_roots=nested))
     return Findings(
         num_variables=len(task.variables),
         num_roots=task.disclosure.root_count
@@ -59,12 +65,17 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         num_heldout=len(problem.sealed.heldout.worlds),
         headline=options.max_parents,
         classes=classes,
+        capped=capped,
         spectrum=attempted("spectrum", lambda: _spectrum(problem, options)),
+        draws=draws(problem, prior) if prior else [],
+        ceilings=(attempted("ceilings", lambda: ceilings(problem, prior)) if prior else None) or [],
         bounded=attempted("bounded", lambda: _bounded(problem)),
         exposure=exposed,
+        coverage=attempted("coverage", lambda: _coverage(problem)),
         mix=asdict(intervention_mix(problem)),
         balance=asdict(balance) if balance else None,
         survivors=attempted("survivors", lambda: _survivors(problem, options, classes)),
+        split=attempted("split", lambda: split(problem, prior)) if prior else None,
         left_out=left_out,
     )
 
@@ -78,6 +89,17 @@ def _counted(problem: Problem, model_class: ModelClass) -> ClassCount:
     return ClassCount(model_class.max_parents, model_class.describe(problem.task), str(members), agreeing)
 
 
+def _capped(problem: Problem, options: AuditOptions, model_class: ModelClass) -> CappedCount:
+    assert model_class.max_size is not None
+    chosen = ModelClass(model_class.max_parents, model_class.max_size, options.nested_roots)
+    return CappedCount(chosen.max_parents, model_class.max_size, str(VersionSpace(problem.task, chosen).count))
+
+
+def _coverage(problem: Problem) -> Coverage:
+    found = pattern_coverage(problem)
+    return Coverage(found.seen, found.total, {part.variable: [part.seen, part.total] for part in found.by_variable})
+
+
 def _spectrum(problem: Problem, options: AuditOptions) -> Spectrum:
     sized = sized_class(problem, options.max_parents)
     model_class = ModelClass(sized.max_parents, sized.max_size, options.nested_roots)
@@ -85,7 +107,8 @@ def _spectrum(problem: Problem, options: AuditOptions) -> Spectrum:
     return Spectrum(model_class.describe(problem.task), {size: str(number) for size, number in sizes.items()})
 
 
-def _bounded(problem: Problem) -> dict[str, list[dict[str, Any]]]:
+def _bounded(problem: Problem) -> dict[str, Any]:
+    """Every search with its findings; budgets: what each may hold."""
     audit = BoundedAudit(problem)
     found = {
         "local": [asdict(finding) for finding in audit.local_alternatives(LOCAL)],
@@ -93,9 +116,12 @@ def _bounded(problem: Problem) -> dict[str, list[dict[str, Any]]]:
         "pairs": [asdict(finding) for finding in audit.coordinated_pairs()],
         "shortcuts": [asdict(finding) for finding in audit.shortcuts()],
     }
-    for finding in (*found["local"], *found["stronger"], *found["pairs"]):
+    for finding in (finding for findings in found.values() for finding in findings):
         finding["exact"] = str(finding["exact"])
-    return found
+    budgets = {"local": asdict(LOCAL), "stronger": asdict(STRONGER), "pairs": asdict(PAIRS), "shortcuts": asdict(LOCAL)}
+    budgets["pairs"]["upstream_alternatives"] = UPSTREAM_ALTERNATIVES
+    budgets["shortcuts"] |= {"slack": -1, "cap": SHORTCUT_SIZE}
+    return {**found, "budgets": budgets}
 
 
 def _survivors(problem: Problem, options: AuditOptions, classes: list[ClassCount]) -> Any:

@@ -1,7 +1,7 @@
 """Records of audits: one JSON line per (pool, instance, options), appended as instances are done.
 
 The file is append-only (bench.jsonl_file); a completed audit is sorted, and two completed audits of the same thing
-differ in `timing` only. Counts are texts, because they are larger than the integers of many readers.
+differ in `timing` only.
 """
 
 from __future__ import annotations
@@ -12,84 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from bench.audit_findings import Findings
 from bench.jsonl_file import JsonlFile, RecordKind
 from bench.records import Timing, config_digest
 
-RECORD_VERSION = 1
-
-
-class ClassCount(msgspec.Struct, frozen=True):
-    """What the evidence leaves open in one class.
-
-    members: SCMs of the class that fit the training worlds, in decimal
-    heldout_exact: how many of them replay every held-out world; None without held-out worlds
-    """
-
-    max_parents: int
-    in_words: str
-    members: str
-    heldout_exact: str | None
-
-
-class Spectrum(msgspec.Struct, frozen=True):
-    """Members by total formula size, in a class with a size cap; by_size: size -> members, ascending."""
-
-    in_words: str
-    by_size: dict[int, str]
-
-
-class Survivors(msgspec.Struct, frozen=True):
-    """Two members that differ most among those looked at, and the experiment that tells them apart.
-
-    looked_at: members compared with each other; from which class
-    one, other: mechanisms as text; roots are the same
-    means_gold: which of them means the same as gold: "one", "other" or ""
-    experiment: the best single-variable intervention, None if none separates the two
-    witness: root assignment, and the values of both at the variables that differ
-    """
-
-    in_words: str
-    looked_at: int
-    roots: list[str]
-    one: dict[str, str]
-    other: dict[str, str]
-    means_gold: str
-    disagreement_rate: float
-    cell_rate: float
-    experiment: dict[str, Any] | None
-    witness: dict[str, Any] | None
-
-
-class Findings(msgspec.Struct, frozen=True):
-    """The audit of one instance.
-
-    classes: by bound of functional parents, ascending; headline: the bound that verdicts are about
-    bounded: the paper's searches with budget flags, each with the exact number; None without gold
-    exposure, mix, balance: how training and held-out worlds are spread; exposure is None without gold
-    survivors: None for at most one member; left_out: part -> why it could not be had
-    """
-
-    num_variables: int
-    num_roots: int
-    num_worlds: int
-    num_rows: int
-    num_heldout: int
-    headline: int
-    classes: list[ClassCount]
-    spectrum: Spectrum | None
-    bounded: dict[str, list[dict[str, Any]]] | None
-    exposure: list[dict[str, Any]] | None
-    mix: dict[str, Any]
-    balance: dict[str, float] | None
-    survivors: Survivors | None
-    left_out: dict[str, str]
-
-    def members(self, max_parents: int) -> int:
-        """The count of a class that was counted."""
-        return int(self.counted(max_parents).members)
-
-    def counted(self, max_parents: int) -> ClassCount:
-        return next(counted for counted in self.classes if counted.max_parents == max_parents)
+RECORD_VERSION = 2
 
 
 class AuditKey(NamedTuple):

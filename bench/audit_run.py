@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from bench.audit_findings import Findings
 from bench.audit_instance import AuditOptions, audit_instance
-from bench.audit_records import AuditFile, AuditKey, AuditRecord, Findings
+from bench.audit_records import AuditFile, AuditKey, AuditRecord
 from bench.jobs import Failure, completed, error_line
 from bench.records import Timing, config_digest
 from bench.unfinished import Progress

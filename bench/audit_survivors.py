@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import combinations
 from random import Random
 from typing import Any
 
-from bench.audit_records import Survivors
+from audits.separation import PairAudit
+from bench.audit_findings import Survivors
 from dsl.alternative import witness_for
 from dsl.problem import Problem
 from dsl.scm import Scm
@@ -65,7 +68,15 @@ def most_different(problem: Problem, model_class: ModelClass) -> Survivors | Non
         separation.cell_rate,
         separation.experiment.to_dict() if separation.separates else None,
         witness_for(PairwiseExperiments(one, other), separation.experiment),
+        *_any_targets(one, other),
     )
+
+
+def _any_targets(one: Scm, other: Scm) -> tuple[dict[str, Any] | None, dict[int, int]]:
+    """The best hard intervention on up to three targets, and how many sets of each size separate the two."""
+    audit = PairAudit(one, other)
+    numbers = Counter(len(found.targets) for found in audit.any_targets)
+    return (asdict(audit.best) if audit.best else None), dict(sorted(numbers.items()))
 
 
 def _best_pair(models: Sequence[Scm]) -> tuple[Scm, Scm, Separation] | None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bench.audit_records import AuditRecord, ClassCount
+from bench.audit_calibration import AnswerRow, Calibration
+from bench.audit_findings import Ceiling, ClassCount, Findings
+from bench.audit_records import AuditRecord
 from bench.table_text import aligned
 from dsl.errors import CalibrantError, shown
 
 MAX_CLASS = 6
+NOTHING = "-"
+MEASURES = ("Coverage", "HeldoutExact", "by size", "Ceiling", "by size")
 LONGEST = 9  # digits of a count that is written in full
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
@@ -45,13 +49,13 @@ def heldout_share(counted: ClassCount) -> float | None:
 
 
 def share_text(share: float | None) -> str:
-    return "-" if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
+    return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
 
 
 def audits_text(records: Sequence[AuditRecord], headline: int) -> str:
     """One row per instance, then what the verdicts are."""
     bounds = next(([c.max_parents for c in r.findings.classes] for r in records if r.findings), [])
-    headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), "HeldoutExact", "Verdict"]
+    headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
     rows = [_row(record, bounds, headline) for record in records]
     return "\n".join([aligned(headings, rows), "", summary(records, headline)])
 
@@ -59,11 +63,63 @@ def audits_text(records: Sequence[AuditRecord], headline: int) -> str:
 def _row(record: AuditRecord, bounds: Sequence[int], headline: int) -> list[str]:
     found = record.findings
     if found is None:
-        return [record.instance, record.setting, *["-"] * (len(bounds) + 3), verdict(record, headline)]
+        return [
+            record.instance,
+            record.setting,
+            *[NOTHING] * (len(bounds) + 2 + len(MEASURES)),
+            verdict(record, headline),
+        ]
     counts = [short_count(found.counted(k).members) for k in bounds]
-    share = share_text(heldout_share(found.counted(headline)))
     sizes = [str(found.num_variables), str(found.num_worlds)]
-    return [record.instance, record.setting, *sizes, *counts, share, verdict(record, headline)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(found, headline), verdict(record, headline)]
+
+
+def measures(found: Findings, headline: int) -> list[str]:
+    """Coverage; shares of the members that are held-out exact, plain and by size; ceilings, plain and by size."""
+    shares = [
+        heldout_share(found.counted(headline)),
+        *(d.probability for d in found.draws if d.size_penalty is not None),
+    ]
+    coverage = share_text(found.coverage.share if found.coverage else None)
+    texts = [coverage, *(share_text(share) for share in shares), *[NOTHING] * (2 - len(shares))]
+    bounds = [ceiling_text(ceiling) for ceiling in found.ceilings]
+    return [*texts, *bounds, *[NOTHING] * (2 - len(bounds))]
+
+
+def ceiling_text(ceiling: Ceiling) -> str:
+    """One number if it is exact, else the certified interval."""
+    return share_text(ceiling.lower) if ceiling.exact else f"{ceiling.lower:.3g}-{ceiling.upper:.3g}"
+
+
+def calibration_text(found: Calibration) -> str:
+    """Ceilings of the pool, their reliability, and the rows of answers below them."""
+    lines = []
+    for prior, (number, lower, upper) in found.means.items():
+        between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
+        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances")
+    for prior, known in found.reliability.items():
+        lines.append(
+            f"ceiling, {prior}: {known.predicted:.2f} best answers held-out exact predicted, {known.realised} realised "
+            f"(standard error {known.standard_error:.2f}, {known.number} instances)"
+        )
+        rows = [
+            [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"] for b in known.bins
+        ]
+        lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
+    if found.rows:
+        headings = ["Answers", "n", "HeldoutExact", "Ceiling", "Below"]
+        rows = [
+            [answers_name(row), str(row.number), f"{row.rate:.3f}", f"{row.ceiling[1]:.3f}", f"{row.below:+.3f}"]
+            for row in found.rows
+        ]
+        lines.append(aligned(headings, rows))
+    return "\n".join(lines)
+
+
+def answers_name(row: AnswerRow) -> str:
+    """The protocol and those of its options that are set."""
+    options = ", ".join(f"{name}={value}" for name, value in sorted(row.config.items()) if value is not None)
+    return f"{row.protocol} ({options})" if options else row.protocol
 
 
 def summary(records: Sequence[AuditRecord], max_parents: int) -> str:

@@ -93,7 +93,7 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(text: str) -> None
     assert {"i0", "i1", "i2", "instances", "filter", "shown", "open", "close"} == set(page.ids)
     assert {link.removeprefix("#") for link in page.links} == {"i0", "i1", "i2"}
     assert page.tags.count("details") == page.tags.count("summary") == 3
-    assert page.tags.count("svg") == 2 + 3  # two plots, and a spectrum for every instance
+    assert page.tags.count("svg") == 2 + 2 + 3  # two plots, two reliability diagrams, a spectrum for every instance
 
 
 def test_nothing_is_loaded_from_anywhere(text: str) -> None:
@@ -113,13 +113,15 @@ def test_equal_audits_give_equal_bytes(pool: Path, tmp_path: Path, text: str) ->
 
 
 def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
-    rows = [row for row in Page(text).cells if len(row) == 12]
+    rows = [row for row in Page(text).cells if len(row) == 16]
     assert [(row[0], row[1], row[6:10]) for row in rows] == [
         ("I0", "unique", ["1"] * 4),
         ("I1", "ambiguous", ["2"] * 4),
         ("I2", "ambiguous", ["4"] * 4),
     ]
-    assert [row[10] for row in rows] == ["1", "0.5", "0.25"]
+    assert [row[10] for row in rows] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
+    assert [row[11] for row in rows] == ["1", "0.5", "0.25"]
+    assert [row[13] for row in rows] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
     assert "<b>1</b> unique" in text
     assert "<b>2</b> ambiguous" in text
 
@@ -131,7 +133,7 @@ def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert "<script>alert" not in text
     page = Page(text)
     assert page.tags.count("script") == 1
-    assert [row[0] for row in page.cells if len(row) == 12] == [hostile]
+    assert [row[0] for row in page.cells if len(row) == 16] == [hostile]
 
 
 def _survivors(pool: Path, folder: Path) -> list[tuple[Problem, dict[str, Any] | None]]:
@@ -193,6 +195,21 @@ def test_plots_have_a_point_for_every_count_in_the_right_order(pool: Path, tmp_p
     assert points["i0"].y < points["i1"].y < points["i2"].y  # shares 1, 1/2, 1/4
 
 
+def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
+    """The sections of I2: its four members are 0, X2, X1 and X2, and X2 without X1, each with its own behaviour."""
+    section = text[text.index('id="i2"') :]
+    cells = Page(f"<div>{section[section.index('<h3>') : section.index('</details>')]}</div>").cells
+    assert ["a draw", "uniform", "functional parents <= 4, any formula size, Ordered", "0.25", ""] in cells
+    (uniform,) = [row for row in cells if row[:2] == ["the best answer", "uniform"]]
+    assert uniform[3] == "0.25"
+    assert next(row[:5] for row in cells if row[:1] == ["4"]) == ["4", "4", "1", "0.25", "0.60"]  # log10 of 4
+    assert "It removes 0.7500 of them on average, and 0.7500 with gold's outcome." in section
+    assert "Up to three targets: 1 sets of 0, 2 sets of 1, 1 sets of 2 separate them." in section
+    assert "Local predecessor patterns that scored rows show: 2 of 4." in section
+    assert ["X3", "1", "2", "0", "2 of 4"] in cells
+    assert "local: gold size +2, at most 8, 50000 functions a size" in section
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path) -> None:
     """Headless Chromium runs the page with a script appended that presses what a reader would press."""
@@ -202,6 +219,9 @@ def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path
       const said = [ids()];
       const head = document.querySelectorAll("#instances th button")[7];
       head.click(); head.click(); said.push(ids());
+      for (const column of [10, 13, 14]) {
+        document.querySelectorAll("#instances th button")[column].click(); said.push(ids());
+      }
       const filter = document.getElementById("filter");
       filter.value = "AMBIGUOUS"; filter.dispatchEvent(new Event("input")); said.push(ids());
       document.getElementById("open").click();
@@ -218,4 +238,4 @@ def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path
     done = subprocess.run(line, capture_output=True, text=True, timeout=90, check=True)
     said = re.search(r'data-said="([^"]*)"', done.stdout)
     assert said is not None
-    assert said[1].split("/") == ["I0 I1 I2", "I2 I1 I0", "I2 I1", "3", "0"]
+    assert said[1].split("/") == ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2", "3", "0"]

@@ -48,7 +48,7 @@ def pool(tmp_path: Path) -> Path:
 def audited(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
     """The records that the command prints."""
     assert main(["audit", *map(str, arguments), "--json", "--workers", "1"]) == 0
-    records: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    records: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["instances"]
     return records
 
 
@@ -271,7 +271,7 @@ def test_harden_without_gold_is_a_failed_check(tmp_path: Path, capsys: pytest.Ca
     assert "I0: failed: problem 'I0' has no gold SCM" in capsys.readouterr().err
     assert read_pool(out).problems == read_pool(pool).problems
     (audit,) = audited(capsys, pool)  # what needs gold is left out, and says so; counts do not
-    assert audit["findings"]["left_out"].keys() == {"exposure", "bounded"}
+    assert audit["findings"]["left_out"].keys() == {"exposure", "bounded", "coverage"}
     assert audit["findings"]["classes"][0]["members"] == "1"
 
 

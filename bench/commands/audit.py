@@ -13,6 +13,7 @@ from bench.commands.options import AsJson, PoolPath
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
+    from bench.audit_calibration import Calibration
     from bench.audit_run import AuditedPool
 
 
@@ -33,6 +34,9 @@ def audit(
         str | None,
         typer.Option(metavar="ambiguous[:CLASS]", help="Exit 1 if an instance is; CLASS is kN or parents<=N."),
     ] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
@@ -44,10 +48,14 @@ def audit(
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed.
     """
+    from bench.audit_calibration import calibration
     from bench.audit_instance import PROFILE, AuditOptions
     from bench.audit_run import audit_pool
     from bench.audit_text import gate_class
+    from bench.records import folder_records
 
+    for folder in runs or []:
+        folder_records(folder)  # a folder without records is said before the work, not after it
     gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
     classes = sorted({*PROFILE, max_parents, *([gate] if gate else [])})
     options = AuditOptions(max_parents, tuple(classes), nested_roots)
@@ -63,35 +71,35 @@ def audit(
     if out:
         new = len(audited.records) - audited.skipped
         typer.echo(f"{new} instances audited, {audited.skipped} had a record already", err=True)
-    _write(audited, options.max_parents, html, certificates, nested_roots=nested_roots)
-    _print(audited, options.max_parents, as_json=as_json)
-    return _exit_code(audited, gate)
-
-
-def _write(
-    audited: AuditedPool, max_parents: int, html: Path | None, certificates: Path | None, *, nested_roots: bool
-) -> None:
+    calibrated = calibration(audited.records, runs or [])
     if html:
         from bench.audit_html import report
 
-        html.write_text(report(audited), encoding="utf-8")
+        html.write_text(report(audited, calibrated), encoding="utf-8")
         typer.echo(f"report written to {html}", err=True)
     if certificates:
-        from bench.audit_certificates import write_certificates
-        from solvers.version_space import ModelClass
-
-        model_class = ModelClass(max_parents, None, nested_roots)
-        number = write_certificates(audited.pool.problems, certificates, lambda problem: model_class)
-        typer.echo(f"{number} certificates written to {certificates}", err=True)
+        _certify(audited, certificates, max_parents, nested_roots=nested_roots)
+    _print(audited, calibrated, max_parents, as_json=as_json)
+    return _exit_code(audited, gate)
 
 
-def _print(audited: AuditedPool, max_parents: int, *, as_json: bool) -> None:
-    from bench.audit_text import audits_text
+def _certify(audited: AuditedPool, folder: Path, max_parents: int, *, nested_roots: bool) -> None:
+    from bench.audit_certificates import write_certificates
+    from solvers.version_space import ModelClass
+
+    model_class = ModelClass(max_parents, None, nested_roots)
+    number = write_certificates(audited.pool.problems, folder, lambda problem: model_class)
+    typer.echo(f"{number} certificates written to {folder}", err=True)
+
+
+def _print(audited: AuditedPool, calibrated: Calibration, max_parents: int, *, as_json: bool) -> None:
+    from bench.audit_text import audits_text, calibration_text
 
     if as_json:
-        typer.echo(json.dumps([record.to_dict() for record in audited.records], indent=1))
+        made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
+        typer.echo(json.dumps(made, indent=1))
     else:
-        typer.echo(audits_text(audited.records, max_parents))
+        typer.echo("\n".join(filter(None, (audits_text(audited.records, max_parents), calibration_text(calibrated)))))
 
 
 def _exit_code(audited: AuditedPool, gate: int | None) -> int:
