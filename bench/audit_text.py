@@ -13,7 +13,7 @@ from dsl.errors import CalibrantError, shown
 
 MAX_CLASS = 6
 NOTHING = "-"
-MEASURES = ("Coverage", "HeldoutExact", "by size", "Ceiling", "by size")
+MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "Ceiling by size")
 LONGEST = 9  # digits of a count that is written in full
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
