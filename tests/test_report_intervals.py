@@ -1,0 +1,149 @@
+"""Bootstrap intervals against exact bootstrap distributions: binomial, and enumeration of every resample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+
+from bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resampled
+from bench.report.pairs import paired_difference
+
+TAIL = 0.025
+MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
+
+
+def interval(sums: Sequence[float], counts: Sequence[float]) -> Interval | None:
+    (found,) = bootstrap_intervals(np.array([sums], float).T, np.array([counts], float).T)
+    return found
+
+
+def rate(values: Sequence[float]) -> Interval:
+    found = interval(values, [1] * len(values))
+    assert found is not None
+    return found
+
+
+def quantile(weights: dict[Fraction, Fraction], level: float) -> Fraction:
+    """The quantile of an exact distribution; a case whose step is too near the level would test luck."""
+    below = Fraction(0)
+    for value in sorted(weights):
+        assert abs(float(below) - level) > MARGIN
+        below += weights[value]
+        if below > level:
+            assert float(below) - level > MARGIN
+            return value
+    raise AssertionError
+
+
+@pytest.mark.parametrize(("hits", "problems"), [(5, 10), (4, 24), (7, 17), (13, 26), (18, 37)])
+def test_a_rates_interval_is_that_of_a_binomial(hits: int, problems: int) -> None:
+    """Drawing n of n problems with replacement, the number of hits is binomial."""
+    p = Fraction(hits, problems)
+    weights = {Fraction(k, problems): comb(problems, k) * p**k * (1 - p) ** (problems - k) for k in range(problems + 1)}
+    expected = (float(quantile(weights, TAIL)), float(quantile(weights, 1 - TAIL)))
+    assert rate([1] * hits + [0] * (problems - hits)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("sums", "counts"),
+    [
+        ([1, 0, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0]),  # a conditional rate: half of the problems do not count
+        ([1, 0, 2, 1, 1, 0], [2, 1, 2, 1, 1, 2]),  # problems with one instance and with two
+        ([3, -1, 2, 0, -2, 1], [1, 1, 1, 1, 1, 1]),  # differences
+    ],
+)
+def test_ratios_agree_with_enumeration_of_every_resample(sums: list[int], counts: list[int]) -> None:
+    """All 6^6 draws; those in which nothing counts are left out. Ends are within one step of the distribution."""
+    seen: dict[Fraction, int] = {}
+    for draw in product(range(6), repeat=6):
+        denominator = sum(counts[i] for i in draw)
+        if denominator:
+            ratio = Fraction(sum(sums[i] for i in draw), denominator)
+            seen[ratio] = seen.get(ratio, 0) + 1
+    total = sum(seen.values())
+    found = interval(sums, counts)
+    assert found is not None
+    for end, level in zip(found, (TAIL, 1 - TAIL), strict=True):
+        below = sum(times for value, times in seen.items() if float(value) < end - 1e-9) / total
+        up_to = sum(times for value, times in seen.items() if float(value) <= end + 1e-9) / total
+        assert below <= level + MARGIN
+        assert up_to >= level - MARGIN
+
+
+def test_every_resample_draws_as_many_problems_as_there_are() -> None:
+    drawn = resampled(24)
+    assert drawn.shape == (RESAMPLES, 24)
+    assert (drawn.sum(axis=1) == 24).all()
+    assert (drawn >= 0).all()
+    assert abs(drawn.mean(axis=0) - 1).max() < 0.05
+
+
+def test_intervals_do_not_depend_on_what_else_is_asked() -> None:
+    one, other = np.array([1.0] * 4 + [0.0] * 6), np.linspace(0, 1, 10)
+    both = bootstrap_intervals(np.stack([one, other], axis=1), np.ones((10, 2)))
+    assert both == [rate(list(one)), rate(list(other))]
+
+
+def test_few_problems_and_no_problem_have_no_interval() -> None:
+    assert interval([1] * (FEWEST_PROBLEMS - 1), [1] * (FEWEST_PROBLEMS - 1)) is None
+    assert interval([0] * 20, [0] * 20) is None
+    assert rate([1] * FEWEST_PROBLEMS) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "excludes"),
+    [(0.01, 0.3, True), (-0.3, -0.01, True), (0, 0.3, False), (-1, 1, False), (0, 0, False)],
+)
+def test_excluding_zero_is_strict(low: float, high: float, excludes: bool) -> None:
+    assert Interval(low, high).excludes_zero is excludes
+
+
+def paired(one: Sequence[float], other: Sequence[float], clusters: Sequence[str] | None = None) -> Interval:
+    names = clusters or [f"L{i}" for i in range(len(one))]
+    found = paired_difference(dict(enumerate(one)), dict(enumerate(other)), dict(enumerate(names)))
+    assert found.interval is not None
+    assert found.mean == pytest.approx(sum(a - b for a, b in zip(one, other, strict=True)) / len(one))
+    return found.interval
+
+
+def test_pairing_takes_out_what_the_problems_differ_in() -> None:
+    """Problems from hopeless to trivial, one row always 0.1 better: no doubt about the difference."""
+    levels = [k / 12 for k in range(11)]
+    assert paired([level + 0.1 for level in levels], levels) == pytest.approx((0.1, 0.1))
+    wide = rate([level + 0.1 for level in levels])
+    assert wide.high - wide.low > 0.3
+
+
+def test_a_paired_difference_is_binomial_where_one_row_is_never_worse() -> None:
+    """Of 17 problems 7 are won: the number of wins in a resample is binomial(17, 7/17)."""
+    p = Fraction(7, 17)
+    weights = {Fraction(k, 17): comb(17, k) * p**k * (1 - p) ** (17 - k) for k in range(18)}
+    expected = (float(quantile(weights, TAIL)), float(quantile(weights, 1 - TAIL)))
+    assert paired([1] * 11 + [0] * 6, [1] * 4 + [0] * 13) == pytest.approx(expected)
+
+
+def test_turning_a_difference_round_turns_its_interval_round() -> None:
+    one, other = [1, 0, 1, 1, 0, 1, 0.5, 1], [0, 0, 1, 0.25, 1, 0, 0.5, 0]
+    (low, high), (turned_low, turned_high) = paired(one, other), paired(other, one)
+    assert (-turned_high, -turned_low) == pytest.approx((low, high))
+
+
+def test_instances_of_one_latent_scm_are_drawn_together() -> None:
+    """Twice the instances are not twice the evidence."""
+    one, other = [1, 0, 1, 1, 0, 1, 0, 1], [0, 0, 1, 0, 1, 0, 0, 0]
+    names = [f"L{i}" for i in range(8)]
+    assert paired(one * 2, other * 2, names * 2) == pytest.approx(paired(one, other, names))
+    apart = paired(one * 2, other * 2)
+    assert apart.high - apart.low < 0.8 * (paired(one, other).high - paired(one, other).low)
+
+
+def test_only_units_that_both_rows_have_are_compared() -> None:
+    found = paired_difference({1: 1.0, 2: 0.0, 3: 1.0}, {2: 1.0, 3: 0.0, 4: 0.0}, {k: str(k) for k in range(5)})
+    assert (found.mean, found.interval, found.num_units) == (0.0, None, 2)
+    assert found.cell.text == "*"
+    assert paired_difference({1: 1.0}, {2: 1.0}, {1: "a", 2: "b"}).cell.text == "\N{EN DASH}"
