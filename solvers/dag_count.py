@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import add
 from typing import NamedTuple
 
 from solvers.structure import Mask
@@ -31,6 +32,8 @@ class Weights:
                 f"{len(self.endogenous)} endogenous variables; at most {MAX_FREE_VARIABLES} are summed over"
             )
         self.position = {variable: i for i, variable in enumerate(self.endogenous)}
+        highest = max(self.endogenous, default=0)
+        self._gaps = [v for v in range(highest - 1, -1, -1) if v not in self.position]
         available = roots | sum(1 << variable for variable in self.endogenous)
         self.options = [
             {mask: weight for mask, weight in options[v].items() if mask & ~available == 0} for v in self.endogenous
@@ -39,7 +42,9 @@ class Weights:
 
     def inside(self, mask: Mask) -> Mask:
         """The endogenous part of a parent set, as positions."""
-        return sum(1 << i for variable, i in self.position.items() if mask >> variable & 1)
+        for gap in self._gaps:  # highest first, so that the lower ones stay where they are
+            mask = mask & ((1 << gap) - 1) | mask >> gap + 1 << gap
+        return mask & self.full
 
     @property
     def full(self) -> Mask:
@@ -51,9 +56,13 @@ class Weights:
             sums[self.inside(mask)] += weight
         for i in range(len(self.endogenous)):
             bit = 1 << i
-            for subset in range(len(sums)):
-                if subset & bit:
-                    sums[subset] += sums[subset ^ bit]
+            if bit * bit < len(sums):  # few and long slices, for low bits with a step and for high ones without
+                pairs = [(slice(low, None, 2 * bit), slice(low + bit, None, 2 * bit)) for low in range(bit)]
+            else:
+                starts = range(0, len(sums), 2 * bit)
+                pairs = [(slice(low, low + bit), slice(low + bit, low + 2 * bit)) for low in starts]
+            for without, having in pairs:
+                sums[having] = map(add, sums[having], sums[without])
         return sums
 
 

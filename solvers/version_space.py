@@ -100,7 +100,9 @@ class VersionSpace:
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
         """How many members have each root set; only root sets with at least one."""
-        counts = {roots: total(self.weights(roots)) for roots in self.root_sets}
+        without = {v for v, i in self.index.items() if self.root_sets[1:] and not self.space(i).counts}
+        able = (roots for roots in self.root_sets if without.issubset(roots))  # the others have no mechanism for one
+        counts = {roots: total(self.weights(roots)) for roots in able}
         return {roots: count for roots, count in counts.items() if count}
 
     @property
@@ -118,7 +120,7 @@ class VersionSpace:
 
         Weights are scaled to integers by the same factor for every version space of the same class and variables.
         """
-        return self.count if size_penalty is None else self._mass(self.root_sets, size_penalty)
+        return self.count if size_penalty is None else self._mass(self.counts_by_roots, size_penalty)
 
     def _mass(self, root_sets: Iterable[tuple[str, ...]], size_penalty: int | None) -> int:
         local = self._penalised(size_penalty)
