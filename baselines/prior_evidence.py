@@ -18,7 +18,7 @@ from solvers.parents import ParentSearch
 from solvers.structure import Mask
 from solvers.synthesis import LeastSize
 
-MAX_STATES = 200_000_000  # of formula search over five parents: a fraction of a second
+MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
 NO_FIT = 99  # larger than every shortcut
 
 
@@ -31,7 +31,7 @@ class Evidence:
         self._search = ParentSearch(task, SHORTCUT_VARIABLES)
         self._tables: dict[int, Mapping[Mask, PartialTable]] = {}
         self._fits: dict[int, list[tuple[Mask, int]]] = {}
-        self._synthesis = Budget(MAX_STATES)
+        self._budget = Budget(MAX_STATES)
         self._least: dict[tuple[int, int], int] = {}
         self._agreeing: dict[tuple[int, int], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]] = {}
 
@@ -56,10 +56,11 @@ class Evidence:
         return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
 
     def agreeing(self, table: PartialTable) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
-        """Bits and least sizes of the catalogued functions of all five parents that agree with a table."""
+        """Bits and least sizes of the catalogued functions of five parents that agree; `BudgetSpent` after too many."""
         key = table.care, table.value
         if key not in self._agreeing:
             words, sizes = essential(MAX_PARENTS)
+            self._budget.spend(len(words))
             agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
             self._agreeing[key] = words[agrees], sizes[agrees]
         return self._agreeing[key]
@@ -70,8 +71,8 @@ class Evidence:
         if key not in self._least:
             search = LeastSize(table)
             while search.possible and search.size is None and search.lower_bound <= ANY_SIZE[1]:
-                search.advance(self._synthesis)
-                if self._synthesis.exhausted:
+                search.advance(self._budget)
+                if self._budget.exhausted:
                     raise BudgetSpent
             if search.size is None:
                 raise BudgetSpent
