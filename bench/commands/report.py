@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -10,8 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from bench.report.plots import Plot
-    from bench.report.rows import SystemRow
-    from bench.report.tables import Wanted
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
@@ -67,6 +64,7 @@ def report(
     the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
     from bench.columns import Means
+    from bench.report.ambiguity import ambiguities
     from bench.report.formats import TEXTS
     from bench.report.sources import Sources
     from bench.report.tables import Wanted, chosen_tables, report_tables
@@ -78,11 +76,16 @@ def report(
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
     given = Sources(sources or (), predictions or (), official or (), pools or ())
     rows = given.rows(by=Grouping(by), means=Means(means))
-    drawn = _plots(rows, audits or (), wanted) if chosen == "html" or plots else []
+    audited = ambiguities(audits or ())
+    made = report_tables(rows, wanted, audited)
+    drawn: list[Plot] = []
+    if chosen == "html" or plots:
+        from bench.report.plots import report_plots
+
+        drawn = report_plots(rows, audited, with_paper=paper, with_times=times)
     if plots:
         for plot in drawn:
             _write(plot.svg, plots / f"{plot.name}.svg")
-    made = report_tables(rows, wanted)
     if chosen == "html":
         from bench.report.html import as_html
 
@@ -90,14 +93,6 @@ def report(
     else:
         _write(TEXTS[chosen](made), out)
     return 0
-
-
-def _plots(rows: Sequence[SystemRow], audits: Sequence[Path], wanted: Wanted) -> list[Plot]:
-    from bench.report.plots import report_plots
-    from bench.report.sources import audit_records
-
-    records = audit_records(audits)
-    return report_plots(rows, records, with_paper=wanted.with_paper, with_times=wanted.with_times)
 
 
 def _write(text: str, out: Path | None) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from statistics import median
 from typing import NamedTuple
 
-from bench.audit_records import AuditRecord
-from bench.audit_text import heldout_share
 from bench.columns import Column
+from bench.report.ambiguity import Ambiguities
 from bench.report.intervals import Interval
 from bench.report.pairs import HELDOUT_EXACT, RUNGS
 from bench.report.rates import rate_intervals
@@ -19,6 +18,7 @@ from bench.report.rows import Observation, SystemRow
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
 BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
 REST = "more"
+NUM_BINS = len(BINS) + 1
 SIZE_GROUPS = 4
 
 
@@ -89,44 +89,29 @@ def num_matched(family: Sequence[SystemRow]) -> int:
 
 
 def ambiguity_bins(
-    rows: Sequence[SystemRow], audits: Iterable[AuditRecord]
+    rows: Sequence[SystemRow], audited: Ambiguities
 ) -> tuple[dict[str, list[Estimate]], dict[int, float]]:
     """HeldoutExact by how many SCMs fit, per system; and what a fair draw among them would score, per bin."""
-    counted = _audited(audits)
     points: dict[str, list[Estimate]] = {}
-    audited: set[tuple[str, str]] = set()
-    for system in dict.fromkeys(row.system for row in rows):
-        merged = _merged([row for row in rows if row.system == system and not row.setting.startswith("Alt-")])
-        keys = {(o.pool_digest, o.instance) for o in merged.observations} & counted.keys()
-        audited |= keys
-        found = [
-            estimate(place, _only(merged, _in_bin(counted, place)), HELDOUT_EXACT) for place in range(len(BINS) + 1)
-        ]
-        points[system] = [point for point in found if point is not None]
+    drawn: set[tuple[str, str]] = set()
+    for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
+        drawn |= {(o.pool_digest, o.instance) for o in merged.observations} & audited.keys()
+        found = [estimate(place, _only(merged, _in_bin(audited, place)), HELDOUT_EXACT) for place in range(NUM_BINS)]
+        points[merged.system] = [point for point in found if point is not None]
     shares: dict[int, list[float]] = {}
-    for key in sorted(audited):
-        place, share = counted[key]
-        if share is not None:
-            shares.setdefault(place, []).append(share)
-    return {system: found for system, found in points.items() if found}, {
-        place: sum(values) / len(values) for place, values in sorted(shares.items())
-    }
+    for key in sorted(drawn):
+        if (share := audited[key].draw) is not None:
+            shares.setdefault(bin_of(audited[key].members), []).append(share)
+    means = {place: sum(values) / len(values) for place, values in sorted(shares.items())}
+    return {system: found for system, found in points.items() if found}, means
 
 
-def _in_bin(counted: Mapping[tuple[str, str], tuple[int, float | None]], place: int) -> Callable[[Observation], bool]:
-    return lambda o: counted.get((o.pool_digest, o.instance), (-1, None))[0] == place
+def _in_bin(audited: Ambiguities, place: int) -> Callable[[Observation], bool]:
+    def is_in_bin(o: Observation) -> bool:
+        one = audited.get((o.pool_digest, o.instance))
+        return one is not None and bin_of(one.members) == place
 
-
-def _audited(audits: Iterable[AuditRecord]) -> dict[tuple[str, str], tuple[int, float | None]]:
-    """(pool digest, instance) -> its bin, and the share of members that are held-out exact; empty ones are left out."""
-    found: dict[tuple[str, str], tuple[int, float | None]] = {}
-    for record in sorted(audits, key=lambda record: repr(record.key)):
-        if record.findings is not None:
-            counted = record.findings.counted(record.findings.headline)
-            members = int(counted.members)
-            if members:
-                found[record.pool_digest, record.instance] = bin_of(members), heldout_share(counted)
-    return found
+    return is_in_bin
 
 
 def bin_of(members: int) -> int:

@@ -124,7 +124,7 @@ def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
 
 
 def _latex_row(row: TableRow) -> str:
-    labels = [in_latex(label) for label in row.labels]
+    labels = [in_latex(_in_one_line(label)) for label in row.labels]
     if row.source is Source.PAPER:
         labels[1] = rf"\textit{{{labels[1]}}}"
     return " & ".join([*labels, *map(_latex_cell, row.cells)]) + r" \\"
@@ -142,6 +142,11 @@ def in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
+def _in_one_line(text: str) -> str:
+    """A name without what would move a cursor or end a row."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def _in_markdown(text: str) -> str:
     """Text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
@@ -154,7 +159,10 @@ def heading_of(table: Table) -> str:
 
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     headings = [heading.text for heading in (*table.labels, *table.headings)]
-    lines = [[*row.labels, *(f"{one.text} {one.interval}".strip() for one in row.cells)] for row in table.rows]
+    lines = [
+        [*map(_in_one_line, row.labels), *(f"{one.text} {one.interval}".strip() for one in row.cells)]
+        for row in table.rows
+    ]
     return headings, lines
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bench.audit_records import AuditRecord
 from bench.columns import UNDEFINED
+from bench.report.ambiguity import Ambiguities
 from bench.report.curves import (
     BINS,
+    NUM_BINS,
     REST,
     RUNG_NAMES,
     ambiguity_bins,
@@ -42,14 +43,12 @@ class Plot(NamedTuple):
     svg: str
 
 
-def report_plots(
-    rows: Sequence[SystemRow], audits: Iterable[AuditRecord], *, with_paper: bool, with_times: bool
-) -> list[Plot]:
+def report_plots(rows: Sequence[SystemRow], audited: Ambiguities, *, with_paper: bool, with_times: bool) -> list[Plot]:
     """The plots that these rows and audits give; `MissingExtraError` without matplotlib."""
     with style():
         colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(sorted({row.system for row in rows}))}
         made = [_ladder(rows, colours), _train_heldout(rows, colours, with_paper=with_paper)]
-        made.append(_ambiguity(rows, audits, colours))
+        made.append(_ambiguity(rows, audited, colours))
         if with_times:
             made.append(_time_size(rows, colours))
     return [plot for plot in made if plot is not None]
@@ -130,8 +129,8 @@ def _paper_points(axes: Axes, rows: Sequence[SystemRow]) -> None:
         axes.scatter([x for x, _ in known], [y for _, y in known], color=PAPER_COLOUR, s=14, label="in the paper")
 
 
-def _ambiguity(rows: Sequence[SystemRow], audits: Iterable[AuditRecord], colours: dict[str, str]) -> Plot | None:
-    curves, draws = ambiguity_bins(rows, audits)
+def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, colours: dict[str, str]) -> Plot | None:
+    curves, draws = ambiguity_bins(rows, audited)
     if not curves:
         return None
     figure, ((axes,),) = new_figure(1, 1, extra=3.5)
@@ -140,7 +139,7 @@ def _ambiguity(rows: Sequence[SystemRow], audits: Iterable[AuditRecord], colours
         axes.plot(list(draws), list(draws.values()), color="#5b6675", linestyle=":", marker=".", label="a fair draw")
     for system, points in curves.items():
         curve(axes, points, beside[system], colours[system], system)
-    axes.set_xticks(range(len(BINS) + 1), [*(name for name, _ in BINS), REST])
+    axes.set_xticks(range(NUM_BINS), [*(name for name, _ in BINS), REST])
     axes.set(ylim=(-0.03, 1.03), xlabel="SCMs that fit the training worlds", ylabel="HeldoutExact")
     legend(figure, [axes])
     caption = (

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.audit_records import AUDIT_RECORDS, AuditRecord
 from bench.columns import Means
 from bench.report.rows import RowCollector, SystemRow
 from bench.sources import scored_runs
@@ -80,15 +79,4 @@ def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
         for problem in read_pool(path, keep_results=False).problems:
             if "latent" in problem.sealed.labels:
                 found[digest, problem.id] = problem.sealed.labels["latent"]
-    return found
-
-
-def audit_records(folders: Sequence[Path]) -> list[AuditRecord]:
-    """The audits in these folders; `CalibrantError` for a folder without."""
-    found: list[AuditRecord] = []
-    for folder in folders:
-        path = folder / AUDIT_RECORDS.file_name
-        if not path.is_file():
-            raise CalibrantError(f"{folder}: no {path.name} there; give a folder that `calibrant audit --out` wrote")
-        found += AUDIT_RECORDS.read(path)
     return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.report.alternatives import PER_SYSTEM, per_problem
+from bench.report.ambiguity import Ambiguities, ceilings
 from bench.report.formats import shown_columns
 from bench.report.layout import Table
 from bench.report.pairs import comparisons, disclosure_deltas
@@ -25,7 +26,7 @@ from bench.report.times import times
 from dsl.errors import CalibrantError, shown
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
-TABLE_IDS = ("1", "2", "3A", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2", "paired", "time")
+TABLE_IDS = ("1", "2", "3A", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2", "paired", "ceiling", "time")
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def report_tables(rows: Sequence[SystemRow], wanted: Wanted) -> list[Table]:
+def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguities | None = None) -> list[Table]:
     """The tables that these rows give, without columns that none of the rows has."""
     makers: dict[str, Callable[[], Table | None]] = {
         spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
@@ -59,6 +60,7 @@ def report_tables(rows: Sequence[SystemRow], wanted: Wanted) -> list[Table]:
         "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),
         "F.11": partial(per_problem, rows, with_paper=wanted.with_paper),
         "paired": partial(comparisons, rows, wanted.against),
+        "ceiling": partial(ceilings, rows, audited or {}),
     }
     if wanted.with_times:
         makers["time"] = partial(times, rows)

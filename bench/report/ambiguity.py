@@ -1,0 +1,111 @@
+"""What audits say of the instances that were answered: how many SCMs fit, and what an answer can expect to score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from bench.audit_findings import Findings
+from bench.audit_records import AUDIT_RECORDS, AuditRecord
+from bench.audit_text import heldout_share
+from bench.columns import UNDEFINED
+from bench.report.intervals import bootstrap_intervals
+from bench.report.layout import Cell, Heading, Table, TableRow, cell
+from bench.report.pairs import HELDOUT_EXACT
+from bench.report.rates import ROW_LABELS
+from bench.report.rows import Observation, SystemRow
+from dsl.errors import CalibrantError
+
+
+class Ambiguity(NamedTuple):
+    """One instance, in the class of its audit's headline.
+
+    members: SCMs that fit; draw: share of them that replay every held-out world, None without held-out worlds
+    ceiling, ceiling_by_size: certified upper bounds of the expected HeldoutExact of any answer, if the truth is drawn
+    from all members alike, or with smaller formulas likelier; None where the audit has none
+    """
+
+    members: int
+    draw: float | None
+    ceiling: float | None
+    ceiling_by_size: float | None
+
+
+Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest and instance
+
+
+def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
+    """The audits in these folders, but for instances that no SCM of the class fits; `CalibrantError` if there are none."""
+    found: dict[tuple[str, str], Ambiguity] = {}
+    for record in sorted(_records(folders), key=lambda record: repr(record.key)):
+        if record.findings is not None and (one := _ambiguity(record.findings)).members:
+            found[record.pool_digest, record.instance] = one
+    return found
+
+
+def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
+    for folder in folders:
+        path = folder / AUDIT_RECORDS.file_name
+        if not path.is_file():
+            raise CalibrantError(f"{folder}: no {path.name} there; give a folder that `calibrant audit --out` wrote")
+        yield from AUDIT_RECORDS.read(path)
+
+
+def _ambiguity(findings: Findings) -> Ambiguity:
+    counted = findings.counted(findings.headline)
+    alike = [one.upper for one in findings.ceilings if one.size_penalty is None]
+    by_size = [one.upper for one in findings.ceilings if one.size_penalty is not None]
+    share = heldout_share(counted)
+    return Ambiguity(int(counted.members), share, next(iter(alike), None), next(iter(by_size), None))
+
+
+_HEADINGS = (
+    Heading("heldout_exact", "HeldoutExact"),
+    Heading("draw", "Fair draw"),
+    Heading("ceiling", "Ceiling"),
+    Heading("ceiling_by_size", "Ceiling, by size"),
+)
+
+
+def ceilings(rows: Sequence[SystemRow], audited: Ambiguities) -> Table | None:
+    """HeldoutExact beside what the evidence allows, over the instances that were audited."""
+    lines = [line for row in rows if (line := _line(row, audited))]
+    if not lines:
+        return None
+    caption = (
+        "What an answer can expect, over the audited instances that some SCM of the class fits. Fair draw: a member of"
+        " the class drawn at random. Ceiling: certified bound for any answer, if the truth is drawn from the members,"
+        " all alike; by size: smaller formulas likelier. A row above a ceiling knows more of how SCMs are made than its"
+        " prior says, or is lucky."
+    )
+    return Table("ceiling", "Held-out replay and its ceiling", caption, ROW_LABELS, _HEADINGS, tuple(lines))
+
+
+def _line(row: SystemRow, audited: Ambiguities) -> TableRow | None:
+    known = [
+        (o, audited[o.pool_digest, o.instance]) for o in row.observations if (o.pool_digest, o.instance) in audited
+    ]
+    if not known or row.setting.startswith("Alt-"):
+        return None
+    quantities = [
+        [(o, HELDOUT_EXACT.value(o.verdict)) for o, _ in known],
+        [(o, one.draw) for o, one in known],
+        [(o, one.ceiling) for o, one in known],
+        [(o, one.ceiling_by_size) for o, one in known],
+    ]
+    cells = tuple(_mean([(o, float(value)) for o, value in listed if value is not None]) for listed in quantities)
+    return TableRow((row.setting, row.system, row.pool, str(len(known))), cells)
+
+
+def _mean(values: Sequence[tuple[Observation, float]]) -> Cell:
+    if not values:
+        return Cell(UNDEFINED)
+    latents = {name: place for place, name in enumerate(sorted({o.latent for o, _ in values}))}
+    sums, counts = np.zeros((len(latents), 1)), np.zeros((len(latents), 1))
+    for o, value in values:
+        sums[latents[o.latent], 0] += value
+        counts[latents[o.latent], 0] += 1
+    return cell(f"{sums.sum() / counts.sum():.3f}", bootstrap_intervals(sums, counts)[0])
