@@ -100,8 +100,10 @@ class VersionSpace:
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
         """How many members have each root set; only root sets with at least one."""
-        without = {v for v, i in self.index.items() if self.root_sets[1:] and not self.space(i).counts}
-        able = (roots for roots in self.root_sets if without.issubset(roots))  # the others have no mechanism for one
+        without = set[str]()  # variables that no mechanism fits, so that they are roots
+        if isinstance(self.task.disclosure, HiddenRoots):
+            without = {v for v, i in self.index.items() if not self.space(i).counts}
+        able = (roots for roots in self.root_sets if without.issubset(roots))
         counts = {roots: total(self.weights(roots)) for roots in able}
         return {roots: count for roots, count in counts.items() if count}
 
