@@ -54,6 +54,7 @@ class Fitter:
     max_parents: how many variables a mechanism may mention
     max_size: largest formula size of a mechanism; None means no cap
     states: functions that formula search may compare for one parent set; what it cannot decide within them is unfit
+    spent: how many it has compared so far
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Fitter:
         self.task = task
         self.max_size = max_size
         self.states = states
+        self.spent = 0
         self._index = {variable: i for i, variable in enumerate(task.variables)}
         self._search = ParentSearch(task, max_parents)
         self._sets: dict[tuple[int, Mask], list[ParentSet]] = {}
@@ -116,10 +118,11 @@ class Fitter:
         largest = self.max_size
         if largest is not None and parent_set.at_least > largest:
             return None
-        while not search.decided and search.in_reach and not budget.exhausted:
-            if largest is not None and search.lower_bound > largest:
-                return None
+        cap = search.lower_bound if largest is None else largest
+        while not search.decided and search.in_reach and not budget.exhausted and search.lower_bound <= cap:
             search.advance(budget)
+            cap = search.lower_bound if largest is None else largest
+        self.spent += budget.used
         if search.size is None or (largest is not None and search.size > largest):
             return None
         names = tuple(self.task.variables[i] for i in parent_set.indices)
