@@ -7,12 +7,16 @@ from typing import Any
 
 import msgspec
 
+from bench.discovery_protocols import DISCOVERY
 from bench.exact_protocol import Exact
 from bench.posterior_protocol import MostPosterior
 from bench.protocol import Protocol
+from bench.score_protocols import SCORE_PROTOCOLS
 from dsl.errors import CalibrantError, MissingExtraError
 
-PROTOCOLS: Mapping[str, type[Protocol]] = {protocol.name: protocol for protocol in (Exact, MostPosterior)}
+PROTOCOLS: Mapping[str, type[Protocol]] = {
+    protocol.name: protocol for protocol in (Exact, MostPosterior, *SCORE_PROTOCOLS, *DISCOVERY)
+}
 
 
 def chosen_protocols(text: str, options: Mapping[str, Any]) -> list[Protocol]:
