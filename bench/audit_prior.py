@@ -18,11 +18,11 @@ from dsl.problem import Problem
 from dsl.world import World
 from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
-CEILING_COUNTS = 48  # exact counts for one ceiling; an interval where they do not suffice
+CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
 MOST_BY_SIZE = 4  # parents up to which there is a ceiling by size; with five a single count takes 0.1 s
-SPLIT_CANDIDATES = 16  # worlds that are compared
+SPLIT_CANDIDATES = 12  # worlds that are compared
 SPLIT_DRAWS = 6  # truths that they are compared on
-SPLIT_COUNTS = 32  # exact counts for the best of them
+SPLIT_COUNTS = 16  # exact counts for the best of them
 MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
 
 
