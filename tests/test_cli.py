@@ -226,13 +226,18 @@ def test_sample_names_the_strata_there_are(tmp_path: Path, capsys: pytest.Captur
     assert "unknown stratum 'moon'; known: hs_n6_easy_calibration, " in line
 
 
-def test_the_demo_answers_every_bundled_problem_exactly(tmp_path: Path) -> None:
-    done = command("demo", "--json", "--workers", 1)
+def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plot(tmp_path: Path) -> None:
+    done = command("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
-    rows = {row["setting"]: row for row in json.loads(done.stdout)}
-    assert list(rows) == ["Ordered", "Block", "Hidden-order", "Hidden-roots"]
+    rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)}
+    settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    assert list(rows) == [(setting, system) for setting in settings for system in ("exact", "posterior")]
     for row in rows.values():
         assert (row["coverage"], row["valid"], row["train_exact"]) == ("1.000", "1.000", "1.000")
+    report, plot = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-2:])
+    assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert "HeldoutExact, 24 SCMs" in plot.read_text(encoding="utf-8")
 
 
 # --- pipes --------------------------------------------------------------------------------------------------------

@@ -10,16 +10,46 @@ import typer
 
 from bench.commands.options import AsJson
 
+PROTOCOLS = ("exact", "posterior")
+FOLDER = Path("calibrant-demo")
+
 
 def demo(
-    out: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Keep the records there.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run the exact baseline on the bundled pools."""
+    """Run two searches on the bundled pools, print the calibration table, and write a report with plots.
+
+    The report is report.html, to open in any browser; its plots are SVG files next to it.
+    """
     from bench.bundled import bundled_pools
     from bench.commands.run import run_and_report
-    from bench.exact_protocol import Exact
+    from bench.protocols import make_protocol
 
+    chosen = [make_protocol(name, {}) for name in PROTOCOLS]
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
-        return run_and_report([Exact()], bundled_pools(), out or Path(scratch), workers=workers, as_json=as_json)
+        records = out or Path(scratch)
+        code = run_and_report(chosen, bundled_pools(), records, workers=workers, as_json=as_json)
+        for line in _written_report(records, out or FOLDER):
+            typer.echo(line, err=True)
+    return code
+
+
+def _written_report(records: Path, folder: Path) -> list[str]:
+    """Write the report and its plots into the folder; lines that say where they are, or what is missing for them."""
+    from bench.report.sources import Sources
+    from bench.report.tables import Wanted
+    from bench.report.writing import HTML, report_text, write_text
+    from dsl.errors import MissingExtraError
+
+    rows = Sources([records]).rows()
+    try:
+        text = report_text(rows, {}, Wanted(), HTML, plots=folder)
+    except MissingExtraError as error:
+        return [f"no report: {error}"]
+    write_text(folder / "report.html", text)
+    return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]

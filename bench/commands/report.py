@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
-
-if TYPE_CHECKING:
-    from bench.report.plots import Plot
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
@@ -65,9 +62,9 @@ def report(
     """
     from bench.columns import Means
     from bench.report.ambiguity import ambiguities
-    from bench.report.formats import TEXTS
     from bench.report.sources import Sources
-    from bench.report.tables import Wanted, chosen_tables, report_tables
+    from bench.report.tables import Wanted, chosen_tables
+    from bench.report.writing import report_text, write_text
     from bench.table import Grouping
 
     if not (sources or predictions or official):
@@ -76,28 +73,9 @@ def report(
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
     given = Sources(sources or (), predictions or (), official or (), pools or ())
     rows = given.rows(by=Grouping(by), means=Means(means))
-    audited = ambiguities(audits or ())
-    made = report_tables(rows, wanted, audited)
-    drawn: list[Plot] = []
-    if chosen == "html" or plots:
-        from bench.report.plots import report_plots
-
-        drawn = report_plots(rows, audited, with_paper=paper, with_times=times)
-    if plots:
-        for plot in drawn:
-            _write(plot.svg, plots / f"{plot.name}.svg")
-    if chosen == "html":
-        from bench.report.html import as_html
-
-        _write(as_html(rows, made, drawn), out)
-    else:
-        _write(TEXTS[chosen](made), out)
-    return 0
-
-
-def _write(text: str, out: Path | None) -> None:
+    text = report_text(rows, ambiguities(audits or ()), wanted, chosen, plots=plots)
     if out is None:
         typer.echo(text, nl=False)
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8", newline="")
+        write_text(out, text)
+    return 0

@@ -38,7 +38,7 @@ Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest a
 
 
 def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
-    """The audits in these folders, but for instances that no SCM of the class fits; `CalibrantError` if there are none."""
+    """The audits in these folders, without instances that nothing of the class fits; `CalibrantError` if none."""
     found: dict[tuple[str, str], Ambiguity] = {}
     for record in sorted(_records(folders), key=lambda record: repr(record.key)):
         if record.findings is not None and (one := _ambiguity(record.findings)).members:

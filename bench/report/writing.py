@@ -1,0 +1,39 @@
+"""Making a report's files: its text in one of the formats, and its plots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.report.ambiguity import Ambiguities
+from bench.report.formats import TEXTS
+from bench.report.rows import SystemRow
+from bench.report.tables import Wanted, report_tables
+
+HTML = "html"
+
+
+def report_text(
+    rows: Sequence[SystemRow], audited: Ambiguities, wanted: Wanted, form: str, *, plots: Path | None = None
+) -> str:
+    """The report in a format of TEXTS, or as HTML. plots: folder that gets every plot as an SVG file too."""
+    made = report_tables(rows, wanted, audited)
+    if form != HTML and plots is None:
+        return TEXTS[form](made)
+    from bench.report.plots import report_plots
+
+    drawn = report_plots(rows, audited, with_paper=wanted.with_paper, with_times=wanted.with_times)
+    if plots is not None:
+        for plot in drawn:
+            write_text(plots / f"{plot.name}.svg", plot.svg)
+    if form != HTML:
+        return TEXTS[form](made)
+    from bench.report.html import as_html
+
+    return as_html(rows, made, drawn)
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same bytes on every system."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="")
