@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from audits.ambiguity import gold_class
 from audits.hardening import Hardening, cex, extra_worlds
+from audits.hardening_steps import AddedWorld
 from audits.patterns import latent_scm
 from bench.alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
 from bench.records import config_digest
@@ -125,6 +126,7 @@ def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str,
         "outcome": outcome,
         "why": why,
         **_before_and_after(problem, made.problem, made.before.members, made.after.members),
+        "steps": [_step(step) for step in made.added],
         "least_members": str(made.least_members),
         "coverage": [float(made.before.coverage), float(made.after.coverage)],
         "heldout_agreement": [str(made.before.agreement), str(made.after.agreement)],
@@ -132,6 +134,12 @@ def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str,
     if job.supplied:
         found["alternatives"] = _told(checked, made)
     return made.problem, found
+
+
+def _step(step: AddedWorld) -> dict[str, Any]:
+    """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
+    left = [str(step.before), str(step.after)]
+    return {"world": step.drawn.world.id, "for": step.objective, "left": left, "members": str(step.members)}
 
 
 def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:

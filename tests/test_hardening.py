@@ -17,10 +17,10 @@ from audits.hardening_limits import Goal
 from audits.hardening_objectives import Members
 from audits.hardening_steps import Effort
 from audits.patterns import latent_scm, pattern_coverage
-from audits.pool_hardening import hardened_pool, hardening_record, hardenings, summarise
 from audits.thresholds import population
 from audits.world_design import designed_world, only_rows
 from audits.world_family import WorldFamily, heldout_signatures
+from bench.hardened_pool import HardenJob, HardenOptions, harden_instance
 from dsl.disclosure import HiddenOrder
 from dsl.pool import read_pool, write_pool
 from dsl.problem import Pool, Problem
@@ -315,9 +315,9 @@ def test_the_same_seed_gives_the_same_bytes_and_the_file_can_be_read(tmp_path: P
     pool = Pool("small", tuple(gold_problem(seed, "Block") for seed in range(3)))
     files = [tmp_path / name for name in ("one.jsonl", "two.jsonl", "other.jsonl")]
     for file, seed in zip(files, (5, 5, 6), strict=True):
-        done = [result for _, result in hardenings(pool, seed)]
-        write_pool(hardened_pool(pool, done, seed), file)
-        assert read_pool(file).problems == tuple(result.problem for result in done)
+        done = tuple(cex(problem, seed).problem for problem in pool.problems)
+        write_pool(replace(pool, problems=done), file)
+        assert read_pool(file).problems == done
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
 
 
@@ -371,17 +371,17 @@ def test_variants_of_an_instance_get_the_same_extra_worlds() -> None:
 
 
 def test_shared_instances_end_with_one_member() -> None:
-    done = []
-    for _, result in hardenings(Pool("some", dev_problems("hidden_order")[:30:6]), 0):
+    for problem in dev_problems("hidden_order")[:30:6]:
+        result = cex(problem, 0)
         assert isinstance(result.outcome, Found)
         assert VersionSpace(result.problem.task, gold_class(result.problem)).count == 1
         assert result.after.agreement == 1
         assert result.after.coverage == 1
-        record = json.loads(json.dumps(hardening_record(result)))
-        assert record["members"] == [str(result.before.members), "1"]
-        assert [step["world"] for step in record["added"]] == [step.drawn.world.id for step in result.added]
-        done.append(result)
-    summary = summarise(done)
-    assert (summary.number, summary.outcomes, summary.classes) == (5, {"Found": 5}, {4: 5})
-    assert summary.max_training == max(len(result.problem.task.training.worlds) for result in done)
-    assert summary.mean_coverage[1] == 1
+        made = harden_instance(HardenJob(problem, HardenOptions("cex", 0)))
+        told = json.loads(json.dumps(made.told))
+        assert made.problem == result.problem
+        assert told["members"] == [str(result.before.members), "1"]
+        assert told["worlds"] == [len(one.task.training.worlds) for one in (problem, result.problem)]
+        assert told["coverage"][1] == 1.0
+        assert [step["world"] for step in told["steps"]] == [step.drawn.world.id for step in result.added]
+        assert [step["members"] for step in told["steps"]][-1] == "1"
