@@ -71,7 +71,7 @@ def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STAT
     initial, ensemble, proposals, residual dags, residual proposals.
 
     seed: of column order, random starts and bootstrap rows
-    states: of formula search that the residual stage may spend
+    states: of formula search that the residual stage may spend before it tries no further cap
     """
     return _Portfolio(task, seed, states).candidates()
 
@@ -87,7 +87,7 @@ class _Portfolio:
         self.scores = {size: LocalScores(self.frame, mbde(size)) for size in SAMPLE_SIZES}
 
     def candidates(self) -> Iterator[Candidate]:
-        fitter = Fitter(self.task, max_parents=MIDDLE.max_parents, max_size=MIDDLE.caps[0], states=STATES_PER_SECOND)
+        fitter = self.fitter(MIDDLE, MIDDLE.caps[0], self.states)
         for model in fitted_dags(fitter, self.frame, self.initial):
             yield Candidate("initial", model)
         learned = self.learned(MIDDLE)
@@ -98,18 +98,21 @@ class _Portfolio:
         yield from self.residual()
 
     def residual(self) -> Iterator[Candidate]:
-        left, learned = self.states, self.learned(RESIDUAL)
-        for cap in RESIDUAL.caps:
-            fitter = Fitter(self.task, max_parents=RESIDUAL.max_parents, max_size=cap, states=STATES_PER_SECOND)
-            for name, models in (
-                ("residual dags", fitted_dags(fitter, self.frame, learned)),
-                ("residual proposals", self.fitted_proposals(fitter, RESIDUAL, learned)),
-            ):
-                for model in models:
-                    yield Candidate(name, model)
-                if fitter.spent >= left:
-                    return
-            left -= fitter.spent
+        """Structures under every cap, smallest first, then proposals; all formula search goes to one account."""
+        fitters = [self.fitter(RESIDUAL, cap, self.states) for cap in RESIDUAL.caps]
+        learned = self.learned(RESIDUAL)
+        for fitter in fitters:
+            for model in fitted_dags(fitter, self.frame, learned):
+                yield Candidate("residual dags", model)
+        for fitter in fitters:
+            if sum(each.spent for each in fitters) >= self.states:
+                return
+            for model in self.fitted_proposals(fitter, RESIDUAL, learned):
+                yield Candidate("residual proposals", model)
+
+    def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
+        """states: of the stage; no parent set may take more than a second of it."""
+        return Fitter(self.task, max_parents=stage.max_parents, max_size=cap, states=min(states, STATES_PER_SECOND))
 
     # --- structures -------------------------------------------------------------------------------------------------
 
