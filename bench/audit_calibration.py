@@ -24,13 +24,14 @@ PRIORS = {None: "uniform", 1: "by size"}  # size penalty -> what the prior is ca
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """The answers of one protocol, with one set of options, to instances that have a ceiling.
+    """The answers of one protocol, with one set of options, to instances that have a ceiling under a prior.
 
     heldout_exact: how many are; ceiling: mean of the lower and upper bounds over the same instances
     """
 
     protocol: str
     config: dict[str, Any]
+    prior: str
     number: int
     heldout_exact: int
     ceiling: tuple[float, float]
@@ -53,7 +54,7 @@ class Calibration:
     """What the priors say of a pool.
 
     means: prior -> instances that have a ceiling, and the mean bounds; reliability: prior -> predicted against realised
-    rows: answers beside the uniform ceiling
+    rows: answers beside either ceiling
     """
 
     means: dict[str, tuple[int, float, float]]
@@ -82,7 +83,7 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
     return Calibration(
         means,
         {prior: reliability(listed) for prior, listed in forecasts.items() if listed},
-        tuple(row for folder in runs for row in _rows(folder, records, found["uniform"])),
+        tuple(row for folder in runs for row in _rows(folder, records, found)),
     )
 
 
@@ -92,25 +93,28 @@ def _ceilings(records: Sequence[AuditRecord], penalty: int | None) -> dict[str, 
     return {instance: c for instance, c in listed if c.size_penalty == penalty}
 
 
-def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, Ceiling]) -> list[AnswerRow]:
-    """One for each protocol and its options, by name. Exact answers are train-exact too, and name the right roots."""
-    digests = {record.pool_digest for record in records}
+def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Ceiling]]) -> list[AnswerRow]:
+    """For each protocol and its options, by name. Exact answers are train-exact too, and name the right roots."""
+    audited = {(record.pool_digest, record.instance) for record in records}
     exact: dict[tuple[str, str], dict[str, bool]] = {}
     configs: dict[tuple[str, str], dict[str, Any]] = {}
     for record in folder_records(folder):
-        if record.pool_digest in digests and record.instance in ceilings:
+        if (record.pool_digest, record.instance) in audited:
             group = record.protocol, config_digest(record.config)
             configs[group] = record.config
             exact.setdefault(group, {})[record.instance] = record.score.get("heldoutExact") is True
     if not exact:
         raise CalibrantError(f"{folder}: no answers to this pool's instances; was it run on the same file?")
     return [
-        AnswerRow(
-            group[0],
-            configs[group],
-            len(answers),
-            sum(answers.values()),
-            (fmean(ceilings[i].lower for i in answers), fmean(ceilings[i].upper for i in answers)),
-        )
+        _row(group[0], configs[group], prior, {i: answers[i] for i in answers if i in known}, known)
         for group, answers in sorted(exact.items())
+        for prior, known in ceilings.items()
+        if not known.keys().isdisjoint(answers)
     ]
+
+
+def _row(
+    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], known: dict[str, Ceiling]
+) -> AnswerRow:
+    mean = fmean(known[i].lower for i in answers), fmean(known[i].upper for i in answers)
+    return AnswerRow(protocol, config, prior, len(answers), sum(answers.values()), mean)

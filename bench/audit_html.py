@@ -137,6 +137,7 @@ def _between(low: float, high: float) -> str:
 def _answers(row: AnswerRow) -> dict[str, str]:
     return {
         "name": answers_name(row),
+        "prior": row.prior,
         "number": str(row.number),
         "rate": f"{row.rate:.3f}",
         "ceiling": _between(*row.ceiling),

@@ -107,9 +107,16 @@ def calibration_text(found: Calibration) -> str:
         ]
         lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
     if found.rows:
-        headings = ["Answers", "n", "HeldoutExact", "Ceiling", "Below"]
+        headings = ["Answers", "Weights", "n", "HeldoutExact", "Ceiling", "Below"]
         rows = [
-            [answers_name(row), str(row.number), f"{row.rate:.3f}", f"{row.ceiling[1]:.3f}", f"{row.below:+.3f}"]
+            [
+                answers_name(row),
+                row.prior,
+                str(row.number),
+                f"{row.rate:.3f}",
+                f"{row.ceiling[1]:.3f}",
+                f"{row.below:+.3f}",
+            ]
             for row in found.rows
         ]
         lines.append(aligned(headings, rows))

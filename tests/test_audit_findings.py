@@ -151,17 +151,19 @@ def test_answers_are_compared_with_the_ceiling_of_the_same_instances(pool: Path,
     number, lower, upper = found.means["uniform"]
     assert (number, lower) == (3, upper)
     assert upper == pytest.approx(1.75 / 3)
-    first, second = found.rows
+    first, _, second, sized = found.rows
+    assert [row.prior for row in found.rows] == ["uniform", "by size"] * 2
     assert (first.protocol, first.number, first.rate) == ("all", 3, 2 / 3)
     assert first.ceiling[1] == pytest.approx(1.75 / 3)
     assert (second.protocol, second.number, second.rate, second.ceiling) == ("two", 2, 0.5, (0.625, 0.625))
     assert second.below == 0.125
+    assert sized.ceiling[1] == pytest.approx((1 + 8 / 13) / 2)
     assert found.reliability["uniform"].predicted == 1.75
     realised = [r.findings.ceilings[0].realised for r in records if r.findings]
     assert found.reliability["uniform"].realised == sum(map(bool, realised))
     text = calibration_text(found)
     assert "ceiling, uniform: mean 0.583, of 3 instances" in text
-    assert "two (k=4)  2         0.500    0.625  +0.125" in text
+    assert "two (k=4)  uniform  2         0.500    0.625  +0.125" in text
 
 
 def test_calibration_is_in_json_and_in_the_report(
@@ -173,7 +175,8 @@ def test_calibration_is_in_json_and_in_the_report(
     assert main([*line, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)["calibration"]
     assert made["ceilings"]["uniform"] == {"number": 3, "lower": pytest.approx(7 / 12), "upper": pytest.approx(7 / 12)}
-    (row,) = made["answers"]
+    row, sized = made["answers"]
+    assert (row["prior"], sized["prior"]) == ("uniform", "by size")
     assert (row["rate"], row["ceiling"], row["below"]) == (0.5, [0.625, 0.625], 0.125)
     assert sum(one["number"] for one in made["reliability"]["by size"]["bins"]) == 3
     text = page.read_text(encoding="utf-8")
