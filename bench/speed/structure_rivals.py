@@ -25,7 +25,9 @@ from bench.speed.comparison import Rival
 
 LIBRARIES = {"pgmpy": "pgmpy", "causal-learn": "causallearn", "gies": "gies", "pyAgrum": "pyagrum"}
 
-Family = tuple[int, Sequence[int]]
+SOME = 40  # at 1 to 4 ms each, beside which it is little to make a score object
+ALL = 1_000_000
+
 LocalScore = Callable[[int, Sequence[int]], float]
 
 
@@ -34,11 +36,13 @@ class ScoreRival(NamedTuple):
 
     make: a new score object, with nothing cached, for the rows of a frame
     tolerance: to what share of its value it is the number that we compute; None if it is known to be another one
+    num_families: how many families at most it scores when it is timed
     """
 
     library: str
     make: Callable[[Frame], LocalScore]
     tolerance: float | None
+    num_families: int
 
 
 def missing_libraries() -> list[str]:
@@ -59,11 +63,11 @@ def on_one_core() -> Iterator[None]:
 def score_rivals(kind: str) -> list[ScoreRival]:
     """Those of the libraries that have the local score `bic`, `k2` or `bdeu` (one imaginary row)."""
     rivals = [
-        ScoreRival("pgmpy", lambda frame: _pgmpy(frame, kind), 1e-9),
-        ScoreRival("pyAgrum", lambda frame: _agrum_score(frame, kind), {"bic": 1e-9, "k2": 1e-5}.get(kind)),
+        ScoreRival("pgmpy", lambda frame: _pgmpy(frame, kind), 1e-9, SOME),
+        ScoreRival("pyAgrum", lambda frame: _agrum_score(frame, kind), {"bic": 1e-9, "k2": 1e-5}.get(kind), ALL),
     ]
     if kind == "bdeu":
-        rivals.append(ScoreRival("causal-learn", _causal_learn_bdeu, 1e-9))
+        rivals.append(ScoreRival("causal-learn", _causal_learn_bdeu, 1e-9, SOME))
     return [rival for rival in rivals if installed(rival.library)]
 
 

@@ -24,6 +24,7 @@ from baselines.search import HillClimbing, Tabu, learn
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
 from bench.speed.structure_rivals import (
+    SOME,
     ScoreRival,
     exact_searchers,
     hill_climbers,
@@ -43,7 +44,6 @@ MAX_PARENTS = 5
 REPLICATES = 96
 RIVALS_REPLICATES = 1  # libraries learn from so many of the resamples
 SEED = 6
-RIVALS_FAMILIES = 40  # rivals score about so many of all families
 SHARED_SCORES = {"bic": bic(), "k2": k2(), "bdeu": bde()}
 
 # bnlearn 4.9 on 6 to 10 variables and about 100 rows took 7 to 16 ms for a tabu search and 0.6 to 1.6 s for 96
@@ -72,7 +72,7 @@ def panels_by_size(problems: Sequence[Problem]) -> list[Panel]:
 def agreements(frame: Frame) -> Iterator[Row]:
     """Whether the libraries' local scores are our numbers, on a share of all families."""
     pooled = without_interventions(frame)
-    families = sampled(all_families(frame.num_vars))
+    families = sampled(all_families(frame.num_vars), SOME)
     for kind, score in SHARED_SCORES.items():
         ours = local_scores(pooled, families, score=score)
         for rival in score_rivals(kind):
@@ -95,7 +95,7 @@ def _scores(frame: Frame) -> Iterator[Comparison]:
     """Local scores; of mbde on the rows as they are, of the others as if nobody had set anything."""
     pooled = without_interventions(frame)
     families = all_families(frame.num_vars)
-    few = sampled(families)
+    few = sampled(families, SOME)
     counts = {"rows": frame.num_rows, "families": len(families)}
     dictionaries = Rival("dictionaries", lambda: [dictionary_score(frame, *family) for family in few], len(few))
     ours = Rival("LocalScores", lambda: local_scores(frame, families), len(families))
@@ -103,7 +103,8 @@ def _scores(frame: Frame) -> Iterator[Comparison]:
     for kind, score in SHARED_SCORES.items():
         rivals = [Rival("LocalScores", partial(local_scores, pooled, families, score=score), len(families))]
         for rival in score_rivals(kind):
-            rivals.append(Rival(rival.library, partial(rival_scores, rival, pooled, few), len(few)))
+            own = sampled(families, rival.num_families)
+            rivals.append(Rival(rival.library, partial(rival_scores, rival, pooled, own), len(own)))
         yield Comparison(TOPIC, f"{frame.num_vars} variables, {kind}", "score", rivals)
 
 
@@ -155,9 +156,9 @@ def all_families(num_vars: int) -> list[tuple[int, int]]:
     ]
 
 
-def sampled(families: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """Families at equal distances: all children, and parent sets of all sizes."""
-    return families[:: -(-len(families) // RIVALS_FAMILIES)]
+def sampled(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[int, int]]:
+    """At most that many families at equal distances: all children, and parent sets of all sizes."""
+    return families[:: -(-len(families) // number)]
 
 
 def local_scores(frame: Frame, families: Sequence[tuple[int, int]], *, score: Score | None = None) -> Sequence[float]:
