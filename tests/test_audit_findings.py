@@ -202,3 +202,24 @@ def test_marks_of_a_diagram_lie_where_their_bin_is(pool: Path, tmp_path: Path) -
     for mark, one in zip(shown.marks, found.bins, strict=True):
         assert mark.y == 10 + shown.side * (1 - one.realised)  # up is more
         assert mark.top <= mark.y <= mark.bottom
+
+
+def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = written_pool(tmp_path / "four.jsonl", [FOUR_MEMBERS])
+    assert main(["audit", str(pool), "--details", "--workers", "1"]) == 0
+    printed = capsys.readouterr().out
+    for line in (
+        "  members  4 with k<=4, formula sizes <= 15",
+        "  a draw   0.154 held-out exact, by size: functional parents <= 4, formula size <= 15, Ordered",
+        "  ceiling  0.25, uniform: functional parents <= 4, any formula size, Ordered; the best answer is ",
+        "  interventions  1 without, 0 constant, 0 assigned; targets: 1 with 0",
+        "  coverage  2 of 4 local predecessor patterns",
+        "  exposure  least for X3: 2 cells in 1 worlds",
+        "  held-out novelty  0.000 to 1.000, mean 0.500",
+        "  bounded  local alternatives: 3 found; 3 there are",
+        "  bounded  shortcuts: none",
+        "  separation  1 sets of 0, 2 sets of 1, 1 sets of 2; best: no intervention, ",
+        "removes 0.7500 of the members, 0.7500 with gold's outcome; ",
+    ):
+        assert line in printed
+    assert "functional parents <= 4: 1 ambiguous, of 1 instances" in printed

@@ -41,6 +41,9 @@ def audit(
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Print everything that was found in each instance.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Count the SCMs that each instance's training worlds leave open, and show what bounded searches missed.
@@ -79,6 +82,8 @@ def audit(
         typer.echo(f"report written to {html}", err=True)
     if certificates:
         _certify(audited, certificates, max_parents, nested_roots=nested_roots)
+    if details and not as_json:
+        _print_details(audited)
     _print(audited, calibrated, max_parents, as_json=as_json)
     return _exit_code(audited, gate)
 
@@ -90,6 +95,12 @@ def _certify(audited: AuditedPool, folder: Path, max_parents: int, *, nested_roo
     model_class = ModelClass(max_parents, None, nested_roots)
     number = write_certificates(audited.pool.problems, folder, lambda problem: model_class)
     typer.echo(f"{number} certificates written to {folder}", err=True)
+
+
+def _print_details(audited: AuditedPool) -> None:
+    from bench.audit_details import details_text
+
+    typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, max_parents: int, *, as_json: bool) -> None:
