@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
 from bench.commands.generate import generate
@@ -40,6 +41,7 @@ for command in (
     sample,
     demo,
     audit,
+    alternatives,
     harden,
     separate,
     verify,

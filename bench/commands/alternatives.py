@@ -1,0 +1,56 @@
+"""calibrant alternatives"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.commands.options import AsJson
+from bench.commands.progress import progress_bar
+
+
+def alternatives(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `calibrant run` wrote.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="JSON lines for `calibrant harden`.")],
+    sweep: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="POOL", help="First run bnlearn+dsl on this pool with many seeds, into the first DIR."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds a sweep runs: 0, 1, and so on.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Collect the train-exact SCMs that runs found and that are not gold, each meaning once.
+
+    The file is for `calibrant harden --alternatives`. Printed is how often each system finds one; runs that differ in
+    their seed alone count as one system. --json adds the numbers of every instance.
+    """
+    from itertools import chain
+
+    from bench.found_models import FoundModels
+    from bench.records import folder_records
+    from bench.table_text import aligned
+
+    if sweep:
+        _sweep(sweep, folders[0], seeds)
+    found = FoundModels(chain.from_iterable(map(folder_records, folders)))
+    others = found.alternatives()
+    out.write_text("".join(f"{json.dumps(model.to_dict())}\n" for model in others), encoding="utf-8")
+    typer.echo(f"{len(others)} alternatives written to {out}", err=True)
+    rows = found.rows()
+    if as_json:
+        typer.echo(json.dumps({"rows": rows, "instances": found.counts()}, indent=1))
+    elif rows:
+        typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+
+
+def _sweep(pools: list[Path], folder: Path, seeds: int) -> None:
+    """In this process: a seed takes milliseconds an instance, less than starting others."""
+    from bench.runner import run
+    from bench.score_protocols import BnlearnThenFit
+
+    for seed in range(seeds):
+        with progress_bar(f"seed {seed} of {seeds}: ") as progress:
+            run(BnlearnThenFit(seed=seed), pools, folder, progress=progress)
