@@ -178,6 +178,11 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
     assert "give them with --pools" in refused(capsys, "report", "--predictions", stray)
     unknown = refused(capsys, "report", "--predictions", stray, "--pools", pool)
     assert unknown.endswith("stray.jsonl: 1 predictions are for instances of none of the pools")
+    twice = jsonl(
+        tmp_path / "twice.jsonl", {"instanceId": read_pool(pool).problems[0].id, "model": "m", "response": "{}"}
+    )
+    said = refused(capsys, "report", "--predictions", twice, "--predictions", twice, "--pools", pool)
+    assert said.endswith("of sample_ordered is given twice")
     assert "folders of runs, --predictions or --official" in refused(capsys, "report")
 
 

@@ -22,7 +22,7 @@ from bench.report.html import inline_svg
 from bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
 from bench.report.plots import Plot, report_plots
 from dsl.errors import MissingExtraError
-from tests.report_rows import Answers, answer, rows_of
+from tests.report_rows import INVALID, Answers, answer, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)
 LADDER = (
@@ -80,12 +80,22 @@ def test_success_by_ambiguity_is_counted_in_bins() -> None:
     assert ambiguity_bins(rows_of(*LADDER[:1]), {}) == ({}, {})
 
 
-def test_time_by_size_is_medians_of_quarters() -> None:
+def test_time_by_size_is_medians_of_groups() -> None:
     sizes = [8, 1, 7, 2, 6, 3, 5, 4]
     scores = [answer(1, 1, goldAstSize=size) for size in sizes]  # seconds are 0.5, 1.0, ..., 4.0 in this order
     (row,) = merged_systems(rows_of(Answers("s", scores)))
     assert size_medians(row) == [(1.5, 1.5), (3.5, 3.5), (5.5, 3.0), (7.5, 1.0)]
     assert size_medians(rows_of(Answers("s", scores, is_run=False))[0]) == []
+    (ties,) = rows_of(Answers("s", [answer(1, 1, goldAstSize=size) for size in (5, 5, 5, 9)]))
+    assert size_medians(ties) == [(5, 1.0), (9, 2.0)]
+
+
+def test_sizes_are_known_of_invalid_answers_too() -> None:
+    """Their scores do not state it; another system's, or another disclosure's, do."""
+    invalid = Answers("t", [INVALID] * 2, setting="Block", pool="b", suffix="__PARTIAL_ORDER_2BLOCK")
+    rows = rows_of(invalid, Answers("s", [answer(1, 1, goldAstSize=31), answer(1, 1, goldAstSize=40)]))
+    assert [[o.gold_size for o in row.observations] for row in rows] == [[31, 40], [31, 40]]
+    assert [o.gold_size for o in rows_of(invalid)[0].observations] == [None, None]
 
 
 def drawn(*answers: Answers, times: bool = True) -> dict[str, Plot]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -119,10 +120,13 @@ def bin_of(members: int) -> int:
 
 
 def size_medians(row: SystemRow) -> list[tuple[float, float]]:
-    """Median size and median seconds of quarters of a row's answers by gold size."""
+    """Median size and median seconds of about equal groups of a row's answers by gold size, equal sizes together."""
     timed = sorted((o.gold_size, o.seconds) for o in row.observations if o.gold_size is not None and o.seconds)
-    parts = [timed[len(timed) * k // SIZE_GROUPS : len(timed) * (k + 1) // SIZE_GROUPS] for k in range(SIZE_GROUPS)]
-    return [(median(size for size, _ in part), median(seconds for _, seconds in part)) for part in parts if part]
+    edges = [timed[len(timed) * k // SIZE_GROUPS][0] for k in range(1, SIZE_GROUPS)] if timed else []
+    groups: dict[int, list[tuple[int, float]]] = {}
+    for size, seconds in timed:
+        groups.setdefault(bisect_right(edges, size), []).append((size, seconds))
+    return [(median(size for size, _ in group), median(s for _, s in group)) for group in groups.values()]
 
 
 def merged_systems(rows: Sequence[SystemRow]) -> list[SystemRow]:

@@ -114,9 +114,9 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
 
 def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
     """Every pair of systems on the same pools; with many systems, each against `against` (default: exact)."""
-    lines = [
-        _compared(one, other) for group in by_pools(rows) for one, other in _pairs(_comparable(group), tuple(against))
-    ]
+    systems = {row.system for row in rows}
+    named = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
+    lines = [_compared(one, other) for group in by_pools(rows) for one, other in _pairs(_comparable(group), named)]
     if not lines:
         return None
     headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
@@ -140,11 +140,10 @@ def _comparable(group: Sequence[SystemRow]) -> list[SystemRow]:
     return [row for row in group if not row.setting.startswith("Alt-")]
 
 
-def _pairs(group: Sequence[SystemRow], against: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
-    named = against or ((REFERENCE,) if len(group) > MANY_SYSTEMS else ())
-    references = [row for row in group if row.system in named]
-    if not named or (not references and not against):
+def _pairs(group: Sequence[SystemRow], named: tuple[str, ...]) -> list[tuple[SystemRow, SystemRow]]:
+    if not named:
         return list(combinations(group, 2))
+    references = [row for row in group if row.system in named]
     return [(row, reference) for reference in references for row in group if row is not reference]
 
 

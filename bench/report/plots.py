@@ -169,5 +169,5 @@ def _time_size(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | Non
     axes.set_yscale("log")
     axes.set(xlabel="size of the latent SCM (nodes of its formulas)", ylabel="seconds")
     legend(figure, [axes])
-    caption = "Wall seconds of each instance, and medians of quarters of the instances by size."
+    caption = "Wall seconds of each instance, and medians of four groups of instances by size."
     return Plot("time-size", "Time against size", caption, drawn_svg(figure))

@@ -14,19 +14,18 @@ SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that ar
 
 
 class Observation(NamedTuple):
-    """One scored answer. latent: the id that instances with the same latent SCM share"""
+    """One scored answer.
+
+    latent: the id that instances with the same latent SCM share
+    gold_size: nodes of its formulas, as some valid answer's score states it
+    """
 
     pool_digest: str
     instance: str
     latent: str
     verdict: Verdict
     seconds: float | None
-
-    @property
-    def gold_size(self) -> int | None:
-        """Nodes of the latent SCM's formulas, as its file states it."""
-        size = self.verdict.score.get("goldAstSize")
-        return size if isinstance(size, int) else None
+    gold_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,7 @@ class RowCollector:
         self._latents = latents or {}
         self._answers: dict[_Group, list[Observation]] = {}
         self._runs: dict[_Group, dict[str, Run]] = {}
+        self._sizes: dict[str, int] = {}  # by latent
 
     def add(self, run: Run, score: Mapping[str, Any]) -> None:
         digest = "" if self._by is Grouping.SETTING else run.pool_digest
@@ -94,6 +94,9 @@ class RowCollector:
         self._runs.setdefault(group, {})[run.pool_digest] = run
         latent = self._latents.get((run.pool_digest, run.instance)) or latent_of(run.instance)
         verdict = Verdict(score, run.setting, self._means)
+        size = score.get("goldAstSize")
+        if isinstance(size, int):  # scores of invalid answers do not say
+            self._sizes[latent] = size
         observation = Observation(run.pool_digest, run.instance, latent, verdict, run.seconds)
         self._answers.setdefault(group, []).append(observation)
 
@@ -114,7 +117,10 @@ class RowCollector:
             {digest: run.pool for digest, run in sorted(runs.items())},
             sum(run.pool_size for run in runs.values()),
             is_model,
-            tuple(sorted(self._answers[group], key=lambda o: (o.pool_digest, o.instance))),
+            tuple(
+                o._replace(gold_size=self._sizes.get(o.latent))
+                for o in sorted(self._answers[group], key=lambda o: (o.pool_digest, o.instance))
+            ),
         )
 
 

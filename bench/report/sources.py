@@ -11,7 +11,7 @@ from bench.columns import Means
 from bench.report.rows import RowCollector, SystemRow
 from bench.sources import scored_runs
 from bench.table import Grouping, Run
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, shown
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,12 @@ class Sources:
     def rows(self, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
         """Every scored answer, in rows; `CalibrantError` if there is none."""
         collector = RowCollector(by=by, means=means, latents=latent_ids([*self.pools, *self.official]))
+        seen: set[tuple[str, str, str, str]] = set()
         for run, score in self._scored():
+            key = run.pool_digest, run.instance, run.system, repr(sorted(run.config.items()))
+            if key in seen:
+                raise CalibrantError(f"{run.system} on {shown(run.instance)} of {run.pool} is given twice")
+            seen.add(key)
             collector.add(run, score)
         rows = collector.rows()
         if not rows:

@@ -40,8 +40,8 @@ CORE = RateTable(
     "1",
     "Replay",
     "Valid: executable submissions. TrainExact: every scored training cell is right. HeldoutWorld: mean share of"
-    " held-out worlds replayed exactly. HeldoutExact: train-exact, and every held-out world too. HW|TE, HE|TE: among"
-    " train-exact answers.",
+    " held-out worlds replayed exactly, over valid answers unless invalid ones count as 0 (--means paper)."
+    " HeldoutExact: train-exact, and every held-out world too. HW|TE, HE|TE: among train-exact answers.",
     _columns(
         "valid train_exact heldout_world heldout_exact heldout_world_given_train_exact heldout_exact_given_train_exact"
     ),
