@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from audits.separation import PairAudit, TargetSeparation
 from bench.audit_survivors import mechanism_texts, sized_class
 from bench.table_text import aligned
 from dsl.alternative import witness_for
@@ -22,18 +23,23 @@ from dsl.submission import Rejection, Submission, SubmissionChecker
 from solvers.members import Members, smallest_members
 from solvers.version_space import VersionSpace
 
+MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
 MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
 
 
 @dataclass(frozen=True)
 class SeparatedPair:
-    """Two SCMs and the menu of single-variable interventions that separate them, in its order; best: of the menu."""
+    """Two SCMs and the menu of single-variable interventions that separate them, in its order; best: of the menu.
+
+    target_sets: what several targets at once show, where that was asked for (audits.separation)
+    """
 
     names: tuple[str, str]
     models: tuple[Scm, Scm]
     separating: tuple[Separation, ...]
     best: Separation
     witness: dict[str, Any] | None
+    target_sets: tuple[TargetSeparation, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; `best` and `witness` are None where nothing separates the two."""
@@ -44,11 +50,15 @@ class SeparatedPair:
             "separating": [_rates(separation) for separation in self.separating],
             "best": _rates(self.best) if self.best.separates else None,
             "witness": self.witness,
+            "target_sets": [asdict(found) for found in self.target_sets],
         }
 
 
-def separated(names: tuple[str, str], models: tuple[Scm, Scm]) -> SeparatedPair:
-    """Every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many."""
+def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: int = 1) -> SeparatedPair:
+    """Every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many.
+
+    max_targets: above 1, every set of at most so many targets as well
+    """
     if models[0].roots != models[1].roots:
         raise CalibrantError(f"{names[0]} and {names[1]} have different roots; no shared experiment compares them")
     if len(models[0].roots) > MAX_ROOTS:
@@ -57,7 +67,8 @@ def separated(names: tuple[str, str], models: tuple[Scm, Scm]) -> SeparatedPair:
     rated = [pair.separation(experiment) for experiment in pair.menu()]
     best = pair.best()
     witness = witness_for(pair, best.experiment)
-    return SeparatedPair(names, models, tuple(s for s in rated if s.separates), best, witness)
+    sets = PairAudit(*models, max_targets=max_targets).any_targets if max_targets > 1 else ()
+    return SeparatedPair(names, models, tuple(s for s in rated if s.separates), best, witness, sets)
 
 
 def smallest(problem: Problem, number: int, max_parents: int) -> Members:
@@ -65,23 +76,23 @@ def smallest(problem: Problem, number: int, max_parents: int) -> Members:
     return smallest_members(VersionSpace(problem.task, sized_class(problem, max_parents)), number)
 
 
-def member_pairs(models: Sequence[Scm]) -> list[SeparatedPair]:
+def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[SeparatedPair]:
     """All pairs of members over the same roots, named by their place in the order of size."""
     numbered = enumerate(models, 1)
     return [
-        separated((f"member {i}", f"member {j}"), (one, other))
+        separated((f"member {i}", f"member {j}"), (one, other), max_targets=max_targets)
         for (i, one), (j, other) in combinations(numbered, 2)
         if one.roots == other.roots
     ]
 
 
-def against_file(problem: Problem, path: Path) -> SeparatedPair:
+def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
     """The instance's reference, or gold, and the SCM of an answer file."""
     name = "reference" if problem.task.reference is not None else "gold"
     known = problem.task.reference or problem.sealed.gold
     if known is None:
         raise CalibrantError(f"{problem.id} has neither a reference nor gold; compare members instead")
-    return separated((name, path.name), (known, answer_scm(problem, path)))
+    return separated((name, path.name), (known, answer_scm(problem, path)), max_targets=max_targets)
 
 
 def answer_scm(problem: Problem, path: Path) -> Scm:
@@ -127,7 +138,8 @@ def pair_text(pair: SeparatedPair) -> str:
             lines.append(f"  {variable} = {shared[variable]}   |   {other[variable]}")
     if not pair.separating:
         same = pair.models[0].equivalent(pair.models[1])
-        return "\n".join([*lines, "  the same model" if same else "  no single-variable intervention separates them"])
+        lines.append("  the same model" if same else "  no single-variable intervention separates them")
+        return "\n".join([*lines, *_target_lines(pair)])
     rows = [
         [
             _intervention(s.experiment),
@@ -138,7 +150,26 @@ def pair_text(pair: SeparatedPair) -> str:
         for s in pair.separating
     ]
     table = aligned(["intervention", "rate", "cells", ""], rows).split("\n")
-    return "\n".join([*lines, *(f"  {line}".rstrip() for line in table), f"  witness  {witness_text(pair.witness)}"])
+    lines += [*(f"  {line}".rstrip() for line in table), f"  witness  {witness_text(pair.witness)}"]
+    return "\n".join([*lines, *_target_lines(pair)])
+
+
+def _target_lines(pair: SeparatedPair) -> list[str]:
+    """The sets of targets that separate, fewest targets first; the first so many of them."""
+    if not pair.target_sets:
+        return []
+    rows = [
+        [
+            f"{{{', '.join(found.targets)}}}",
+            f"{found.disagreement_rate:.4f}",
+            " ".join(f"{name}={bit}" for name, bit in found.constants.items()),
+            f"{found.constants_rate:.4f}",
+        ]
+        for found in pair.target_sets[:MAX_SETS_SHOWN]
+    ]
+    table = aligned(["targets", "rate", "constants", "rate"], rows).split("\n")
+    more = len(pair.target_sets) - len(rows)
+    return [*(f"  {line}".rstrip() for line in table), *([f"  and {more} more sets of targets"] if more else [])]
 
 
 def witness_text(witness: dict[str, Any] | None) -> str:

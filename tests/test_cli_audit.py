@@ -210,6 +210,24 @@ def test_separate_finds_every_separating_intervention(
     assert "witness  X1=0 X2=1: X3 is 0 | 1" in capsys.readouterr().out
 
 
+def test_separate_tries_several_targets_at_once(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And against or differ where X1 and X2 differ: in half of the rows unless X3 is set; X1=0, X2=1 shows it."""
+    answer = tmp_path / "or.json"
+    answer.write_text(json.dumps({"mechanisms": {"X3": "(or X1 X2)"}}), encoding="utf-8")
+    line = ["separate", str(pool), "I0", "--against", str(answer)]
+    assert main([*line, "--targets", "2", "--json"]) == 0
+    (pair,) = json.loads(capsys.readouterr().out)["pairs"]
+    assert [found["targets"] for found in pair["target_sets"]] == [[], ["X1"], ["X2"], ["X1", "X2"]]
+    assert {found["disagreement_rate"] for found in pair["target_sets"]} == {0.5}
+    both = pair["target_sets"][-1]
+    assert both["constants_rate"] == 1.0
+    assert sorted(both["constants"].values()) == [0, 1]
+    assert main([*line, "--targets", "2"]) == 0
+    assert "{X1, X2}  0.5000" in capsys.readouterr().out
+    assert main([*line, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["target_sets"] == []
+
+
 def test_separate_compares_members(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for instance, number, pairs in (("I0", "2", 0), ("I1", "2", 1), ("I2", "4", 6)):
         assert main(["separate", str(pool), instance, "--members", number, "--json"]) == 0

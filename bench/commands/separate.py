@@ -22,6 +22,7 @@ def separate(
         int | None, typer.Option("--members", min=2, metavar="N", help="Compare the N smallest members. [default: 2]")
     ] = None,
     max_parents: Annotated[int, typer.Option(min=1, max=4, help="Class of the members.")] = 4,
+    targets: Annotated[int, typer.Option(min=1, max=3, help="Also sets of up to so many targets at once.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
@@ -36,11 +37,11 @@ def separate(
         raise typer.BadParameter("--against and --members exclude each other")
     problem = find_instance(read_pool(pool, keep_results=False), instance)
     if against:
-        pairs = [against_file(problem, against)]
+        pairs = [against_file(problem, against, max_targets=targets)]
         notes = [f"{against.name} {fit_text(problem, pairs[0].models[1])}"]
     else:
         found = smallest(problem, members or 2, max_parents)
-        pairs = member_pairs(found.models)
+        pairs = member_pairs(found.models, max_targets=targets)
         there = f"{len(found.models)} {'smallest' if found.more else 'only'} members, {max_parents} parents at most"
         notes = [f"{there}; {len(pairs)} pairs with the same roots"]
     if as_json:
