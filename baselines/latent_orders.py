@@ -51,6 +51,7 @@ class LatentOrders:
                 earlier = (u for block in disclosure.blocks[: disclosure.block_index(v)] for u in block)
                 self.before[i] = sum(1 << index[u] for u in earlier)
         self._memo: dict[State, float] = {}
+        self._options: dict[State, list[tuple[tuple[int, State], float]]] = {}  # for draws
 
     def starts(self) -> Iterator[State]:
         """The roots with every last window they may leave; all equally likely."""
@@ -112,8 +113,10 @@ class LatentOrders:
         windows: dict[int, Mask] = {}
         while state[0] != self.full:
             window = sum(1 << v for v in state[1])
-            options = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
-            v, state = drawn(rng, options)
+            if state not in self._options:
+                steps = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
+                self._options[state] = steps
+            v, state = drawn(rng, self._options[state])
             windows[v] = window
         return windows
 
