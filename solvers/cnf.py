@@ -1,0 +1,180 @@
+"""Clauses with named variables, the cardinality and order constraints that encodings need, and DIMACS export.
+
+A literal is a non-zero integer, negative for a negated variable, as python-sat and DIMACS write it. Nothing here
+imports a solver.
+
+Sources: at most one by a ladder and counting by a sequential counter, C. Sinz, Towards an optimal CNF encoding of
+Boolean cardinality constraints, 2005; precedence as a linear order or as levels, M. Gebser, T. Janhunen and
+J. Rintanen, SAT modulo graphs: acyclicity, 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import TypeAlias
+
+Literal: TypeAlias = int
+Clause: TypeAlias = list[Literal]
+Arc: TypeAlias = tuple[int, int]
+
+
+class Cnf:
+    """A conjunction of clauses.
+
+    clauses: in the order in which they were added
+    labels: labels[i] says what variable i + 1 means; unique
+    """
+
+    def __init__(self) -> None:
+        self.clauses: list[Clause] = []
+        self.labels: list[str] = []
+
+    def variable(self, label: str) -> Literal:
+        """A new variable."""
+        self.labels.append(label)
+        return len(self.labels)
+
+    def add(self, *literals: Literal) -> None:
+        """At least one of the literals holds."""
+        self.clauses.append(list(literals))
+
+    @property
+    def num_variables(self) -> int:
+        return len(self.labels)
+
+    def dimacs(self) -> Iterator[str]:
+        """The lines of a DIMACS file; a comment `c NUMBER LABEL` for every variable comes first."""
+        for index, label in enumerate(self.labels, start=1):
+            yield f"c {index} {label}"
+        yield f"p cnf {self.num_variables} {len(self.clauses)}"
+        for clause in self.clauses:
+            yield " ".join(map(str, [*clause, 0]))
+
+
+# --- counting -------------------------------------------------------------------------------------------------------
+
+
+def at_most_one(cnf: Cnf, literals: Sequence[Literal], label: str) -> None:
+    """No two of the literals hold: pairs where there are few, else a ladder of "one of the first i holds"."""
+    if len(literals) <= 4:
+        for one, other in combinations(literals, 2):
+            cnf.add(-one, -other)
+        return
+    held: Literal | None = None
+    for index, literal in enumerate(literals):
+        if held is not None:
+            cnf.add(-held, -literal)
+        if index < len(literals) - 1:
+            step = cnf.variable(f"{label}: one of the first {index + 1}")
+            cnf.add(-literal, step)
+            if held is not None:
+                cnf.add(-held, step)
+            held = step
+
+
+def exactly(cnf: Cnf, literals: Sequence[Literal], number: int, label: str) -> None:
+    """Exactly `number` of the literals hold. counts[j] is "more than j of the literals so far"; j <= number."""
+    if number > len(literals):
+        cnf.add()
+        return
+    counts: list[Literal] = []
+    for index, literal in enumerate(literals):
+        reachable = min(index + 1, number + 1)
+        after = [cnf.variable(f"{label}: more than {j} of the first {index + 1}") for j in range(reachable)]
+        for j, more in enumerate(after):
+            below = counts[j - 1] if j else None  # j held before; for j = 0 that is no condition
+            same = counts[j] if j < len(counts) else None  # absent where it cannot be reached yet
+            cnf.add(-literal, more, *([-below] if below else []))
+            if below:
+                cnf.add(-more, below)
+            cnf.add(-more, literal, *([same] if same else []))
+            if same:
+                cnf.add(-same, more)
+        counts = after
+    if number:
+        cnf.add(counts[number - 1])
+    if number < len(counts):
+        cnf.add(-counts[number])
+
+
+# --- acyclicity: the arcs whose literals hold form no cycle ----------------------------------------------------------
+
+
+def linear_order(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Every pair of nodes is ordered one way or the other, transitively, and arcs go forward: n**3 / 3 clauses."""
+    nodes = sorted({node for arc in arcs for node in arc})
+    before: dict[Arc, Literal] = {}
+    for u, v in combinations(nodes, 2):
+        before[u, v] = cnf.variable(f"{u} before {v}")
+        before[v, u] = -before[u, v]
+    for u, v, w in combinations(nodes, 3):
+        cnf.add(-before[u, v], -before[v, w], before[u, w])
+        cnf.add(before[u, v], before[v, w], -before[u, w])
+    for arc, literal in arcs.items():
+        cnf.add(-literal, before[arc])
+
+
+def levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
+    """Every node has a level, and arcs go up. at_least[v][i] says that v's level is at least i + 1."""
+    nodes = sorted({node for arc in arcs for node in arc})
+    top = len(nodes) - 1
+    at_least = {v: [cnf.variable(f"level of {v} >= {i}") for i in range(1, top + 1)] for v in nodes}
+    for own in at_least.values():
+        for lower, higher in pairwise(own):
+            cnf.add(-higher, lower)
+    for (u, v), literal in arcs.items():
+        cnf.add(-literal, at_least[v][0])
+        for i in range(top - 1):
+            cnf.add(-literal, -at_least[u][i], at_least[v][i + 1])
+        cnf.add(-literal, -at_least[u][top - 1])
+    return at_least
+
+
+def topological_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Acyclicity by levels alone."""
+    if arcs:
+        levels(cnf, arcs)
+
+
+def tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
+    """Acyclicity by levels that are as low as they can be, so that a DAG has exactly one assignment of levels.
+
+    A symmetry break on `topological_levels`. The literals of the arcs must be exact: true only where there is an arc.
+    """
+    if not arcs:
+        return
+    at_least = levels(cnf, arcs)
+    for v, own in at_least.items():
+        for i, literal in enumerate(own):
+            reasons = []
+            for u in (u for u, child in arcs if child == v):
+                if i == 0:
+                    reasons.append(arcs[u, v])
+                    continue
+                reason = cnf.variable(f"{u} -> {v} from level >= {i}")
+                cnf.add(-reason, arcs[u, v])
+                cnf.add(-reason, at_least[u][i - 1])
+                reasons.append(reason)
+            cnf.add(-literal, *reasons)
+
+
+def components(arcs: Iterable[Arc]) -> dict[int, int]:
+    """Node -> least node of its strongly connected component; only arcs within a component can close a cycle."""
+    children: dict[int, list[int]] = {}
+    for u, v in arcs:
+        children.setdefault(u, []).append(v)
+        children.setdefault(v, [])
+    reached = {node: _reachable(children, node) for node in children}
+    return {node: min(o for o in reached[node] if node in reached[o]) for node in children}
+
+
+def _reachable(children: Mapping[int, Sequence[int]], start: int) -> set[int]:
+    """The nodes that can be reached from a node, itself included."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        for child in children[waiting.pop()]:
+            if child not in seen:
+                seen.add(child)
+                waiting.append(child)
+    return seen
