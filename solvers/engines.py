@@ -78,7 +78,7 @@ def engine(name: str) -> Engine:
 
 
 ENGINES = ("subset_dp", "sat", "smt")
-MAX_SUBSET_DP = 16  # variables that may lie on a cycle together; from there on the subsets cost more than SAT
+MAX_SUBSET_DP = 13  # variables that may lie on a cycle together; with more the subsets cost more than SAT
 
 
 def automatic(task: Task, model_class: ModelClass) -> Engine:

@@ -27,6 +27,7 @@ BENCHMARKS = {
     "solve": "solving",
     "load": "loading",
     "structures": "structures",
+    "engines": "engines",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file
