@@ -193,6 +193,16 @@ def test_rows_by_setting_join_pools() -> None:
     assert (made["pool"], made["n"], made["heldout_world"]) == ("2 pools", "16", "0.750")
 
 
+def test_twice_the_same_latents_are_no_narrower_an_interval() -> None:
+    once = rows_of(Answers("s", EIGHT, pool="p"))
+    twice = rows_of(Answers("s", EIGHT, pool="p"), Answers("s", EIGHT, pool="q"), by=Grouping.SETTING)
+    one, other = (ours(specs.CORE.made(rows, with_paper=False))[0] for rows in (once, twice))
+    assert (one["n"], other["n"]) == ("8", "16")
+    intervals = [key for key in one if key.endswith(" interval")]
+    assert one["heldout_world interval"] != ""
+    assert [one[key] for key in intervals] == [other[key] for key in intervals]
+
+
 @pytest.mark.parametrize(
     "suffix", ["", "__ALT_EXP", "__ROOT_UNKNOWN", "__PARTIAL_ORDER_2BLOCK", "__PARTIAL_ORDER_3BLOCK"]
 )
@@ -291,6 +301,12 @@ def test_an_official_pool_in_full_is_the_papers_pool() -> None:
     assert "printed in Table 1" in note
     partial = replace(same, num_expected=100)
     assert len(notes_below(partial)) == 2
+    full = BY_NAME["cind_a_scm_benchmark240_final_v1.runtime.yaml"]
+    ordered = replace(row_of([answer(1, 1)] * 8, setting="Ord-Full"), pools={full.digest: full.name})
+    assert len(notes_below(ordered)) == 1
+    alternatives = PER_SYSTEM.made([ordered], with_paper=True)  # the paper's are on the matched 100 of these 250
+    assert alternatives is not None
+    assert len(alternatives.notes) == 2
 
 
 @pytest.mark.parametrize(
