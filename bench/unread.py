@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dsl.pool_results import cut_results
-from dsl.pool_yaml import load_yaml, problem_from_official
+from dsl.pool_yaml import problem_from_official
+from dsl.yaml_text import load_yaml
 
 
 class _Watched(dict[str, Any]):

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsl.errors import PoolError, shown
 from dsl.problem import ModelResult
+from dsl.yaml_text import load_yaml
 
 _KEY = "modelResults:"
 
@@ -75,8 +76,6 @@ class EmbeddedResults:
     def __call__(self) -> tuple[ModelResult, ...]:
         """The results in file order; `PoolError` if they are not what the format says."""
         if self._mapping is None:
-            from dsl.pool_yaml import load_yaml
-
             self._mapping = load_yaml(f"{_KEY}\n{self._text}")["modelResults"] or {}
         if not isinstance(self._mapping, Mapping):
             raise PoolError("expected a mapping from model to result", field="modelResults")

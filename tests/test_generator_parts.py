@@ -23,11 +23,11 @@ from audits.sample_evidence import Evidence
 from audits.sample_scm import LatentScm, sample_scm
 from audits.sample_worlds import Drawn, Population, sample_population, sample_world
 from audits.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from dsl.pool_yaml import load_yaml
 from dsl.reference import evaluate
 from dsl.scm import scm
 from dsl.text import parse
 from dsl.world import Intervention, World
+from dsl.yaml_text import load_yaml
 from tests.shared import shared_file
 from tests.test_bounded import least_sizes
 

@@ -38,12 +38,12 @@ from audits.strata import (
 from dsl.formula import Formula
 from dsl.normal_form import canonical_formula
 from dsl.pool import read_pool
-from dsl.pool_yaml import load_yaml
 from dsl.problem import Problem
 from dsl.reference import replay_row
 from dsl.scm import Scm
 from dsl.table import from_formula
 from dsl.text import parse
+from dsl.yaml_text import load_yaml
 from tests.oracles import Tree, table_bits
 from tests.shared import shared_file
 from tests.strategies import interventions, scms

@@ -1,0 +1,79 @@
+"""YAML text to plain objects: by libyaml, safe, bounded in depth, without keys that occur twice."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from dsl.errors import PoolError
+from dsl.nesting import MAX_DEPTH, check_nesting
+
+MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
+
+
+class _Loader(yaml.CSafeLoader):
+    """libyaml's safe loader, but a key that occurs twice is an error: the second would silently win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        mapping = super().construct_mapping(node, deep=deep)
+        if len(mapping) != len(node.value):
+            line = node.start_mark.line + 1
+            raise yaml.constructor.ConstructorError(None, None, f"a key occurs twice below line {line}", None)
+        return mapping
+
+
+def load_yaml(text: str) -> Any:
+    """Parse YAML text; `PoolError` with the parser's one-line reason."""
+    try:
+        if _may_nest_deeply(text):
+            _check_events(text)
+        with _no_collection():
+            document = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise PoolError("nested too deeply to be a pool file") from None
+    except _UNREADABLE as error:
+        raise PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}") from None
+    check_nesting(document, max_items=len(text) + 1)
+    return document
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the cyclic collector, which would look at millions of young and lasting objects: half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+# PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
+_UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
+_DEEP_LINE = re.compile(r"(?:^\ufeff?|[\n\r\x85\u2028\u2029])(?:[ \t]|[-?:][ \t]){1000}")
+
+
+def _may_nest_deeply(text: str) -> bool:
+    """Whether collections could nest thousands deep: libyaml's composer recurses, and there is no way to limit it.
+
+    Blocks nest at most as deeply as their lines are indented, flow collections at most once per bracket.
+    """
+    brackets = text.count("[") + text.count("{") - text.count("[]") - text.count("{}")
+    return brackets > MAX_BRACKETS or _DEEP_LINE.search(text) is not None
+
+
+def _check_events(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise PoolError(f"nested more than {MAX_DEPTH} deep")
