@@ -12,10 +12,11 @@ from bench.exact_protocol import Exact
 from bench.posterior_protocol import MostPosterior
 from bench.protocol import Protocol
 from bench.score_protocols import SCORE_PROTOCOLS
+from bench.staged_protocol import StagedExactSearch
 from dsl.errors import CalibrantError, MissingExtraError
 
 PROTOCOLS: Mapping[str, type[Protocol]] = {
-    protocol.name: protocol for protocol in (Exact, MostPosterior, *SCORE_PROTOCOLS, *DISCOVERY)
+    protocol.name: protocol for protocol in (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY)
 }
 
 
