@@ -108,7 +108,8 @@ def test_answers_are_legal_and_replay_and_nodes_are_the_only_budget(pool: str) -
         starved = StagedExactSearch(nodes_per_second=1, stages=1).answer(problem.task)
         assert starved.outcome in ("found", "out_of_budget")
         no_nodes = staged_search(problem.task, [Stage(GENEROUS, 0)])
-        assert no_nodes == NotFound((), out_of_nodes=True)
+        assert isinstance(no_nodes, NotFound)
+        assert no_nodes.out_of_nodes
 
 
 def test_root_sets_with_nested_columns_come_first() -> None:
