@@ -12,11 +12,13 @@ from bench.exact_protocol import Exact
 from bench.posterior_protocol import MostPosterior
 from bench.protocol import Protocol
 from bench.score_protocols import SCORE_PROTOCOLS
+from bench.simple_protocols import SIMPLE
 from bench.staged_protocol import StagedExactSearch
 from dsl.errors import CalibrantError, MissingExtraError
 
 PROTOCOLS: Mapping[str, type[Protocol]] = {
-    protocol.name: protocol for protocol in (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY)
+    protocol.name: protocol
+    for protocol in (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
 }
 
 
