@@ -11,6 +11,9 @@ from dsl.scm import Scm
 class SimpleRow(Protocol, frozen=True):
     """What the rows have in common: a model or none, and nothing to say of an Alternative-SCM task."""
 
+    def warm_up(self) -> None:
+        self.answer(warming_task())
+
     def model(self, task: Task) -> Scm | None:
         """The answer; None if the operators that are allowed cannot say it."""
         raise NotImplementedError
@@ -28,9 +31,6 @@ class FirstFound(SimpleRow, frozen=True):
     """The first parent sets in a fixed order that fit and close no cycle; what the rows do not show is 0."""
 
     name = "first-found"
-
-    def warm_up(self) -> None:
-        self.answer(warming_task())
 
     def model(self, task: Task) -> Scm | None:
         from baselines.simple_rows import first_found
