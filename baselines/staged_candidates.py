@@ -30,7 +30,8 @@ class Caps(NamedTuple):
     max_size: largest formula size
     slack: how much larger than the smallest one that closes no cycle a chosen candidate may be
     candidates: how many candidates are kept, smallest first
-    states: behaviours of one size that are kept to build larger formulas from
+    states: behaviours of one size that are kept to build larger formulas from; counted are those of functions that
+        depend on all the parents, not those of fewer, so the cap binds later than a count of all would
     """
 
     max_size: int

@@ -65,6 +65,15 @@ def test_a_size_is_reached_if_what_it_is_built_from_was_kept() -> None:
     assert Candidates(task).of("X5", GENEROUS._replace(max_size=4)) == []
 
 
+def test_nothing_is_found_above_a_size_with_too_many_behaviours() -> None:
+    """Four functions of five variables have size 6, one per operator; a formula of size 8 is built from all of them."""
+    roots = {f"X{i + 1}": sum((row >> i & 1) << row for row in range(32)) for i in range(5)}
+    formula = parse("(and (or X1 X2) (xor X3 X4) X5)")
+    task = task_of({**roots, "X6": formula.evaluate(roots.__getitem__, 0xFFFFFFFF)}, 32, tuple(roots))
+    assert [c.size for c in Candidates(task).of("X6", GENEROUS._replace(states=4))] == [8]
+    assert Candidates(task).of("X6", GENEROUS._replace(states=3)) == []
+
+
 def stages(*caps: Caps, nodes: int = 1000) -> Sequence[Stage]:
     return [Stage(one, nodes) for one in caps]
 
