@@ -116,6 +116,7 @@ def test_latex_tables_are_whole() -> None:
     assert r"\textit{GPT}" in text
     assert r"\label{tab:table-1}" in text
     assert r"$+$0.100 {\scriptsize [$-0.050$, $+0.200$]}" in as_latex([table("s", Cell("+0.100", "-0.050", "+0.200"))])
+    assert as_latex([table("s", Cell(DASH))]).count(r"& -- \\") == 2  # ours and the paper's
 
 
 @pytest.mark.parametrize(

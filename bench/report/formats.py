@@ -131,7 +131,7 @@ def _latex_row(row: TableRow) -> str:
 
 
 def _latex_cell(one: Cell) -> str:
-    text = re.sub(r"^([+-])", r"$\1$", in_latex(one.text))
+    text = re.sub(r"^([+-])(?=\d)", r"$\1$", in_latex(one.text))
     if not one.low:
         return text
     return rf"{text} {{\scriptsize [${one.low}$, ${one.high}$]}}"
