@@ -23,7 +23,7 @@ from solvers.members import smallest_members
 from solvers.version_space import ModelClass, VersionSpace
 
 FORMAT = "calibrant-certificate"
-VERSION = 1
+VERSION = 2
 LISTED_SIZE = 15  # every function of up to four parents has a formula of at most this size
 
 
@@ -37,9 +37,7 @@ def evidence_digest(problem: Problem) -> str:
 
 
 def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
-    """The certificate of an instance's count in a class without a size cap."""
-    if model_class.max_size is not None:
-        raise ValueError("certificates are for classes without a cap on formula size")
+    """The certificate of an instance's count in a class."""
     space = VersionSpace(problem.task, model_class)
     made: dict[str, Any] = {
         "format": FORMAT,
@@ -48,6 +46,7 @@ def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
         "evidence": evidence_digest(problem),
         "class": {
             "max_parents": model_class.max_parents,
+            "max_size": model_class.max_size,
             "nested_roots": model_class.nested_roots,
             "in_words": model_class.describe(problem.task),
         },
@@ -85,6 +84,8 @@ def _unique(space: VersionSpace) -> dict[str, Any]:
 
 def _only_member(space: VersionSpace) -> Scm:
     """The one member, with least formulas where its mechanisms have at most four parents."""
+    if space.model_class.max_size is not None:
+        return smallest_members(space, 1).models[0]
     if space.model_class.max_parents <= 4:
         capped = ModelClass(space.model_class.max_parents, LISTED_SIZE, space.model_class.nested_roots)
         return smallest_members(VersionSpace(space.task, capped), 1).models[0]

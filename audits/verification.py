@@ -2,7 +2,8 @@
 
 Shares no code with the engines or with audits.certificate: rows are read as dictionaries, functions are counted by
 direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sources, and the claim of uniqueness
-is rebuilt clause by clause. Only dsl (problems, the reference, the parser) and audits.rup are used.
+is rebuilt clause by clause. Under a cap on formula size functions come from a list that audits.plain_sizes makes anew.
+Only dsl (problems, the reference, the parser), audits.rup and audits.plain_sizes are used.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from itertools import chain, combinations
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from audits.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.rup import ProofError, check_refutation
 from dsl.disclosure import HiddenRoots
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, shown
 from dsl.pool import record_from_problem
 from dsl.problem import Problem
 from dsl.reference import first_mismatch
@@ -48,11 +51,12 @@ class _Verification:
         self.problem = problem
         self.task = problem.task
         self.max_parents = made["class"]["max_parents"]
+        self.max_size = made["class"]["max_size"]
         self.nested = made["class"]["nested_roots"]
         self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
 
     def run(self) -> str:
-        if (self.made["format"], self.made["version"]) != ("calibrant-certificate", 1):
+        if (self.made["format"], self.made["version"]) != ("calibrant-certificate", 2):
             raise Refused("not a certificate of a version that this program checks")
         if self.made["instance"] != self.problem.id:
             raise Refused(f"it is about instance {self.made['instance']}, not {self.problem.id}")
@@ -60,6 +64,10 @@ class _Verification:
             raise Refused("it is about other evidence: the digest of the training worlds and disclosure differs")
         if not isinstance(self.max_parents, int) or not 1 <= self.max_parents <= 6:
             raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
+        most = LARGEST_CAP.get(self.max_parents, 0)
+        if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
+            able = f"with {self.max_parents} parents sizes up to {most} can be recounted"
+            raise Refused(f"its class has formula sizes up to {self.max_size!r}; {able}")
         functions = {v: self._functions(v) for v in self.task.variables if self._may_be_endogenous(v)}
         self._compare_functions(functions)
         by_roots = {roots: _dags(functions, roots, self.task.variables) for roots in self._root_sets()}
@@ -72,7 +80,9 @@ class _Verification:
             raise Refused("a claim of uniqueness belongs to a count of 1, and only to that")
         if count == 1:
             self._check_unique(functions, next(iter(by_roots)))
-        return f"{self.problem.id}: {count} members ({self.made['class']['in_words']})"
+        if self.made["class"]["in_words"] != self._in_words():
+            raise Refused(f"its class is called {shown(self.made['class']['in_words'])}, but is: {self._in_words()}")
+        return f"{self.problem.id}: {count} members ({self._in_words()})"
 
     def _digest(self) -> str:
         record = msgspec.to_builtins(record_from_problem(self.problem))
@@ -81,6 +91,11 @@ class _Verification:
         for world in record["training"]:
             world.pop("environment", None)
         return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+    def _in_words(self) -> str:
+        size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        nested = ", roots with nested columns" if self.nested and isinstance(self.task.disclosure, HiddenRoots) else ""
+        return f"functional parents <= {self.max_parents}, {size}, {self.task.disclosure.label}{nested}"
 
     def _may_be_endogenous(self, variable: str) -> bool:
         return any(variable not in roots for roots in self._root_sets())
@@ -119,11 +134,30 @@ class _Verification:
                     if variable not in targets
                 )
                 over[frozenset(chosen)] = 2 ** (2**size - len(seen)) if fits else 0
+                if self.max_size is not None and fits and (small := self._small(size, seen)):
+                    exactly[frozenset(chosen)] = small
+        if self.max_size is not None:
+            return exactly
         for parents in over:
             number = sum((-1) ** (len(parents) - len(part)) * over[part] for part in _parts(parents))
             if number:
                 exactly[parents] = number
         return exactly
+
+    def _small(self, num_parents: int, seen: Mapping[tuple[int, ...], int]) -> int:
+        """Functions of exactly so many parents that agree with what was seen and have a formula within the cap."""
+        grammar, operators = self.task.grammar, frozenset(self.task.grammar.operators)
+        if num_parents == 0:
+            sizes = least_sizes(1, self.max_size, operators)
+            said = {bit: 1 if grammar.allow_constants else sizes.get(3 * bit) for bit in (0, 1)}
+            return sum(
+                size is not None and size <= self.max_size and seen.get((), bit) == bit for bit, size in said.items()
+            )
+        row_of = {values: sum(bit << i for i, bit in enumerate(values)) for values in seen}
+        care = sum(1 << row for row in row_of.values())
+        value = sum(seen[values] << row for values, row in row_of.items())
+        functions = essential_functions(num_parents, self.max_size, operators)
+        return int(np.count_nonzero(functions & np.uint64(care) == np.uint64(value)))
 
     def _compare_functions(self, functions: Mapping[str, Mapping[Names, int]]) -> None:
         order = self.task.variables.index

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -15,6 +15,14 @@ from bench.commands.progress import progress_bar, usable_cores
 if TYPE_CHECKING:
     from bench.audit_calibration import Calibration
     from bench.audit_run import AuditedPool
+    from solvers.version_space import ModelClass
+
+CertifiedSize: TypeAlias = Annotated[
+    int | None, typer.Option("--max-size", min=1, max=12, help="Cap on formula size of the certificates' class.")
+]
+Details: TypeAlias = Annotated[
+    bool, typer.Option("--details", help="Print everything that was found in each instance.")
+]
 
 
 def audit(
@@ -30,6 +38,7 @@ def audit(
     certificates: Annotated[
         Path | None, typer.Option("--certificates", metavar="DIR", help="Write a certificate of every count.")
     ] = None,
+    max_size: CertifiedSize = None,
     fail_on: Annotated[
         str | None,
         typer.Option(metavar="ambiguous[:CLASS]", help="Exit 1 if an instance is; CLASS is kN or parents<=N."),
@@ -41,9 +50,7 @@ def audit(
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Print everything that was found in each instance.")
-    ] = False,
+    details: Details = False,
     as_json: AsJson = False,
 ) -> int:
     """Count the SCMs that each instance's training worlds leave open, and show what bounded searches missed.
@@ -56,6 +63,7 @@ def audit(
     from bench.audit_run import audit_pool
     from bench.audit_text import gate_class
     from bench.records import folder_records
+    from solvers.version_space import ModelClass
 
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
@@ -81,18 +89,16 @@ def audit(
         html.write_text(report(audited, calibrated), encoding="utf-8")
         typer.echo(f"report written to {html}", err=True)
     if certificates:
-        _certify(audited, certificates, max_parents, nested_roots=nested_roots)
+        _certify(audited, certificates, ModelClass(max_parents, max_size, nested_roots))
     if details and not as_json:
         _print_details(audited)
     _print(audited, calibrated, max_parents, as_json=as_json)
     return _exit_code(audited, gate)
 
 
-def _certify(audited: AuditedPool, folder: Path, max_parents: int, *, nested_roots: bool) -> None:
+def _certify(audited: AuditedPool, folder: Path, model_class: ModelClass) -> None:
     from bench.audit_certificates import write_certificates
-    from solvers.version_space import ModelClass
 
-    model_class = ModelClass(max_parents, None, nested_roots)
     number = write_certificates(audited.pool.problems, folder, lambda problem: model_class)
     typer.echo(f"{number} certificates written to {folder}", err=True)
 

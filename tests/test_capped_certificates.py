@@ -1,0 +1,112 @@
+"""Certificates of classes with a cap on formula size: recounted from a list of functions that is made anew."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from audits.certificate import certificate, to_json
+from audits.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from audits.verification import Refused, verify
+from dsl.operators import STANDARD_OPERATORS
+from dsl.problem import Problem
+from dsl.table import TruthTable, depends_on, full_mask, projection
+from solvers.version_space import ModelClass, VersionSpace
+from tests.dev_pools import POOLS, dev_problems
+from tests.enumerated_members import all_members
+from tests.oracles_synthesis import least_sizes as by_multisets
+from tests.small_problems import Limits, small_problems
+
+OPERATOR_SETS = (STANDARD_OPERATORS, ("not", "and", "or"), ("iff", "or"), ("xor",), ("not", "iff"))
+
+
+@pytest.mark.parametrize("operators", OPERATOR_SETS)
+@pytest.mark.parametrize(("num_vars", "max_size"), [(1, 7), (2, 7), (3, 6), (4, 5), (5, 5)])
+def test_sizes_are_those_of_naive_enumeration(operators: tuple[str, ...], num_vars: int, max_size: int) -> None:
+    atoms = [projection(i, num_vars).bits for i in range(num_vars)]
+    expected = by_multisets(atoms, full_mask(num_vars), operators, max_size)
+    assert dict(least_sizes(num_vars, max_size, operators)) == expected
+    listed = {int(bits) for bits in essential_functions(num_vars, max_size, frozenset(operators))}
+    tables = (TruthTable(num_vars, bits) for bits in expected)
+    assert listed == {t.bits for t in tables if all(depends_on(t, i) for i in range(num_vars))}
+
+
+def as_read(made: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(to_json(made))
+    return read
+
+
+@pytest.mark.parametrize("index", range(40))
+def test_counts_of_small_problems_are_those_of_brute_force(index: int) -> None:
+    limits = Limits(operators=OPERATOR_SETS[index % 2])
+    problem = next(p for i, p in enumerate(small_problems(9, 40, limits)) if i == index)
+    for max_size in (1, 3, 5):
+        made = as_read(certificate(problem, ModelClass(2, max_size)))
+        assert made["count"] == str(len(all_members(problem.task, 2, max_size)))
+        assert f"{problem.id}: {made['count']} members" in verify(made, problem)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("model_class", [ModelClass(3, 7), ModelClass(4, 9), ModelClass(4, 12), ModelClass(5, 8)])
+def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
+    for problem in dev_problems(pool)[::27]:
+        made = as_read(certificate(problem, model_class))
+        assert made["count"] == str(VersionSpace(problem.task, model_class).count)
+        assert f"formula size <= {model_class.max_size}" in verify(made, problem)
+
+
+def unique() -> tuple[Problem, ModelClass]:
+    """An instance with one member under a cap, but not without it."""
+    for problem in dev_problems("hidden_order"):
+        for max_size in range(5, 10):
+            counts = [VersionSpace(problem.task, ModelClass(4, cap)).count for cap in (max_size, None)]
+            if counts[0] == 1 < counts[1]:
+                return problem, ModelClass(4, max_size)
+    raise AssertionError("no such instance")
+
+
+def test_a_claim_of_uniqueness_under_a_cap_holds_and_carries_a_proof() -> None:
+    problem, model_class = unique()
+    made = as_read(certificate(problem, model_class))
+    assert made["unique"]["proof"]
+    assert " 1 members " in verify(made, problem)
+    made["class"]["max_size"] = model_class.max_size + 1 if model_class.max_size else None
+    with pytest.raises(Refused):
+        verify(made, problem)
+
+
+def test_forgeries_are_refused_with_the_reason() -> None:
+    problem = dev_problems("ordered")[0]
+    made = as_read(certificate(problem, ModelClass(3, 9)))
+    variable, counts = next((v, c) for v, c in made["functions"].items() if c)
+    parents = next(iter(counts))
+    counts[parents] = str(int(counts[parents]) + 1)
+    with pytest.raises(Refused, match=f"functions of {variable} over"):
+        verify(made, problem)
+    del counts[parents]
+    with pytest.raises(Refused, match="it claims none"):
+        verify(made, problem)
+    uncapped = as_read(certificate(problem, ModelClass(3)))
+    uncapped["class"]["max_size"] = 4
+    with pytest.raises(Refused, match="functions of"):
+        verify(uncapped, problem)
+    renamed = as_read(certificate(problem, ModelClass(3, 9)))
+    renamed["class"]["in_words"] = "functional parents <= 3, any formula size, Ordered"
+    with pytest.raises(
+        Refused, match="its class is called 'functional parents <= 3, any formula size, Ordered', but is"
+    ):
+        verify(renamed, problem)
+
+
+@pytest.mark.parametrize("claimed", [LARGEST_CAP[4] + 1, 0, "9", True, 9.0])
+def test_sizes_that_cannot_be_recounted_are_refused_in_one_line(claimed: object) -> None:
+    problem = dev_problems("ordered")[0]
+    made = as_read(certificate(problem, ModelClass(4, 5)))
+    made["class"]["max_size"] = claimed
+    with pytest.raises(Refused, match="with 4 parents sizes up to 12 can be recounted"):
+        verify(made, problem)
+    made["class"] |= {"max_parents": 6, "max_size": 5}
+    with pytest.raises(Refused, match="with 6 parents sizes up to 0 can be recounted"):
+        verify(made, problem)
