@@ -14,9 +14,11 @@ from dsl.operators import STANDARD_OPERATORS
 from dsl.problem import Problem
 from dsl.table import TruthTable, depends_on, full_mask, projection
 from solvers.version_space import ModelClass, VersionSpace
+from tests.commands import refused
 from tests.dev_pools import POOLS, dev_problems
 from tests.enumerated_members import all_members
 from tests.oracles_synthesis import least_sizes as by_multisets
+from tests.shared import shared_file
 from tests.small_problems import Limits, small_problems
 
 OPERATOR_SETS = (STANDARD_OPERATORS, ("not", "and", "or"), ("iff", "or"), ("xor",), ("not", "iff"))
@@ -110,3 +112,9 @@ def test_sizes_that_cannot_be_recounted_are_refused_in_one_line(claimed: object)
     made["class"] |= {"max_parents": 6, "max_size": 5}
     with pytest.raises(Refused, match="with 6 parents sizes up to 0 can be recounted"):
         verify(made, problem)
+
+
+def test_the_command_refuses_sizes_that_cannot_be_verified(capsys: pytest.CaptureFixture[str]) -> None:
+    pool = shared_file("pool_dev_t1_ordered.runtime.yaml")
+    line = refused(capsys, "audit", pool, "--max-parents", 5, "--max-size", 10)
+    assert "with 5 parents, `calibrant verify` recounts sizes up to 9" in line

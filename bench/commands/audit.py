@@ -63,10 +63,10 @@ def audit(
     from bench.audit_run import audit_pool
     from bench.audit_text import gate_class
     from bench.records import folder_records
-    from solvers.version_space import ModelClass
 
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
+    certified = _certified_class(max_parents, max_size, nested_roots=nested_roots)
     gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
     classes = sorted({*PROFILE, max_parents, *([gate] if gate else [])})
     options = AuditOptions(max_parents, tuple(classes), nested_roots)
@@ -89,11 +89,22 @@ def audit(
         html.write_text(report(audited, calibrated), encoding="utf-8")
         typer.echo(f"report written to {html}", err=True)
     if certificates:
-        _certify(audited, certificates, ModelClass(max_parents, max_size, nested_roots))
+        _certify(audited, certificates, certified)
     if details and not as_json:
         _print_details(audited)
     _print(audited, calibrated, max_parents, as_json=as_json)
     return _exit_code(audited, gate)
+
+
+def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bool) -> ModelClass:
+    from audits.plain_sizes import LARGEST_CAP
+    from solvers.version_space import ModelClass
+
+    most = LARGEST_CAP.get(max_parents, 0)
+    if max_size is not None and max_size > most:
+        reason = f"with {max_parents} parents, `calibrant verify` recounts sizes up to {most}"
+        raise typer.BadParameter(reason if most else f"{reason}: none", param_hint="--max-size")
+    return ModelClass(max_parents, max_size, nested_roots)
 
 
 def _certify(audited: AuditedPool, folder: Path, model_class: ModelClass) -> None:
