@@ -24,6 +24,7 @@ from bench.protocol import ProtocolResult, no_answer
 from bench.records import Timing
 from dsl.errors import CalibrantError
 from dsl.problem import Task
+from solvers.budget import BudgetSpent
 
 K = TypeVar("K")
 MAX_ERROR_LENGTH = 300
@@ -52,11 +53,17 @@ def open_workers(
 
 
 def timed_answer(protocol: answering.Protocol, task: Task) -> Answer:
-    """Answer one task. An exception of the protocol is a result too: it must not cost the other instances."""
+    """Answer one task. An exception of the protocol is a result too: it must not cost the other instances.
+
+    A spent budget that no solver turned into its own outcome is one, not a crash.
+    """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
     try:
         result = protocol.answer(task)
+    except BudgetSpent as spent:
+        reason = " ".join(str(spent).split()) or "a budget of states"
+        result = ProtocolResult("out_of_budget", no_answer(task.kind), provenance={"reached": reason})
     except Exception as error:
         result = _crashed(task, f"{type(error).__name__}: {' '.join(str(error).split())[:MAX_ERROR_LENGTH]}")
     return Answer(result, Timing(time.perf_counter() - clock, started))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from solvers.budget import BudgetSpent
+
 MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; above that the order has to be known
 
 Mask: TypeAlias = int
@@ -21,12 +23,14 @@ Cost: TypeAlias = int
 def best_structure(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
     """The parent set of every endogenous variable, of least total cost, without a cycle; None if there is none.
 
+    `BudgetSpent` for more than MAX_FREE_VARIABLES endogenous variables.
+
     options: per endogenous variable index its possible parent sets and what they cost
     roots: variables that are available to everybody
     """
     endogenous = sorted(options)
     if len(endogenous) > MAX_FREE_VARIABLES:
-        raise ValueError(f"{len(endogenous)} variables of unknown order; at most {MAX_FREE_VARIABLES}")
+        raise BudgetSpent(f"{len(endogenous)} variables of unknown order; at most {MAX_FREE_VARIABLES}")
     position = {variable: index for index, variable in enumerate(endogenous)}
     known = roots | sum(1 << variable for variable in endogenous)
     best = []

@@ -9,7 +9,8 @@ import pytest
 
 from baselines.simple_rows import copy_parent, first_found, majority, random_legal
 from bench.protocol import Protocol
-from bench.simple_protocols import SIMPLE, FirstFound, Majority, RandomLegal
+from bench.simple_protocols import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from bench.workers import timed_answer
 from dsl.disclosure import HiddenOrder, Ordered
 from dsl.problem import Task, TaskKind
 from dsl.reference import replays_exactly
@@ -126,3 +127,11 @@ def test_what_cannot_be_said_is_a_failure_object() -> None:
     item = dev_problems("ordered")[0]
     alternative = replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold)
     assert RandomLegal().answer(alternative).provenance == {"reason": "no Alternative-SCM row"}
+
+
+@pytest.mark.parametrize("protocol", [FirstFound(), CopyParent()])
+def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(protocol: Protocol) -> None:
+    columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 20)}
+    result = timed_answer(protocol, task_of(columns, ("X1", "X2"))).result
+    assert result.outcome == "out_of_budget"
+    assert result.provenance == {"reached": "17 variables of unknown order; at most 16"}

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from solvers.budget import BudgetSpent
 from solvers.structure import MAX_FREE_VARIABLES, best_structure
 
 Options = dict[int, dict[int, int]]
@@ -79,5 +80,5 @@ def test_costs_beyond_a_machine_word_are_added_exactly() -> None:
 
 def test_more_variables_than_subsets_can_be_listed() -> None:
     options = {v: {1: 1} for v in range(1, MAX_FREE_VARIABLES + 2)}
-    with pytest.raises(ValueError, match="17 variables of unknown order; at most 16"):
+    with pytest.raises(BudgetSpent, match="17 variables of unknown order; at most 16"):
         best_structure(options, 1)
