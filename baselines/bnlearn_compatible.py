@@ -30,6 +30,7 @@ from baselines.bootstrap import (
 )
 from baselines.constraints import Constraints
 from baselines.frame import Frame
+from baselines.quicksort_order import quicksort_order
 from baselines.scores import SameCellPrior, Score
 from baselines.search import Method
 
@@ -86,11 +87,15 @@ def inclusion_threshold(strengths: ArcStrengths) -> float:
 
 
 def averaged_network(strengths: ArcStrengths, *, threshold: float | None = None) -> AveragedNetwork:
-    """The significant arcs, weakest first: the strongest arc of a cycle is the one that is refused."""
+    """The significant arcs, weakest first: the strongest arc of a cycle is the one that is refused.
+
+    Arcs of equal strength are taken in the order in which R's quicksort leaves them.
+    """
     chosen = significant_arcs(strengths, inclusion_threshold(strengths) if threshold is None else threshold)
     if is_undirected(chosen):
         return AveragedNetwork(tuple(chosen), ())
-    return without_cycles(len(strengths.variables), sorted(chosen, key=lambda arc: float(strengths.strength[arc])))
+    weakest_first = quicksort_order([float(strengths.strength[arc]) for arc in chosen])
+    return without_cycles(len(strengths.variables), (chosen[i] for i in weakest_first))
 
 
 def minimum_by_brent(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
