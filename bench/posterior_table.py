@@ -18,9 +18,9 @@ import numpy as np
 
 from audits.ceiling import ceiling
 from baselines.posterior import Member, Posterior
-from bench.exact_protocol import Exact
-from bench.posterior_protocol import MostPosterior
-from bench.protocol import Protocol
+from bench.protocols.base import Protocol
+from bench.protocols.exact import Exact
+from bench.protocols.posterior import MostPosterior
 from dsl.pool import read_pool
 from dsl.problem import Problem
 from dsl.score import Evaluator

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.official import table_setting
-from bench.runner import funnel, structure
-from bench.table import Run
+from bench.pools.official import table_setting
+from bench.runs.runner import funnel, structure
+from bench.tables.calibration import Run
 from dsl.errors import CalibrantError, shown
 from dsl.pool import file_digest, read_pool
 from dsl.score import Evaluator

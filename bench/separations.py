@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from audits.separation import PairAudit, TargetSeparation
-from bench.audit_survivors import mechanism_texts, sized_class
-from bench.table_text import aligned
+from bench.audit.survivors import mechanism_texts, sized_class
+from bench.tables.text import aligned
 from dsl.alternative import witness_for
 from dsl.disclosure import HiddenRoots
 from dsl.errors import CalibrantError

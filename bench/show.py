@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bench.table_text import aligned
+from bench.tables.text import aligned
 from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.errors import CalibrantError, shown
 from dsl.pool import record_from_problem

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.columns import Means
-from bench.records import FILE_NAME, Record, Timing
 from bench.report.layout import Source, Table
 from bench.report.rows import RowCollector, SystemRow
-from bench.table import Grouping, Run
+from bench.runs.records import FILE_NAME, Record, Timing
+from bench.tables.calibration import Grouping, Run
+from bench.tables.columns import Means
 
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.protocol import Protocol, ProtocolResult, no_answer, scm_answer
+from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from dsl.disclosure import Ordered
 from dsl.pool_build import problem_from_record
 from dsl.pool_records import OrderedRecord, ProblemRecord, SealedRecord, WorldRecord
@@ -85,7 +85,7 @@ def _record(index: int, behaviour: str) -> ProblemRecord:
 KILLABLE_RUN = """
 import sys
 from pathlib import Path
-from bench.runner import run
+from bench.runs.runner import run
 from tests.stub_protocols import Stub
 
 if __name__ == "__main__":

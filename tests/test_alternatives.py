@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.bundled import bundled_pool
 from bench.cli import main
+from bench.pools.bundled import bundled_pool
 from dsl.disclosure import HiddenOrder
 from dsl.pool import read_pool, write_pool
 from dsl.problem import Pool, Problem

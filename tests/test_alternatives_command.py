@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bench.cli import main
-from bench.found_models import FoundModels, meaning_of
-from bench.records import FILE_NAME, Record, Timing, folder_records
+from bench.runs.found_models import FoundModels, meaning_of
+from bench.runs.records import FILE_NAME, Record, Timing, folder_records
 from dsl.pool import read_pool, write_pool
 from dsl.problem import Pool
 from dsl.scm import Scm

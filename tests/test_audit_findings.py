@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from audits.patterns import pattern_coverage
-from bench.audit_calibration import calibration
-from bench.audit_instance import AuditOptions, audit_instance
-from bench.audit_reliability import diagram
-from bench.audit_run import audit_pool
-from bench.audit_text import calibration_text
-from bench.bundled import bundled_pool
+from bench.audit.calibration import calibration
+from bench.audit.instance import AuditOptions, audit_instance
+from bench.audit.reliability import diagram
+from bench.audit.run import audit_pool
+from bench.audit.text import calibration_text
 from bench.cli import main
-from bench.records import Record, RecordFile, Timing
+from bench.pools.bundled import bundled_pool
+from bench.runs.records import Record, RecordFile, Timing
 from dsl.pool import file_digest, read_pool
 from dsl.reference import evaluate
 from dsl.text import parse

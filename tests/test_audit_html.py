@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bench.audit_instance import AuditOptions
-from bench.audit_plots import agreement_plot, profile_plot
-from bench.audit_run import audit_pool
+from bench.audit.instance import AuditOptions
+from bench.audit.plots import agreement_plot, profile_plot
+from bench.audit.run import audit_pool
 from bench.cli import main
 from dsl.problem import Problem
 from dsl.reference import evaluate, replays_exactly

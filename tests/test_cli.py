@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from bench.app import app
 from bench.cli import main
-from bench.records import FILE_NAME, folder_records
+from bench.runs.records import FILE_NAME, folder_records
 from dsl.pool import read_pool, write_pool
 from tests.commands import CHECKOUT, command, program, refused
 from tests.shared import shared_file
@@ -94,7 +94,7 @@ def test_a_package_that_is_not_ours_is_named(tmp_path: Path) -> None:
 
 WITH_STUB = """
 import sys
-from bench import protocols
+from bench.protocols import registry as protocols
 from bench.cli import main
 from tests.stub_protocols import Stub
 

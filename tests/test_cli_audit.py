@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from bench import audit_run
-from bench.audit_certificates import certificate_name
-from bench.audit_instance import audit_instance
-from bench.audit_text import short_count
-from bench.bundled import bundled_pool
+from bench.audit import run as audit_run
+from bench.audit.certificates import certificate_name
+from bench.audit.instance import audit_instance
+from bench.audit.text import short_count
 from bench.cli import main
+from bench.pools.bundled import bundled_pool
 from dsl.pool import read_pool, write_pool
 from tests.commands import command, refused
 from tests.stub_protocols import small_pool

@@ -15,11 +15,11 @@ import pytest
 from baselines.discovery import adjacency_proposal, dag_proposal
 from baselines.extras import library
 from baselines.frame import Frame, frame_from_panel
-from bench.bundled import bundled_pool
 from bench.cli import main
-from bench.discovery_protocols import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
-from bench.protocol import no_answer
-from bench.protocols import PROTOCOLS, chosen_protocols, make_protocol
+from bench.pools.bundled import bundled_pool
+from bench.protocols.base import no_answer
+from bench.protocols.discovery import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
+from bench.protocols.registry import PROTOCOLS, chosen_protocols, make_protocol
 from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.problem import Problem, TaskKind
@@ -193,7 +193,7 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
 ANSWERS = """
 import json, sys, warnings
 warnings.simplefilter("error")
-from bench.discovery_protocols import DISCOVERY
+from bench.protocols.discovery import DISCOVERY
 from dsl.pool import read_pool
 problems = read_pool(sys.argv[1]).problems[:6]
 heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)

@@ -12,7 +12,7 @@ from pysat.card import CardEnc
 from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF, IDPool
 
-from bench.exact_protocol import Exact
+from bench.protocols.exact import Exact
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Problem, Task, TaskKind
 from dsl.score import Evaluator

@@ -20,7 +20,7 @@ from audits.patterns import latent_scm, pattern_coverage
 from audits.thresholds import population
 from audits.world_design import designed_world, only_rows
 from audits.world_family import WorldFamily, heldout_signatures
-from bench.hardened_pool import HardenJob, HardenOptions, harden_instance
+from bench.pools.hardened import HardenJob, HardenOptions, harden_instance
 from dsl.disclosure import HiddenOrder
 from dsl.pool import read_pool, write_pool
 from dsl.problem import Pool, Problem

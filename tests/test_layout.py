@@ -125,7 +125,7 @@ def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> Non
     ("package", "source", "name"),
     [
         ("dsl", "import solvers", "solvers"),
-        ("dsl", "def f():\n    from bench.records import Record", "bench.records.Record"),
+        ("dsl", "def f():\n    from bench.runs.records import Record", "bench.runs.records.Record"),
         ("dsl", "if TYPE_CHECKING:\n    import audits.coverage as c", "audits.coverage"),
         ("solvers", "from baselines import fit", "baselines.fit"),
         ("audits", "import json, baselines", "baselines"),

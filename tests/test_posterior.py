@@ -25,9 +25,9 @@ from baselines.local_posterior import Local
 from baselines.posterior import Member, Posterior
 from baselines.posterior_choice import most_agreeing, most_probable
 from baselines.root_evidence import root_probability
-from bench.exact_protocol import Exact
-from bench.posterior_protocol import MostPosterior
-from bench.protocols import make_protocol
+from bench.protocols.exact import Exact
+from bench.protocols.posterior import MostPosterior
+from bench.protocols.registry import make_protocol
 from dsl.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.problem import Problem, Task
 from dsl.scm import scm

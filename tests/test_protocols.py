@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import pytest
 
-from bench import protocols
 from bench.cli import main
-from bench.protocol import Protocol
-from bench.protocols import PROTOCOLS, chosen_protocols, described
-from bench.records import folder_records
+from bench.protocols import registry as protocols
+from bench.protocols.base import Protocol
+from bench.protocols.registry import PROTOCOLS, chosen_protocols, described
+from bench.runs.records import folder_records
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.pool import write_pool
 from tests.stub_protocols import Stub, small_pool

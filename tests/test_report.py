@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.columns import Means
-from bench.official import BY_NAME
+from bench.pools.official import BY_NAME
 from bench.report import specs
 from bench.report.alternatives import PER_SYSTEM, per_problem
 from bench.report.layout import Source
@@ -18,7 +17,8 @@ from bench.report.paper import printed_setting, printed_table
 from bench.report.rates import RateTable
 from bench.report.rows import SystemRow, latent_of
 from bench.report.tables import TABLE_IDS, Wanted, report_tables
-from bench.table import Grouping
+from bench.tables.calibration import Grouping
+from bench.tables.columns import Means
 from tests.report_rows import INVALID, Answers, answer, ours, row_of, rows_of
 from tests.shared import shared_file
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.bundled import bundled_pool
 from bench.cli import main
+from bench.pools.bundled import bundled_pool
 from dsl.pool import read_pool
 from dsl.text import render
 from tests.commands import jsonl, program, refused

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from bench.exact_protocol import Exact, warming_task
-from bench.protocol import Protocol, no_answer
-from bench.protocols import PROTOCOLS, make_protocol
-from bench.records import FILE_NAME, RecordFile, folder_records, read_records
-from bench.runner import RunSummary, Selection, run
+from bench.protocols.base import Protocol, no_answer
+from bench.protocols.exact import Exact, warming_task
+from bench.protocols.registry import PROTOCOLS, make_protocol
+from bench.runs.records import FILE_NAME, RecordFile, folder_records, read_records
+from bench.runs.runner import RunSummary, Selection, run
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.pool import read_pool, write_pool
 from dsl.problem import TaskKind
@@ -308,8 +308,8 @@ def test_warming_up_succeeds() -> None:
 
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
-from bench.bundled import bundled_pools
-from bench.exact_protocol import Exact
+from bench.pools.bundled import bundled_pools
+from bench.protocols.exact import Exact
 from dsl.pool import read_pool
 from solvers import _kernels_functions, _kernels_parents, _kernels_synthesis
 

@@ -18,7 +18,7 @@ from audits.sample_scm import LatentScm, sample_scm
 from audits.sample_shortcuts import shortcut_classes, unrefuted
 from audits.sampler import SETTINGS, cut_blocks, disclosed, sample_pool, sample_problem
 from audits.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from bench.bundled import BUNDLED_PER_STRATUM, BUNDLED_SEED, bundled_pool, bundled_pools, write_bundled_pools
+from bench.pools.bundled import BUNDLED_PER_STRATUM, BUNDLED_SEED, bundled_pool, bundled_pools, write_bundled_pools
 from dsl.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.pool import native_lines, read_pool, write_pool
 from dsl.problem import Problem, TaskKind

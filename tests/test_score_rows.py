@@ -21,9 +21,9 @@ from baselines.portfolio import (
     choice_in_reach,
     root_hypotheses,
 )
-from bench.protocol import Protocol
-from bench.protocols import make_protocol
-from bench.score_protocols import BnlearnThenFit, ExactMbdeThenFit
+from bench.protocols.base import Protocol
+from bench.protocols.registry import make_protocol
+from bench.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from dsl.disclosure import HiddenOrder, HiddenRoots, Ordered
 from dsl.problem import Problem, Task, TaskKind
 from dsl.score import Evaluator

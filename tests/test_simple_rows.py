@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from baselines.simple_rows import copy_parent, first_found, majority, random_legal
-from bench.protocol import Protocol
-from bench.simple_protocols import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
-from bench.workers import timed_answer
+from bench.protocols.base import Protocol
+from bench.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from bench.runs.workers import timed_answer
 from dsl.disclosure import HiddenOrder, Ordered
 from dsl.problem import Task, TaskKind
 from dsl.reference import replays_exactly

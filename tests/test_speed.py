@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.bundled import bundled_pool
+from bench.pools.bundled import bundled_pool
 from bench.speed import published, scoring, synthesis, tables
 from bench.speed.__main__ import BENCHMARKS, main
 from bench.speed.c_loop import CLoop, NoCompilerError, compiled_loop

@@ -9,7 +9,7 @@ import pytest
 
 from baselines.staged_candidates import Candidates, Caps
 from baselines.staged_search import STAGES, NotFound, Stage, StagedAnswer, hypotheses, staged_search
-from bench.staged_protocol import StagedExactSearch
+from bench.protocols.staged import StagedExactSearch
 from dsl.disclosure import HiddenOrder, HiddenRoots
 from dsl.problem import Task, TaskKind
 from dsl.reference import replays_exactly

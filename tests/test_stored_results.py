@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from bench.cli import main
-from bench.stored_results import StoredResults, same
+from bench.tables.stored_results import StoredResults, same
 from tests.commands import refused
 from tests.official_records import written_file
 from tests.shared import shared_file

@@ -10,7 +10,7 @@ import pytest
 
 from baselines.frame import Frame, frame_from_panel
 from baselines.scores import bde
-from bench.bundled import bundled_pool
+from bench.pools.bundled import bundled_pool
 from bench.speed import structures
 from bench.speed.__main__ import main
 from bench.speed.structure_rivals import (

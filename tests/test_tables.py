@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bench.columns import COLUMNS, Means, rate_text
-from bench.official import BY_NAME, OFFICIAL_FILES, table_setting
-from bench.table import CalibrationTable, Grouping, Run
-from bench.table_text import aligned, table_text
+from bench.pools.official import BY_NAME, OFFICIAL_FILES, table_setting
+from bench.tables.calibration import CalibrationTable, Grouping, Run
+from bench.tables.columns import COLUMNS, Means, rate_text
+from bench.tables.text import aligned, table_text
 from tests.shared import shared_file
 
 DASH = "\N{EN DASH}"

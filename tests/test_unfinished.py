@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from audits.hardening import cex
-from bench.bundled import bundled_pool
 from bench.cli import main
 from bench.jobs import Failure, completed
-from bench.unfinished import Made, unfinished_pool
+from bench.pools.bundled import bundled_pool
+from bench.pools.unfinished import Made, unfinished_pool
 from dsl.pool import read_pool
 from tests.commands import CHECKOUT, command, refused
 
@@ -103,13 +103,13 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("bench.unfinished.completed", stops)
+        patched.setattr("bench.pools.unfinished.completed", stops)
         assert main([*line, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 2
     kept = records(out).read_bytes()
     other = [*line[:-1], "4"]  # another seed is other work: it starts from nothing, and leaves the first alone
     with monkeypatch.context() as patched:
-        patched.setattr("bench.unfinished.completed", stops)
+        patched.setattr("bench.pools.unfinished.completed", stops)
         assert main([*other, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 4
     assert records(out).read_bytes().startswith(kept)
@@ -120,7 +120,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
         return honest(make, jobs, workers=workers)
 
     with monkeypatch.context() as patched:
-        patched.setattr("bench.unfinished.completed", counts)
+        patched.setattr("bench.pools.unfinished.completed", counts)
         assert main([*line, "--workers", "1"]) == 0
     assert pending == [2]
     assert len(read_pool(out)) == 4
@@ -139,7 +139,7 @@ def test_a_crash_is_one_line_and_costs_one_instance(
 
     crashing = read_pool(tmp_path / "pool4.jsonl").problems[1].id
     with monkeypatch.context() as patched:
-        patched.setattr("bench.hardened_pool.cex", crashes)
+        patched.setattr("bench.pools.hardened.cex", crashes)
         told = refused(capsys, *line, "--workers", "1")
     assert told == f"{crashing}: RuntimeError: no idea; nothing is written, what is done is kept"
     assert not out.exists()

@@ -29,9 +29,9 @@ def alternatives(
     """
     from itertools import chain
 
-    from bench.found_models import FoundModels
-    from bench.records import folder_records
-    from bench.table_text import aligned
+    from bench.runs.found_models import FoundModels
+    from bench.runs.records import folder_records
+    from bench.tables.text import aligned
 
     if sweep:
         _sweep(sweep, folders[0], seeds)
@@ -48,8 +48,8 @@ def alternatives(
 
 def _sweep(pools: list[Path], folder: Path, seeds: int) -> None:
     """In this process: a seed takes milliseconds an instance, less than starting others."""
-    from bench.runner import run
-    from bench.score_protocols import BnlearnThenFit
+    from bench.protocols.score_portfolios import BnlearnThenFit
+    from bench.runs.runner import run
 
     for seed in range(seeds):
         with progress_bar(f"seed {seed} of {seeds}: ") as progress:

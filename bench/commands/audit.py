@@ -13,8 +13,8 @@ from bench.commands.options import AsJson, PoolPath
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
-    from bench.audit_calibration import Calibration
-    from bench.audit_run import AuditedPool
+    from bench.audit.calibration import Calibration
+    from bench.audit.run import AuditedPool
     from solvers.version_space import ModelClass
 
 CertifiedSize: TypeAlias = Annotated[
@@ -58,11 +58,11 @@ def audit(
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed.
     """
-    from bench.audit_calibration import calibration
-    from bench.audit_instance import PROFILE, AuditOptions
-    from bench.audit_run import audit_pool
-    from bench.audit_text import gate_class
-    from bench.records import folder_records
+    from bench.audit.calibration import calibration
+    from bench.audit.instance import PROFILE, AuditOptions
+    from bench.audit.run import audit_pool
+    from bench.audit.text import gate_class
+    from bench.runs.records import folder_records
 
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
@@ -84,7 +84,7 @@ def audit(
         typer.echo(f"{new} instances audited, {audited.skipped} had a record already", err=True)
     calibrated = calibration(audited.records, runs or [])
     if html:
-        from bench.audit_html import report
+        from bench.audit.html import report
 
         html.write_text(report(audited, calibrated), encoding="utf-8")
         typer.echo(f"report written to {html}", err=True)
@@ -108,20 +108,20 @@ def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bo
 
 
 def _certify(audited: AuditedPool, folder: Path, model_class: ModelClass) -> None:
-    from bench.audit_certificates import write_certificates
+    from bench.audit.certificates import write_certificates
 
     number = write_certificates(audited.pool.problems, folder, lambda problem: model_class)
     typer.echo(f"{number} certificates written to {folder}", err=True)
 
 
 def _print_details(audited: AuditedPool) -> None:
-    from bench.audit_details import details_text
+    from bench.audit.details import details_text
 
     typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, max_parents: int, *, as_json: bool) -> None:
-    from bench.audit_text import audits_text, calibration_text
+    from bench.audit.text import audits_text, calibration_text
 
     if as_json:
         made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
@@ -132,7 +132,7 @@ def _print(audited: AuditedPool, calibrated: Calibration, max_parents: int, *, a
 
 def _exit_code(audited: AuditedPool, gate: int | None) -> int:
     """1 if an instance has no findings or, where that is asked for, more than one member."""
-    from bench.audit_text import summary, verdict
+    from bench.audit.text import summary, verdict
 
     unfinished = [record for record in audited.records if record.findings is None]
     for record in unfinished:

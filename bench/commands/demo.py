@@ -26,9 +26,9 @@ def demo(
 
     The report is report.html, to open in any browser; its plots are SVG files next to it.
     """
-    from bench.bundled import bundled_pools
     from bench.commands.run import run_and_report
-    from bench.protocols import make_protocol
+    from bench.pools.bundled import bundled_pools
+    from bench.protocols.registry import make_protocol
 
     chosen = [make_protocol(name, {}) for name in PROTOCOLS]
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:

@@ -38,7 +38,7 @@ def generate(
     """
     from audits.generator_plans import MAX_ADDED_WORLDS, PLANS
     from audits.strata import stratum
-    from bench.generated_pool import GenerateOptions, generated_pool
+    from bench.pools.generated import GenerateOptions, generated_pool
     from dsl.pool import write_pool
 
     names = list(PLANS) if strata == "all" else [name.strip() for name in strata.split(",")]

@@ -17,8 +17,8 @@ from bench.commands.progress import progress_bar, usable_cores
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.alternatives import SuppliedAnswer
-    from bench.hardened_pool import HardenedPool, HardenOptions
+    from bench.pools.hardened import HardenedPool, HardenOptions
+    from bench.pools.known_alternatives import SuppliedAnswer
 
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
@@ -51,8 +51,8 @@ def harden(
     admissible world can. Exit 1 if an instance could not be hardened; it is then written unchanged. What is done is
     kept in POOL2.unfinished until POOL2 is written; the same command goes on from there.
     """
-    from bench.alternatives import read_alternatives
-    from bench.hardened_pool import HardenOptions, hardened_pool
+    from bench.pools.hardened import HardenOptions, hardened_pool
+    from bench.pools.known_alternatives import read_alternatives
 
     if alternatives and mode != "cex":
         raise typer.BadParameter("--alternatives needs --mode cex")
@@ -78,7 +78,7 @@ def _write(
     if report:
         report.write_text("".join(f"{json.dumps(line)}\n" for line in made.reports), encoding="utf-8")
     if certificates:
-        from bench.audit_certificates import write_certificates
+        from bench.audit.certificates import write_certificates
 
         hardened = [one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line]
         number = write_certificates(hardened, certificates, options.class_of)

@@ -11,7 +11,7 @@ import typer
 from bench.commands.options import AsJson, PoolPath, PoolPaths
 
 if TYPE_CHECKING:
-    from bench.check import CheckReport
+    from bench.pools.check import CheckReport
 
 pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
@@ -43,8 +43,8 @@ def alternatives(
     The pair is gold and another SCM that fits, with an experiment that tells them apart. Instances that leave no other
     SCM open, or none that a single intervention can tell apart, are named and left out.
     """
-    from bench.alternative_pool import alternative_pool
     from bench.commands.progress import progress_bar
+    from bench.pools.alternative_scm import alternative_pool
     from dsl.pool import read_pool, write_pool
 
     with progress_bar() as progress:
@@ -65,7 +65,7 @@ def check(
     as_json: AsJson = False,
 ) -> int:
     """Check that gold is legal and replays its worlds, and that the file says what it says consistently."""
-    from bench.check import check_pool
+    from bench.pools.check import check_pool
 
     reports = [check_pool(path, must_be_official=official) for path in pools]
     if as_json:
@@ -94,8 +94,8 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 @pool_app.command()
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
-    from bench.stats import pool_stats
-    from bench.table_text import aligned
+    from bench.pools.stats import pool_stats
+    from bench.tables.text import aligned
     from dsl.pool import read_pool
 
     rows = [row for path in pools for row in pool_stats(read_pool(path, keep_results=False))]

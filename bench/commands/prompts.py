@@ -26,7 +26,7 @@ def prompts(
     Responses, as JSON lines of instanceId, model and response, are scored by `calibrant score`.
     """
     from bench.prompts import SYSTEM, prompt
-    from bench.runner import Selection
+    from bench.runs.runner import Selection
     from bench.show import find_instance
     from dsl.pool import read_pool
 

@@ -11,7 +11,7 @@ from bench.commands.options import AsJson
 
 def protocols(as_json: AsJson = False) -> None:
     """List the protocols that `calibrant run` knows, with their options and defaults."""
-    from bench.protocols import PROTOCOLS, described
+    from bench.protocols.registry import PROTOCOLS, described
 
     listed = [described(protocol) for protocol in PROTOCOLS.values()]
     if as_json:

@@ -60,12 +60,12 @@ def report(
     Intervals are 95% percentile bootstrap over latent SCMs, paired where two rows share them. HTML is one file with
     the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
-    from bench.columns import Means
     from bench.report.ambiguity import ambiguities
     from bench.report.sources import Sources
     from bench.report.tables import Wanted, chosen_tables
     from bench.report.writing import report_text, write_text
-    from bench.table import Grouping
+    from bench.tables.calibration import Grouping
+    from bench.tables.columns import Means
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")

@@ -12,8 +12,8 @@ from bench.commands.options import AsJson, PoolPaths
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
-    from bench.protocol import Protocol
-    from bench.runner import Selection
+    from bench.protocols.base import Protocol
+    from bench.runs.runner import Selection
 
 PROTOCOL_HELP = "How to answer: a protocol, several with commas between them, or all. `calibrant protocols` lists them."
 
@@ -42,8 +42,8 @@ def run(
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
-    from bench.protocols import chosen_protocols
-    from bench.runner import Selection
+    from bench.protocols.registry import chosen_protocols
+    from bench.runs.runner import Selection
 
     chosen = chosen_protocols(protocol, _options(option or [], max_parents))
     selection = Selection(frozenset(only or ()), limit)
@@ -52,7 +52,7 @@ def run(
 
 
 class _Settings(TypedDict, total=False):
-    """Further arguments of bench.runner.run."""
+    """Further arguments of bench.runs.runner.run."""
 
     selection: Selection
     wall_budget: float | None
@@ -70,7 +70,7 @@ def run_and_report(
 ) -> int:
     """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
     from bench.commands.table import print_table
-    from bench.runner import run
+    from bench.runs.runner import run
 
     crashed = 0
     for protocol in protocols:

@@ -37,8 +37,8 @@ def score(
     `calibrant table` reads it.
     """
     from bench.predictions import Predictions, PredictionScorer, json_line
-    from bench.table import CalibrationTable
-    from bench.table_text import table_text
+    from bench.tables.calibration import CalibrationTable
+    from bench.tables.text import table_text
 
     scorer = PredictionScorer(pool, extractor=extractor, with_structure=structure)
     collected = CalibrationTable()

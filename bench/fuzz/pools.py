@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bench.bundled import bundled_pools
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, damaged, other_bit
 from bench.fuzz.independent import require
 from bench.fuzz.naive import Instance, SeenWorld, native_instances, official_instances, official_responses
 from bench.fuzz.official_form import FORMS, official_record
 from bench.fuzz.submissions import alternative, good_answer
+from bench.pools.bundled import bundled_pools
 from dsl.errors import CalibrantError
 from dsl.pool import native_lines, read_pool
 from dsl.problem import Pool, Problem, TaskKind

@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from bench.bundled import bundled_pools
 from bench.fuzz.answers import answer, response
 from bench.fuzz.independent import Judge, require
+from bench.pools.bundled import bundled_pools
 from dsl.alternative import witness_for
 from dsl.formula import apply
 from dsl.pool import read_pool

@@ -8,9 +8,9 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.columns import UNDEFINED
 from bench.report.layout import Cell, Source, Table, TableRow
-from bench.table_text import aligned
+from bench.tables.columns import UNDEFINED
+from bench.tables.text import aligned
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.official import BY_DIGEST
+from bench.pools.official import BY_DIGEST
 from bench.report.layout import NOTHING, Cell, Source, TableRow
 
 MAX_NAMED = 2  # pools that a note names one by one

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.columns import Means, Verdict
-from bench.table import Grouping, Run, differing_options, ladder_place, natural
+from bench.tables.calibration import Grouping, Run, differing_options, ladder_place, natural
+from bench.tables.columns import Means, Verdict
 from dsl.pool_yaml import PAIR_SUFFIXES
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.columns import Means
 from bench.report.rows import RowCollector, SystemRow
-from bench.sources import scored_runs
-from bench.table import Grouping, Run
+from bench.tables.calibration import Grouping, Run
+from bench.tables.columns import Means
+from bench.tables.sources import scored_runs
 from dsl.errors import CalibrantError, shown
 
 
@@ -45,7 +45,7 @@ class Sources:
         return rows
 
     def _scored(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
-        from bench.stored_results import StoredResults
+        from bench.tables.stored_results import StoredResults
 
         yield from scored_runs(self.runs)
         for path in self.official:

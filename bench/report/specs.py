@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.columns import (
+from bench.report.rates import Count, RateTable
+from bench.tables.columns import (
     ALTERNATIVE_COLUMNS,
     FUNNEL_COLUMNS,
     REPLAY_COLUMNS,
@@ -11,7 +12,6 @@ from bench.columns import (
     Column,
     Verdict,
 )
-from bench.report.rates import Count, RateTable
 
 _KNOWN = {
     column.key: column

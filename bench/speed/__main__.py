@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.bundled import bundled_pools
+from bench.pools.bundled import bundled_pools
 from bench.speed.comparison import QUICK, THOROUGH, Row
 from bench.speed.options import Options, usable
 from bench.speed.report import json_report, print_report

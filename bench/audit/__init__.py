@@ -1,0 +1,1 @@
+"""The audit of a pool, what `calibrant audit` does: findings of one instance, records, text, HTML."""

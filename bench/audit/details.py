@@ -1,0 +1,84 @@
+"""Everything that an audit found in one instance, as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.audit.calibration import PRIORS
+from bench.audit.findings import Findings, Split, Survivors
+from bench.audit.records import AuditRecord
+from bench.audit.text import ceiling_text, share_text, short_count
+
+SEARCHES = {"local": "local alternatives", "stronger": "stronger search", "pairs": "coordinated pairs"}
+
+
+def details_text(record: AuditRecord) -> str:
+    """The instance's id, then a line for each thing."""
+    found = record.findings
+    lines = [f"error  {record.error}"] if found is None else [*_lines(found)]
+    return "\n".join([record.instance, *(f"  {line}" for line in lines)])
+
+
+def _lines(found: Findings) -> Iterator[str]:
+    for one in found.capped:
+        yield f"members  {short_count(one.members)} with k<={one.max_parents}, formula sizes <= {one.max_size}"
+    for draw in found.draws:
+        yield f"a draw   {share_text(draw.probability)} held-out exact, {PRIORS[draw.size_penalty]}: {draw.in_words}"
+    for ceiling in found.ceilings:
+        came = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
+        text = f"{ceiling_text(ceiling)}, {PRIORS[ceiling.size_penalty]}: {ceiling.in_words}"
+        yield f"ceiling  {text}{came[ceiling.realised]}"
+    yield from _evidence(found)
+    if found.bounded:
+        for name, words in SEARCHES.items():
+            findings = found.bounded[name]
+            total, exact = sum(one["found"] for one in findings), sum(int(one["exact"]) for one in findings)
+            hit = ", a budget was hit" if any(one["budget_hit"] for one in findings) else ""
+            yield f"bounded  {words}: {total} found{hit}; {short_count(str(exact))} there are"
+        yield f"bounded  shortcuts: {_shortcuts(found.bounded['shortcuts'])}"
+    if found.survivors:
+        yield from _survivors(found.survivors)
+    if found.split:
+        yield _split(found.split)
+    for part, reason in found.left_out.items():
+        yield f"left out  {part}: {reason}"
+
+
+def _evidence(found: Findings) -> Iterator[str]:
+    mix = found.mix
+    targets = ", ".join(f"{worlds} with {number}" for number, worlds in mix["by_targets"].items())
+    modes = f"{mix['none']} without, {mix['hard_constant']} constant, {mix['hard_assigned']} assigned"
+    yield f"interventions  {modes}; targets: {targets}"
+    if found.coverage:
+        yield f"coverage  {found.coverage.seen} of {found.coverage.total} local predecessor patterns"
+    if found.exposure:
+        least = min(found.exposure, key=lambda row: int(row["scored_cells"]))
+        scored = f"{least['scored_cells']} cells in {least['scored_worlds']} worlds"
+        yield f"exposure  least for {least['variable']}: {scored}"
+    if found.balance:
+        yield "held-out novelty  {smallest:.3f} to {largest:.3f}, mean {mean:.3f}".format(**found.balance)
+
+
+def _shortcuts(findings: list[dict[str, object]]) -> str:
+    left = [f"{one['variable']} at size {one['size']}" for one in findings if one["size"] is not None]
+    return ", ".join(left) or "none"
+
+
+def _survivors(found: Survivors) -> Iterator[str]:
+    for variable, text in found.one.items():
+        if text != found.other[variable]:
+            yield f"survivors  {variable} = {text}   |   {found.other[variable]}"
+    if found.targets is None:
+        yield "separation  no hard intervention on up to three targets"
+        return
+    sets = ", ".join(f"{number} sets of {size}" for size, number in found.separating_sets.items())
+    best = ", ".join(found.targets["targets"]) or "no intervention"
+    yield f"separation  {sets}; best: {best}, {found.targets['disagreement_rate']:.4f} of the assignments"
+
+
+def _split(found: Split) -> str:
+    low, high = found.removed
+    share = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f} (drawn truths: {found.estimate:.4f})"
+    gold = "" if found.removed_from_gold is None else f", {found.removed_from_gold:.4f} with gold's outcome"
+    contexts = f"{len(found.rows)} rows of {' '.join(found.columns)}: {' '.join(found.rows)}"
+    return f"split  {found.mode} on {', '.join(found.targets)} removes {share} of the members{gold}; {contexts}"

@@ -1,0 +1,109 @@
+"""What is known of a truth that is drawn from a version space: draws, ceilings, and the world that splits it best.
+
+The class is the smallest one of at least the headline's parents that has gold as a member; without gold, the smallest
+counted one that has any. Uniform weights are over the class without a size cap, weights by size over the one with.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from audits.ambiguity import SIZE_PENALTY, capped_class
+from audits.behaviour import simulated
+from audits.ceiling import ceiling, forecast
+from audits.splitting import best_split, candidate_worlds, removed_share
+from bench.audit.findings import Ceiling, ClassCount, Draw, Split
+from dsl.disclosure import HiddenRoots, natural
+from dsl.problem import Problem
+from dsl.world import World
+from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
+
+CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
+MOST_BY_SIZE = 4  # parents up to which there is a ceiling by size; with five a single count takes 0.1 s
+SPLIT_CANDIDATES = 12  # worlds that are compared
+SPLIT_DRAWS = 6  # truths that they are compared on
+SPLIT_COUNTS = 16  # exact counts for the best of them
+MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
+
+
+def prior_class(problem: Problem, headline: int, counts: list[ClassCount], *, nested_roots: bool) -> ModelClass:
+    """The class that truths are drawn from; `ValueError` if none has a member or gold is too wide."""
+    gold = problem.sealed.gold
+    if gold is None:
+        able = [c.max_parents for c in counts if c.max_parents >= headline and c.members != "0"]
+        if not able:
+            raise ValueError("no counted class has a member")
+        return ModelClass(able[0], None, nested_roots)
+    widest = max((len(function.parents) for function in gold.local_functions.values()), default=0)
+    if widest > MAX_PARENTS:
+        raise ValueError(f"gold has {widest} functional parents; at most {MAX_PARENTS} are counted")
+    return ModelClass(max(headline, widest), None, nested_roots)
+
+
+def capped(model_class: ModelClass) -> ModelClass:
+    return ModelClass(model_class.max_parents, capped_class(model_class.max_parents).max_size, model_class.nested_roots)
+
+
+def draws(problem: Problem, model_class: ModelClass) -> list[Draw]:
+    """Uniform without a cap, uniform with, by size with."""
+    wanted = [(model_class, None), (capped(model_class), None), (capped(model_class), SIZE_PENALTY)]
+    return [_draw(problem, chosen, penalty) for chosen, penalty in wanted]
+
+
+def _draw(problem: Problem, model_class: ModelClass, penalty: int | None) -> Draw:
+    space, heldout = VersionSpace(problem.task, model_class), problem.sealed.heldout.worlds
+    known = space.count and heldout
+    probability = float(space.agreement(heldout, size_penalty=penalty)) if known else None
+    return Draw(model_class.describe(problem.task), penalty, probability)
+
+
+def ceilings(problem: Problem, model_class: ModelClass) -> list[Ceiling]:
+    """Uniform without a cap, by size with one if that does not take long; `ValueError` without held-out worlds."""
+    if not problem.sealed.heldout.worlds:
+        raise ValueError("there are no held-out worlds")
+    found = [_ceiling(problem, model_class, None)]
+    if model_class.max_parents <= MOST_BY_SIZE:
+        found.append(_ceiling(problem, capped(model_class), SIZE_PENALTY))
+    return found
+
+
+def _ceiling(problem: Problem, model_class: ModelClass, penalty: int | None) -> Ceiling:
+    space, rng = VersionSpace(problem.task, model_class), Random(f"ceiling:{problem.id}")
+    found = ceiling(space, problem.sealed.heldout.worlds, rng, size_penalty=penalty, max_counts=CEILING_COUNTS)
+    realised = forecast(problem, found).realised if problem.sealed.gold else None
+    lower, upper = float(found.lower), float(found.upper)
+    return Ceiling(model_class.describe(problem.task), penalty, lower, upper, found.is_exact, found.counts, realised)
+
+
+def split(problem: Problem, model_class: ModelClass) -> Split | None:
+    """The best of the candidates for an unknown truth; None for one member; `ValueError` where roots are hidden."""
+    task = problem.task
+    if isinstance(task.disclosure, HiddenRoots):
+        raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
+    space, rng = VersionSpace(task, model_class), Random(f"split:{problem.id}")
+    if space.count < 2:
+        return None
+    roots = task.disclosure.roots
+    contexts = None if 1 << len(roots) <= MAX_CONTEXTS else MAX_CONTEXTS
+    candidates = list(candidate_worlds(task, rng, SPLIT_CANDIDATES, contexts_per_world=contexts))
+    found = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
+    left, world, gold = found.remaining, found.world, problem.sealed.gold
+    columns = list(natural({*roots, *world.intervention.targets}))
+    return Split(
+        model_class.describe(task),
+        len(candidates),
+        world.intervention.mode,
+        list(natural(world.intervention.targets)),
+        columns,
+        _shown(world, columns),
+        [1 - float(left.upper), 1 - float(left.lower)],
+        1 - left.estimate,
+        left.standard_error,
+        float(removed_share(space, simulated(gold, world))) if gold else None,
+    )
+
+
+def _shown(world: World, columns: list[str]) -> list[str]:
+    """The different rows of these columns, in their order."""
+    rows = ("".join(str(row[name]) for name in columns) for row in world.rows())
+    return list(dict.fromkeys(rows))

@@ -1,0 +1,79 @@
+"""Records of audits: one JSON line per (pool, instance, options), appended as instances are done.
+
+The file is append-only (bench.jsonl_file); a completed audit is sorted, and two completed audits of the same thing
+differ in `timing` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from bench.audit.findings import Findings
+from bench.jsonl_file import JsonlFile, RecordKind
+from bench.runs.records import Timing, config_digest
+
+RECORD_VERSION = 2
+
+
+class AuditKey(NamedTuple):
+    """What a record is about; there is one record for each."""
+
+    pool_digest: str
+    instance: str
+    config_digest: str
+
+
+class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The audit of one instance of a pool, or why there is none."""
+
+    pool: str
+    pool_digest: str
+    pool_size: int
+    index: int
+    instance: str
+    setting: str
+    stratum: str
+    config: dict[str, Any]
+    outcome: Literal["audited", "out_of_budget", "crashed"]
+    findings: Findings | None
+    error: str
+    program: str
+    timing: Timing
+    version: int = RECORD_VERSION
+
+    @property
+    def key(self) -> AuditKey:
+        return AuditKey(self.pool_digest, self.instance, config_digest(self.config))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON, without the timing: the same for equal pools and options."""
+        made: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        del made["timing"]
+        return made
+
+
+def _place(record: AuditRecord) -> tuple[object, ...]:
+    return record.pool, record.pool_digest, config_digest(record.config), record.index
+
+
+AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, _place)
+
+
+class AuditFile(JsonlFile[AuditRecord]):
+    """The record file of an audit's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, AUDIT_RECORDS)
+
+    def forget_unfinished(self) -> None:
+        """Drop the records without findings, so that those instances are audited again."""
+        self.keep(lambda record: record.findings is not None)
+
+    def of_pool(self, keys: Iterable[AuditKey]) -> list[AuditRecord]:
+        """The records with these keys, in the order of their instances."""
+        wanted = set(keys)
+        return sorted((record for record in self if record.key in wanted), key=lambda record: record.index)

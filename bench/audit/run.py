@@ -1,0 +1,101 @@
+"""Audits of a pool: parallel over instances, resumable.
+
+What is found depends on the pool and the options alone: not on the number of workers, the order in which they finish,
+or how often the audit was interrupted.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from bench.audit.findings import Findings
+from bench.audit.instance import AuditOptions, audit_instance
+from bench.audit.records import AuditFile, AuditKey, AuditRecord
+from bench.jobs import Failure, completed, error_line
+from bench.pools.unfinished import Progress
+from bench.runs.records import Timing, config_digest
+from bench.version import program_version
+from dsl.pool import file_digest, read_pool
+from dsl.problem import Pool, Problem
+
+
+class Audited(NamedTuple):
+    """What came of one instance."""
+
+    outcome: Literal["audited", "out_of_budget", "crashed"]
+    findings: Findings | None
+    error: str
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class AuditedPool:
+    """A pool with the audits of its instances, in their order. skipped: records that were there before."""
+
+    pool: Pool
+    digest: str
+    records: list[AuditRecord]
+    skipped: int
+
+
+def audit_pool(
+    path: Path,
+    folder: Path,
+    options: AuditOptions,
+    *,
+    workers: int = 1,
+    wall_budget: float | None = None,
+    progress: Progress = lambda name, done, total: None,
+) -> AuditedPool:
+    """Audit every instance that has no record in the folder yet, and append its record.
+
+    wall_budget: seconds per instance after which its worker is killed. Instances without findings are tried again.
+    """
+    pool, digest = read_pool(path, keep_results=False), file_digest(path)
+    config = {**options.to_dict(), "wall_budget": wall_budget}
+    keys = {i: AuditKey(digest, problem.id, config_digest(config)) for i, problem in enumerate(pool.problems)}
+    with AuditFile(folder) as file:
+        file.forget_unfinished()
+        pending = {i: pool.problems[i] for i, key in keys.items() if key not in file.keys}
+        done = skipped = len(keys) - len(pending)
+        progress(pool.name, done, len(keys))
+        one = partial(timed_audit, options=options)
+        for index, result in completed(one, pending, workers=workers, wall_budget=wall_budget):
+            audited = _without_findings(result, wall_budget) if isinstance(result, Failure) else result
+            file.append(_record(pool, digest, index, config, audited))
+            done += 1
+            progress(pool.name, done, len(keys))
+        file.sort()
+        return AuditedPool(pool, digest, file.of_pool(keys.values()), skipped)
+
+
+def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited: Audited) -> AuditRecord:
+    problem = pool.problems[index]
+    place = pool.name, digest, len(pool), index, problem.id, problem.setting, problem.stratum
+    return AuditRecord(
+        *place, config, audited.outcome, audited.findings, audited.error, program_version(), audited.timing
+    )
+
+
+def _without_findings(failure: Failure, wall_budget: float | None) -> Audited:
+    seconds = wall_budget or 0.0 if failure.outcome == "out_of_budget" else 0.0
+    return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
+
+
+def timed_audit(problem: Problem, options: AuditOptions) -> Audited:
+    """Audit one instance. An exception is a result too: it must not cost the other instances."""
+    started, clock = _now(), time.perf_counter()
+    try:
+        findings = audit_instance(problem, options)
+    except Exception as error:
+        return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
+    return Audited("audited", findings, "", Timing(time.perf_counter() - clock, started))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

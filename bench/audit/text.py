@@ -1,0 +1,137 @@
+"""Audits as a plain text table, and the classes that verdicts are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bench.audit.calibration import AnswerRow, Calibration
+from bench.audit.findings import Ceiling, ClassCount, Findings
+from bench.audit.records import AuditRecord
+from bench.tables.text import aligned
+from dsl.errors import CalibrantError, shown
+
+MAX_CLASS = 6
+NOTHING = "-"
+MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "Ceiling by size")
+LONGEST = 9  # digits of a count that is written in full
+_CLASS = re.compile(r"(?:k|parents<=)([1-6])")
+
+
+def gate_class(text: str, *, headline: int) -> int:
+    """The bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6."""
+    condition, colon, named = text.partition(":")
+    found = _CLASS.fullmatch(named)
+    if condition != "ambiguous" or (colon and not found):
+        known = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
+        raise CalibrantError(f"--fail-on {shown(text)}: it has to be {known}")
+    return int(found[1]) if found else headline
+
+
+def short_count(members: str) -> str:
+    """A count in full, or its first three digits and the power of ten; truncated, not rounded."""
+    return members if len(members) <= LONGEST else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
+
+
+def verdict(record: AuditRecord, max_parents: int) -> str:
+    """unique | ambiguous | empty (no member in the class) | why there are no findings."""
+    if record.findings is None:
+        return record.outcome
+    members = record.findings.members(max_parents)
+    return "unique" if members == 1 else "ambiguous" if members else "empty"
+
+
+def heldout_share(counted: ClassCount) -> float | None:
+    """Share of the members that replay the held-out worlds; None where there is nothing to share out."""
+    if counted.heldout_exact is None or counted.members == "0":
+        return None
+    return int(counted.heldout_exact) / int(counted.members)
+
+
+def share_text(share: float | None) -> str:
+    return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
+
+
+def audits_text(records: Sequence[AuditRecord], headline: int) -> str:
+    """One row per instance, then what the verdicts are."""
+    bounds = next(([c.max_parents for c in r.findings.classes] for r in records if r.findings), [])
+    headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
+    rows = [_row(record, bounds, headline) for record in records]
+    return "\n".join([aligned(headings, rows), "", summary(records, headline)])
+
+
+def _row(record: AuditRecord, bounds: Sequence[int], headline: int) -> list[str]:
+    found = record.findings
+    if found is None:
+        return [
+            record.instance,
+            record.setting,
+            *[NOTHING] * (len(bounds) + 2 + len(MEASURES)),
+            verdict(record, headline),
+        ]
+    counts = [short_count(found.counted(k).members) for k in bounds]
+    sizes = [str(found.num_variables), str(found.num_worlds)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(found, headline), verdict(record, headline)]
+
+
+def measures(found: Findings, headline: int) -> list[str]:
+    """Coverage; shares of the members that are held-out exact, plain and by size; ceilings, plain and by size."""
+    shares = [
+        heldout_share(found.counted(headline)),
+        *(d.probability for d in found.draws if d.size_penalty is not None),
+    ]
+    coverage = share_text(found.coverage.share if found.coverage else None)
+    texts = [coverage, *(share_text(share) for share in shares), *[NOTHING] * (2 - len(shares))]
+    bounds = [ceiling_text(ceiling) for ceiling in found.ceilings]
+    return [*texts, *bounds, *[NOTHING] * (2 - len(bounds))]
+
+
+def ceiling_text(ceiling: Ceiling) -> str:
+    """One number if it is exact, else the certified interval."""
+    return share_text(ceiling.lower) if ceiling.exact else f"{ceiling.lower:.3g}-{ceiling.upper:.3g}"
+
+
+def calibration_text(found: Calibration) -> str:
+    """Ceilings of the pool, their reliability, and the rows of answers below them."""
+    lines = []
+    for prior, (number, lower, upper) in found.means.items():
+        between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
+        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances")
+    for prior, known in found.reliability.items():
+        lines.append(
+            f"ceiling, {prior}: {known.predicted:.2f} best answers held-out exact predicted, {known.realised} realised "
+            f"(standard error {known.standard_error:.2f}, {known.number} instances)"
+        )
+        rows = [
+            [f"{b.low:.1f}-{b.high:.1f}", str(b.number), f"{b.predicted:.3f}", f"{b.realised:.3f}"] for b in known.bins
+        ]
+        lines.append(aligned(["Predicted", "n", "mean", "realised"], rows))
+    if found.rows:
+        headings = ["Answers", "Weights", "n", "HeldoutExact", "Ceiling", "Below"]
+        rows = [
+            [
+                answers_name(row),
+                row.prior,
+                str(row.number),
+                f"{row.rate:.3f}",
+                f"{row.ceiling[1]:.3f}",
+                f"{row.below:+.3f}",
+            ]
+            for row in found.rows
+        ]
+        lines.append(aligned(headings, rows))
+    return "\n".join(lines)
+
+
+def answers_name(row: AnswerRow) -> str:
+    """The protocol and those of its options that are set."""
+    options = ", ".join(f"{name}={value}" for name, value in sorted(row.config.items()) if value is not None)
+    return f"{row.protocol} ({options})" if options else row.protocol
+
+
+def summary(records: Sequence[AuditRecord], max_parents: int) -> str:
+    """How many instances have which verdict in a class, in one line."""
+    verdicts = [verdict(record, max_parents) for record in records]
+    kinds = ("unique", "ambiguous", "empty", "out_of_budget", "crashed")
+    parts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
+    return f"functional parents <= {max_parents}: {', '.join(parts) or 'no instances'}, of {len(records)} instances"

@@ -1,0 +1,157 @@
+"""Checks of a pool: does its gold do what it claims, is it an official file, and what in it was not read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.pools.official import BY_DIGEST, BY_NAME
+from bench.pools.unread import unread_fields
+from dsl.disclosure import HiddenRoots
+from dsl.pool import file_digest, read_pool
+from dsl.problem import Problem
+from dsl.reference import first_mismatch
+from dsl.scm import Scm
+from dsl.world import Panel, World
+from solvers.roots import nested_variables
+
+Check = Callable[[Problem], str | None]
+"""Why a problem fails, "" if it passes, None if the check does not apply to it."""
+
+
+@dataclass
+class CheckReport:
+    """What was checked of one file.
+
+    applied: per check on how many instances; failures: (check, instance, reason)
+    official: what is known of the file by its name and digest; `official_failure` is set where that is asked for
+    unread: field paths of the file that no part of an instance comes from, and in how many records
+    """
+
+    pool: str
+    digest: str
+    num_instances: int
+    applied: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    official: str = ""
+    official_failure: bool = False
+    unread: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures and not self.official_failure
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        made = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
+        return made | {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
+
+
+def check_pool(path: Path, *, must_be_official: bool = False) -> CheckReport:
+    """Read a pool and check every instance; `PoolError` if it cannot be read at all."""
+    pool = read_pool(path, keep_results=False)
+    report = CheckReport(pool.name, file_digest(path), len(pool))
+    for problem in pool.problems:
+        for name, check in CHECKS.items():
+            reason = check(problem)
+            if reason is not None:
+                report.applied[name] += 1
+            if reason:
+                report.failures.append((name, problem.id, reason))
+    report.unread = unread_fields(path)
+    report.official, genuine = _official(path.name, report.digest)
+    report.official_failure = must_be_official and not genuine
+    return report
+
+
+def _official(name: str, digest: str) -> tuple[str, bool]:
+    if digest in BY_DIGEST:
+        return f"official file {BY_DIGEST[digest].name}", True
+    if name in BY_NAME:
+        return "has the name of an official file, but other bytes", False
+    return "not an official file", False
+
+
+def _gold_is_legal(problem: Problem) -> str | None:
+    return None if problem.sealed.gold is None else _legality(problem, problem.sealed.gold)
+
+
+def _reference_is_legal(problem: Problem) -> str | None:
+    return None if problem.task.reference is None else _legality(problem, problem.task.reference)
+
+
+def _legality(problem: Problem, model: Scm) -> str:
+    disclosure = problem.task.disclosure
+    if isinstance(disclosure, HiddenRoots):
+        if len(model.roots) != disclosure.root_count:
+            return f"{len(model.roots)} roots where {disclosure.root_count} are disclosed"
+        disclosure = disclosure.given_roots(model.roots)
+    violation = disclosure.violation(model.mechanisms)
+    return violation.reason if violation else ""
+
+
+def _replays(model: Scm | None, panel: Panel) -> str | None:
+    if model is None:
+        return None
+    cell = first_mismatch(model, panel.worlds)
+    if cell is None:
+        return ""
+    return f"world {cell.world}, row {cell.row}: {cell.variable} is {cell.expected}, computed {cell.predicted}"
+
+
+def _gold_replays_training(problem: Problem) -> str | None:
+    return _replays(problem.sealed.gold, problem.task.training)
+
+
+def _gold_replays_heldout(problem: Problem) -> str | None:
+    return _replays(problem.sealed.gold, problem.sealed.heldout)
+
+
+def _reference_replays_training(problem: Problem) -> str | None:
+    return _replays(problem.task.reference, problem.task.training)
+
+
+def _stated_size(problem: Problem) -> str | None:
+    gold, stated = problem.sealed.gold, problem.sealed.gold_size
+    if gold is None or stated is None:
+        return None
+    return "" if gold.size == stated else f"stated {stated}, counted {gold.size}"
+
+
+def _roots_nested(problem: Problem) -> str | None:
+    """Whether the units really keep their thresholds: root columns nested over all worlds, held-out ones included."""
+    gold = problem.sealed.gold
+    if gold is None or not problem.task.shares_units:
+        return None
+    everything = dataclasses.replace(problem.task, training=Panel(problem.task.variables, problem.worlds))
+    broken = sorted(set(gold.roots) - set(nested_variables(everything)))
+    return f"columns of {', '.join(broken)} are not nested over the worlds" if broken else ""
+
+
+def _unscored_worlds(worlds: tuple[World, ...], model: Scm) -> Iterator[str]:
+    return (world.id for world in worlds if world.intervention.targets.issuperset(model.endogenous))
+
+
+def _has_scored_cells(problem: Problem) -> str | None:
+    """Without a scored training cell nothing can be train-exact."""
+    gold = problem.sealed.gold
+    if gold is None:
+        return None
+    unscored = list(_unscored_worlds(problem.task.training.worlds, gold))
+    return "no training world has a scored cell" if len(unscored) == len(problem.task.training.worlds) else ""
+
+
+CHECKS: Mapping[str, Check] = {
+    "gold is legal under the disclosure": _gold_is_legal,
+    "gold replays its training worlds": _gold_replays_training,
+    "gold replays its held-out worlds": _gold_replays_heldout,
+    "some training cell is scored": _has_scored_cells,
+    "stated gold size": _stated_size,
+    "shared units: root columns are nested": _roots_nested,
+    "reference is legal under the disclosure": _reference_is_legal,
+    "reference replays its training worlds": _reference_replays_training,
+}

@@ -1,0 +1,167 @@
+"""Hardening of a whole pool, parallel over instances, resumable; the same bytes whatever the number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from audits.ambiguity import gold_class
+from audits.hardening import Hardening, cex, extra_worlds
+from audits.hardening_steps import AddedWorld
+from audits.patterns import latent_scm
+from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
+from bench.pools.unfinished import Made, Progress, unfinished_pool
+from bench.runs.records import config_digest
+from dsl.names import natural_key
+from dsl.pool import file_digest, read_pool
+from dsl.problem import Pool, Problem
+from solvers.outcome import Found, Impossible
+from solvers.version_space import ModelClass, VersionSpace
+
+Mode: TypeAlias = Literal["extra-worlds", "cex"]
+
+
+@dataclass(frozen=True, slots=True)
+class HardenOptions:
+    """max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4"""
+
+    mode: Mode
+    seed: int
+    max_parents: int | None = None
+
+    def class_of(self, problem: Problem) -> ModelClass:
+        """The class of an instance; `ValueError` without gold."""
+        return ModelClass(self.max_parents) if self.max_parents else gold_class(problem)
+
+
+@dataclass(frozen=True)
+class HardenJob:
+    """One instance to harden, with the answers that were supplied to it; can be sent to another process."""
+
+    problem: Problem
+    options: HardenOptions
+    supplied: tuple[SuppliedAnswer, ...] = ()
+
+
+@dataclass(frozen=True)
+class HardenedPool:
+    """The hardened pool and one report line per instance, in its order."""
+
+    pool: Pool
+    reports: list[dict[str, Any]]
+
+    @property
+    def num_failed(self) -> int:
+        return sum(report["outcome"] == "failed" for report in self.reports)
+
+
+@contextmanager
+def hardened_pool(
+    path: Path,
+    out: Path,
+    options: HardenOptions,
+    *,
+    alternatives: Sequence[SuppliedAnswer] = (),
+    workers: int = 1,
+    progress: Progress = lambda name, done, total: None,
+) -> Iterator[HardenedPool]:
+    """Every instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
+
+    What is done is kept beside `out` until the block has succeeded, so that the same call goes on after a kill.
+    """
+    source = read_pool(path, keep_results=False)
+    supplied = by_instance(alternatives)
+    jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in source.problems}
+    how = {"mode": options.mode, "seed": options.seed, "max_parents": options.max_parents, "of": file_digest(path)}
+    if alternatives:
+        how["alternatives"] = config_digest(
+            {one.id: [s.answer for s in supplied.get(one.id, ())] for one in source.problems}
+        )
+    with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
+        made = work.make(source.name, jobs, harden_instance, workers=workers, progress=progress)
+        problems = tuple(one.problem for one in made)
+        yield HardenedPool(
+            Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.told for one in made]
+        )
+
+
+def harden_instance(job: HardenJob) -> Made:
+    """Harden one instance. That it has no gold is its outcome; it is then unchanged."""
+    problem, options = job.problem, job.options
+    place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
+    try:
+        model_class = options.class_of(problem)
+        wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]
+        if wide:
+            return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
+        harden = _by_cex if options.mode == "cex" else _by_extra_worlds
+        hardened, found = harden(job, model_class)
+    except ValueError as error:
+        return Made(problem, place | {"outcome": "failed", "why": str(error)})
+    return Made(hardened, place | {"class": model_class.describe(problem.task)} | found)
+
+
+def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, Any]:
+    """No world can help: each is simulated from gold, which is no member, so it is never what is left."""
+    parents = len(latent_scm(problem).local_functions[wide].parents)
+    why = f"{wide} has {parents} functional parents in gold, so gold is not in the class, whatever worlds are added"
+    return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
+
+
+def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    checked = checked_alternatives(problem, job.supplied)
+    made = cex(problem, job.options.seed, alternatives=list(checked.models.values()), model_class=model_class)
+    match made.outcome:
+        case Found():
+            outcome, why = "reached", ""
+        case Impossible(exhausted):
+            outcome, why = "impossible", exhausted
+        case spent:
+            outcome, why = "out_of_budget", spent.reached
+    found = {
+        "outcome": outcome,
+        "why": why,
+        **_before_and_after(problem, made.problem, made.before.members, made.after.members),
+        "steps": [_step(step) for step in made.added],
+        "least_members": str(made.least_members),
+        "coverage": [float(made.before.coverage), float(made.after.coverage)],
+        "heldout_agreement": [str(made.before.agreement), str(made.after.agreement)],
+    }
+    if job.supplied:
+        found["alternatives"] = _told(checked, made)
+    return made.problem, found
+
+
+def _step(step: AddedWorld) -> dict[str, Any]:
+    """Why a world was added: what it reduced, from how many to how many, and the members that it leaves."""
+    left = [str(step.before), str(step.after)]
+    return {"world": step.drawn.world.id, "for": step.objective, "left": left, "members": str(step.members)}
+
+
+def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:
+    """What became of every line that was supplied, in order of the lines."""
+    told = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
+    for line, one in zip(checked.models, made.alternatives, strict=True):
+        outcome = "separated" if one.world else "not_separated"
+        told.append({"line": line, "outcome": outcome, "world": one.world, "why": one.why})
+    return sorted(told, key=lambda one: int(one["line"]))
+
+
+def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+    problem = job.problem
+    hardened = extra_worlds(problem, job.options.seed)
+    before, after = (VersionSpace(one.task, model_class).count for one in (problem, hardened))
+    return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
+
+
+def _before_and_after(before: Problem, after: Problem, members: int, left: int) -> dict[str, Any]:
+    added = after.task.training.worlds[len(before.task.training.worlds) :]
+    return {
+        "worlds": [len(before.task.training.worlds), len(after.task.training.worlds)],
+        "members": [str(members), str(left)],
+        "added": [{"id": world.id, "intervention": str(world.intervention)} for world in added],
+    }

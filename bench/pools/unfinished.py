@@ -1,0 +1,119 @@
+"""Pools that take long to make: every instance is appended to a file beside the pool as soon as it is done.
+
+While OUT is being made there is a folder OUT.unfinished; the same command goes on from it, whatever stopped the one
+before, and it is removed once OUT is written. What is made depends on what was asked alone: not on the number of
+workers, the order in which they finish, or how often the work was interrupted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from bench.jobs import Failure, completed
+from bench.jsonl_file import JsonlFile, RecordKind
+from bench.runs.records import config_digest
+from bench.version import program_version
+from dsl.errors import CalibrantError
+from dsl.pool import record_from_problem
+from dsl.pool_build import problem_from_record
+from dsl.pool_records import ProblemRecord
+from dsl.problem import Problem
+
+J = TypeVar("J")
+Progress = Callable[[str, int, int], None]
+"""Called with the pool's name, how many of its instances are done, and how many there will be."""
+
+
+class Made(NamedTuple):
+    """An instance, and what is told of how it was made, ready for JSON."""
+
+    problem: Problem
+    told: dict[str, Any]
+
+
+class _Key(NamedTuple):
+    work: str
+    place: int
+
+
+class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """work: digest of what was asked and of the program; place: of the instance in the pool that is made"""
+
+    work: str
+    place: int
+    problem: ProblemRecord
+    told: dict[str, Any]
+    version: int = 1
+
+    @property
+    def key(self) -> _Key:
+        return _Key(self.work, self.place)
+
+
+_LINES = RecordKind("instances", "an unfinished pool", _Line, 1, lambda line: line.key)
+
+
+class UnfinishedPool:
+    """What is done of a pool that will be written to a file."""
+
+    def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
+        """asked: everything that decides what is made, ready for JSON"""
+        self._file = JsonlFile(folder, _LINES)
+        self._work = config_digest({**asked, "program": program_version()})
+
+    def make(
+        self,
+        name: str,
+        jobs: Mapping[str, J],
+        make: Callable[[J], Made],
+        *,
+        workers: int = 1,
+        progress: Progress = lambda name, done, total: None,
+    ) -> list[Made]:
+        """The instances in the order of their jobs. jobs: by what to call the instance in an error.
+
+        `CalibrantError` for an instance that cannot be made; the others are kept for the next attempt.
+        """
+        names = list(jobs)
+        keys = [_Key(self._work, place) for place in range(len(names))]
+        pending = {key: jobs[names[key.place]] for key in keys if key not in self._file.keys}
+        progress(name, len(keys) - len(pending), len(keys))
+        failures: dict[str, str] = {}
+        for done, (key, made) in enumerate(completed(make, pending, workers=workers), len(keys) - len(pending) + 1):
+            if isinstance(made, Failure):
+                failures[names[key.place]] = made.error
+            else:
+                self._file.append(_Line(self._work, key.place, record_from_problem(made.problem), made.told))
+            progress(name, done, len(keys))
+        if failures:
+            instance = min(failures, key=names.index)
+            others = f", and {len(failures) - 1} more instances" if len(failures) > 1 else ""
+            raise CalibrantError(f"{instance}: {failures[instance]}{others}; nothing is written, what is done is kept")
+        return self._in_order()
+
+    def close(self) -> None:
+        self._file.__exit__(None, None, None)
+
+    def _in_order(self) -> list[Made]:
+        lines = sorted((line for line in self._file if line.work == self._work), key=lambda line: line.place)
+        return [Made(problem_from_record(line.problem), line.told) for line in lines]
+
+
+@contextmanager
+def unfinished_pool(out: Path, asked: Mapping[str, Any]) -> Iterator[UnfinishedPool]:
+    """Work on the pool at `out`. The folder beside it is removed when the block, which writes the pool, succeeds."""
+    if out.is_dir() or not out.parent.is_dir():  # said before the work, not after it
+        raise CalibrantError(f"{out}: {'it is a folder' if out.is_dir() else 'no such folder'}")
+    folder = out.with_name(f"{out.name}.unfinished")
+    work = UnfinishedPool(folder, asked)
+    try:
+        yield work
+    finally:
+        work.close()
+    shutil.rmtree(folder)

@@ -1,0 +1,76 @@
+"""The protocol `posterior`: the most probable or most agreeing train-exact SCM under a prior of the generator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.protocols.base import Protocol, ProtocolResult, scm_answer
+from bench.protocols.exact import Exact, warming_task
+from dsl.problem import Task, TaskKind
+from dsl.text import STANDARD
+
+if TYPE_CHECKING:
+    from baselines.posterior import Posterior
+
+
+class MostPosterior(Protocol, frozen=True):
+    """A member of the version space chosen by the posterior of baselines.generator_prior; `exact` out of its reach.
+
+    choose: "agreeing", the member that most probably replays held-out worlds, or "probable", the most probable one
+    configurations: what the prior mixes: "shape", the published ones with the task's numbers of variables and rows, or
+        "all" nine
+    draws: members drawn from the posterior, from whose mechanisms the answer is put together
+    """
+
+    name = "posterior"
+    choose: Literal["probable", "agreeing"] = "agreeing"
+    configurations: Literal["shape", "all"] = "shape"
+    draws: int = 256
+
+    def __post_init__(self) -> None:
+        if self.draws < 1:
+            raise ValueError(f"draws is {self.draws}; it has to be 1 or more")
+
+    def warm_up(self) -> None:
+        Exact().warm_up()
+        self.answer(warming_task())
+
+    def answer(self, task: Task) -> ProtocolResult:
+        from solvers.budget import BudgetSpent
+
+        if task.kind is TaskKind.ALTERNATIVE:
+            return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
+        if task.grammar != STANDARD:
+            return self._exact(task, "the prior is of formulas over the standard operators without constants")
+        from baselines.generator_prior import CONFIGURATIONS
+        from baselines.posterior import Posterior
+
+        try:
+            posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
+            if posterior.components:
+                return self._chosen(task, posterior)
+        except BudgetSpent:
+            return self._exact(task, "too many latent orders or functions to go through")
+        return self._exact(task, "no configuration of the prior explains the evidence")
+
+    def _exact(self, task: Task, reason: str) -> ProtocolResult:
+        found = Exact().answer(task)
+        provenance: dict[str, Any] = {**found.provenance, "posterior": f"not used: {reason}"}
+        return ProtocolResult(found.outcome, found.answer, found.size, provenance)
+
+    def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
+        from baselines.posterior_choice import certified, most_agreeing, most_probable
+
+        choose = most_agreeing if self.choose == "agreeing" else most_probable
+        choice = choose(posterior, self.draws)
+        model = certified(task, choice.member)
+        provenance = {
+            "prior": "baselines.generator_prior",
+            "choose": self.choose,
+            "draws": self.draws,
+            "value": choice.value,
+            "considered": choice.considered,
+            "configurations": posterior.configurations(),
+            "certified_by": "dsl.reference",
+        }
+        return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)

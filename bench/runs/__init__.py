@@ -1,0 +1,1 @@
+"""Runs of protocols over pools, and their records."""

@@ -1,0 +1,108 @@
+"""Records of runs: one JSON line per (pool, instance, protocol, options), appended as results come in.
+
+The file is append-only (bench.jsonl_file). When a run completes, its lines are sorted: two completed runs of the same
+thing differ in `timing` only, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.jsonl_file import JsonlFile, RecordKind
+from bench.protocols.base import Outcome
+from dsl.errors import CalibrantError
+
+RECORD_VERSION = 1
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """The only part of a record that differs between two runs.
+
+    seconds: wall time of the protocol on the instance, without process start and warm-up
+    started: UTC, ISO 8601
+    """
+
+    seconds: float
+    started: str
+
+
+class Key(NamedTuple):
+    """What a record is about; there is one record for each."""
+
+    pool_digest: str
+    instance: str
+    protocol: str
+    config_digest: str
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one protocol answered to one instance, and how that scores.
+
+    index, pool_size: the instance's place in its pool, and how many there are
+    config: the protocol's options and the wall budget
+    score: the published scorer's keys without the per-variable ones, the validity funnel and the structure metrics
+    """
+
+    pool: str
+    pool_digest: str
+    pool_size: int
+    index: int
+    instance: str
+    setting: str
+    stratum: str
+    protocol: str
+    config: dict[str, Any]
+    outcome: Outcome
+    answer: dict[str, Any]
+    size: int | None
+    score: dict[str, Any]
+    provenance: dict[str, Any]
+    program: str
+    timing: Timing
+    version: int = RECORD_VERSION
+
+    @property
+    def key(self) -> Key:
+        return Key(self.pool_digest, self.instance, self.protocol, config_digest(self.config))
+
+
+def config_digest(config: dict[str, Any]) -> str:
+    """The same for equal options, whatever their order."""
+    return hashlib.sha256(msgspec.json.encode(config, order="sorted")).hexdigest()[:16]
+
+
+def _place(record: Record) -> tuple[object, ...]:
+    return record.pool, record.pool_digest, record.protocol, config_digest(record.config), record.index
+
+
+RUN_RECORDS = RecordKind("records", "a run", Record, RECORD_VERSION, _place)
+FILE_NAME = RUN_RECORDS.file_name
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
+    return RUN_RECORDS.read(path)
+
+
+def folder_records(folder: Path) -> Iterator[Record]:
+    """The records in a run's folder."""
+    path = folder / FILE_NAME
+    if not path.is_file():
+        raise CalibrantError(f"{folder}: no {FILE_NAME} there; give the folder that `calibrant run --out` wrote")
+    return read_records(path)
+
+
+class RecordFile(JsonlFile[Record]):
+    """The record file of a run's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, RUN_RECORDS)
+
+    def forget_crashes(self) -> None:
+        """Drop the records of crashed instances, so that they are run again."""
+        self.keep(lambda record: record.outcome != "crashed")

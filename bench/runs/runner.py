@@ -1,0 +1,162 @@
+"""Runs of a protocol over pools: parallel over instances, scored as they come in, resumable.
+
+What is answered and how it scores depends on the protocol, its options and the pool alone: not on the number of
+workers, the order in which they finish, or how often the run was interrupted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.protocols.base import Protocol
+from bench.runs.records import Key, Record, RecordFile, config_digest
+from bench.runs.workers import Answer, Workers, open_workers
+from bench.version import program_version
+from dsl.errors import CalibrantError, shown
+from dsl.pool import file_digest, read_pool
+from dsl.problem import Pool, Problem, TaskKind
+from dsl.score import Evaluator, Score
+
+Progress = Callable[[str, int, int], None]
+"""Called with the pool's name, how many of its instances have a record, and how many there will be."""
+
+_BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
+_BULKY_STATS = ("perVariable", "parentsByVar")
+
+
+class Selection(NamedTuple):
+    """Which instances of each pool are run.
+
+    only: these ids, if any are named; limit: the first so many of them
+    """
+
+    only: Collection[str] = ()
+    limit: int | None = None
+
+    def of(self, pool: Pool) -> list[tuple[int, Problem]]:
+        chosen = [(i, problem) for i, problem in enumerate(pool.problems) if not self.only or problem.id in self.only]
+        return chosen[: self.limit]
+
+
+EVERYTHING = Selection()
+
+
+class RunSummary(NamedTuple):
+    """What a run did: records that were there, records it wrote, and how many of these are crashes."""
+
+    skipped: int
+    written: int
+    crashed: int
+
+
+def run(
+    protocol: Protocol,
+    pools: Sequence[Path],
+    folder: Path,
+    *,
+    selection: Selection = EVERYTHING,
+    workers: int = 1,
+    wall_budget: float | None = None,
+    retry_crashed: bool = False,
+    progress: Progress = lambda name, done, total: None,
+) -> RunSummary:
+    """Answer every selected instance that has no record in the folder yet, and append its record.
+
+    wall_budget: seconds per instance after which its worker is killed; the instance is then out of budget
+    retry_crashed: run instances again whose record says that they crashed
+    """
+    protocol.require()
+    config = {**protocol.config, "wall_budget": wall_budget}
+    skipped = written = crashed = 0
+    seen: set[str] = set()
+    with RecordFile(folder) as records, open_workers(protocol, workers=workers, wall_budget=wall_budget) as crew:
+        if retry_crashed:
+            records.forget_crashes()
+        for path in pools:
+            batch = _Batch(path, protocol.name, config, selection)
+            seen.update(batch.selected_ids)
+            pending = [index for index, key in batch.keys.items() if key not in records.keys]
+            done = len(batch.keys) - len(pending)
+            skipped += done
+            progress(batch.pool.name, done, len(batch.keys))
+            for record in batch.records(crew, pending):
+                records.append(record)
+                written, done, crashed = written + 1, done + 1, crashed + (record.outcome == "crashed")
+                progress(batch.pool.name, done, len(batch.keys))
+        unknown = sorted(set(selection.only) - seen)
+        if unknown:
+            raise CalibrantError(f"no instance {shown(unknown[0])} in {', '.join(path.name for path in pools)}")
+        records.sort()
+    return RunSummary(skipped, written, crashed)
+
+
+@lru_cache(maxsize=8)
+def _pool(path: Path, digest: str) -> Pool:
+    """A pool without its embedded results; several protocols run on one pool, and reading YAML takes seconds."""
+    return read_pool(path, keep_results=False)
+
+
+class _Batch:
+    """The selected instances of one pool under one protocol."""
+
+    def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
+        self.digest = file_digest(path)
+        self.pool = _pool(path, self.digest)
+        self.protocol = protocol
+        self.config = config
+        self.problems = dict(selection.of(self.pool))
+        digest = config_digest(config)
+        self.keys = {i: Key(self.digest, problem.id, protocol, digest) for i, problem in self.problems.items()}
+
+    @property
+    def selected_ids(self) -> Iterator[str]:
+        return (problem.id for problem in self.problems.values())
+
+    def records(self, crew: Workers, pending: Sequence[int]) -> Iterator[Record]:
+        for index, answer in crew.answers({i: self.problems[i].task for i in pending}):
+            yield self._record(index, answer)
+
+    def _record(self, index: int, answer: Answer) -> Record:
+        problem, result = self.problems[index], answer.result
+        return Record(
+            pool=self.pool.name,
+            pool_digest=self.digest,
+            pool_size=len(self.pool),
+            index=index,
+            instance=problem.id,
+            setting=problem.setting,
+            stratum=problem.stratum,
+            protocol=self.protocol,
+            config=self.config,
+            outcome=result.outcome,
+            answer=result.answer,
+            size=result.size,
+            score=measured(Evaluator(problem).score_answer(result.answer)),
+            provenance=result.provenance,
+            program=program_version(),
+            timing=answer.timing,
+        )
+
+
+def measured(score: Score) -> dict[str, Any]:
+    """A score as records keep it: the published keys without per-variable parts, the funnel, the structure metrics."""
+    made = {key: value for key, value in score.to_dict().items() if key not in _BULKY}
+    if "candidateStats" in made:
+        made["candidateStats"] = {k: v for k, v in made["candidateStats"].items() if k not in _BULKY_STATS}
+    return made | funnel(score) | structure(score)
+
+
+def funnel(score: Score) -> dict[str, Any]:
+    """The stages of validity, beyond the published keys."""
+    return {"strictJson": score.strict_json, "funnel": score.funnel}
+
+
+def structure(score: Score) -> dict[str, Any]:
+    """Structure metrics where they are defined. Gold is not what an Alternative-SCM answer should look like."""
+    gold_is_target = score.problem.task.kind is not TaskKind.ALTERNATIVE
+    metrics = score.structure if gold_is_target else None
+    return {"structure": None if metrics is None else dataclasses.asdict(metrics)}

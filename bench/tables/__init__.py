@@ -1,0 +1,1 @@
+"""Calibration tables: rows from runs, scored predictions and stored results."""
