@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, as_completed
 from concurrent.futures import TimeoutError as OutOfTime
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from types import TracebackType
+from typing import Literal, Protocol, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -29,32 +31,42 @@ class Failure:
     error: str
 
 
-def completed(
-    do: Callable[[J], T], jobs: Mapping[K, J], *, workers: int = 1, wall_budget: float | None = None
-) -> Iterator[tuple[K, T | Failure]]:
-    """Each job once, in any order. One worker without a wall budget is this process.
+class Crew(Protocol):
+    """Something that does jobs; results come in any order, each exactly once."""
 
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
+
+
+def open_crew(
+    prepare: Callable[[], None], *, workers: int = 1, wall_budget: float | None = None
+) -> AbstractContextManager[Crew]:
+    """One worker without a wall budget is this process: nothing to start, nothing that could be killed.
+
+    prepare: called once by every process before its first job, and before the clock of that job starts
     wall_budget: seconds after which the process of a job is killed
     """
     if workers == 1 and wall_budget is None:
-        yield from ((key, _attempted(do, job)) for key, job in jobs.items())
-        return
-    pool = ProcessPool(workers, context=multiprocessing.get_context("spawn"))
-    try:
-        scheduled: dict[Future[T | Failure], K] = {
-            pool.schedule(_attempted, args=(do, job), timeout=wall_budget): key for key, job in jobs.items()
-        }
-        for future in as_completed(scheduled):
-            yield scheduled[future], _result(future, wall_budget)
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join()
+        prepare()
+        return nullcontext(_ThisProcess())
+    return _Processes(prepare, workers, wall_budget)
+
+
+def completed(
+    do: Callable[[J], T], jobs: Mapping[K, J], *, workers: int = 1, wall_budget: float | None = None
+) -> Iterator[tuple[K, T | Failure]]:
+    """Each job once, in any order, by a crew of its own."""
+    with open_crew(_nothing, workers=workers, wall_budget=wall_budget) as crew:
+        yield from crew.completed(do, jobs)
 
 
 def error_line(error: Exception) -> str:
     """An exception in one line; its type where the text was not written for the reader."""
     text = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
+
+
+def _nothing() -> None:
+    pass
 
 
 def _attempted(do: Callable[[J], T], job: J) -> T | Failure:
@@ -64,10 +76,64 @@ def _attempted(do: Callable[[J], T], job: J) -> T | Failure:
         return Failure("crashed", error_line(error))
 
 
-def _result(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
-    try:
-        return future.result()
-    except OutOfTime:
-        return Failure("out_of_budget", f"not done in {wall_budget} seconds")
-    except (ProcessExpired, BrokenProcessPool) as error:
-        return Failure("crashed", f"the worker process ended: {error}")
+class _ThisProcess:
+    """Does one job after the other, here."""
+
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        for key, job in jobs.items():
+            yield key, _attempted(do, job)
+
+
+class _Processes:
+    """A pool of spawned processes. Leaving the context stops them at once."""
+
+    def __init__(self, prepare: Callable[[], None], workers: int, wall_budget: float | None) -> None:
+        self._prepare = prepare
+        self._num_workers = workers
+        self._wall_budget = wall_budget
+        self._pool = self._new_pool()
+
+    def _new_pool(self) -> ProcessPool:
+        return ProcessPool(self._num_workers, initializer=self._prepare, context=multiprocessing.get_context("spawn"))
+
+    def __enter__(self) -> _Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
+        self._pool.stop()  # type: ignore[no-untyped-call]
+        self._pool.join()
+
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        """A process that dies between two jobs breaks the whole pool; a new one goes on with what is left."""
+        left = dict(jobs)
+        while left:
+            before = len(left)
+            for key, result in self._until_broken(do, left):
+                del left[key]
+                yield key, result
+            if left:
+                self._stop()
+                if len(left) == before:
+                    raise CalibrantError("worker processes die before they answer anything; try --workers 1")
+                self._pool = self._new_pool()
+
+    def _until_broken(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        scheduled: dict[Future[T | Failure], K] = {
+            self._pool.schedule(_attempted, args=(do, job), timeout=self._wall_budget): key for key, job in jobs.items()
+        }
+        for future in as_completed(scheduled):
+            result: T | Failure
+            try:
+                result = future.result()
+            except OutOfTime:
+                result = Failure("out_of_budget", f"not done in {self._wall_budget} seconds")
+            except ProcessExpired as error:
+                result = Failure("crashed", f"the worker process ended with exit code {error.exitcode}")
+            except BrokenProcessPool:
+                continue
+            yield scheduled[future], result
