@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,12 @@ from dsl.problem import Problem
 from dsl.reference import evaluate, replays_exactly
 from dsl.scm import Scm, scm
 from dsl.text import parse
+from tests.browser import needs_chromium, pressed
 from tests.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 SVG_SHAPES = {"rect", "line", "circle"}
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 class Page(HTMLParser):
@@ -210,13 +208,13 @@ def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
     assert "local: gold size +2, at most 8, 50000 functions a size" in section
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+@needs_chromium
 def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path) -> None:
     """Headless Chromium runs the page with a script appended that presses what a reader would press."""
     presses = """
       const ids = () => [...document.querySelectorAll("#instances tbody tr")].filter((row) => !row.hidden)
         .map((row) => row.cells[0].textContent).join(" ");
-      const said = [ids()];
+      said.push(ids());
       const head = document.querySelectorAll("#instances th button")[7];
       head.click(); head.click(); said.push(ids());
       for (const column of [10, 13, 14]) {
@@ -227,15 +225,6 @@ def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path
       document.getElementById("open").click();
       said.push(document.querySelectorAll("details[open]").length);
       said.push(performance.getEntriesByType("resource").length);
-      document.body.dataset.said = said.join("/");
     """
-    page = tmp_path / "pressed.html"
-    page.write_text(text.replace("</body>", f"<script>{presses}</script></body>"), encoding="utf-8")
-    assert CHROMIUM is not None
-    quiet = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    flags = [*quiet.split(), "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
-    line = [CHROMIUM, *flags, "--dump-dom", page.as_uri()]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=90, check=True)
-    said = re.search(r'data-said="([^"]*)"', done.stdout)
-    assert said is not None
-    assert said[1].split("/") == ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2", "3", "0"]
+    orders = ["I0 I1 I2", "I2 I1 I0", *["I2 I1 I0"] * 2, "I1 I2 I0", "I1 I2"]
+    assert pressed(text, presses, tmp_path) == [*orders, "3", "0"]

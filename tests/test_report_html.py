@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,12 +14,12 @@ from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from dsl.pool import read_pool
 from dsl.text import render
+from tests.browser import needs_chromium, pressed
 from tests.commands import jsonl, program, refused
 from tests.report_rows import Answers, answer, write_run
 from tests.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, written_pool
 
 VOID = {"meta", "input"}
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HIT, MISS = answer(1, 1, 1.0), answer(1, 0.5, 0.5)
 ANSWERS = tuple(
     Answers(system, [HIT] * hits + [MISS] * (8 - hits), setting=setting, pool=f"{setting}.pool")
@@ -206,12 +204,11 @@ def test_help_loads_nothing_heavy() -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+@needs_chromium
 def test_sorting_and_filtering_work_in_a_browser(text: str, tmp_path: Path) -> None:
     """Headless Chromium runs the page with a script appended that presses what a reader would press."""
     presses = """
       const rows = (id) => [...document.querySelectorAll(`#${id} tbody tr`)].filter((row) => !row.hidden);
-      const said = [];
       const paper = document.getElementById("paper");
       paper.click();
       said.push(rows("table-h-2").map((row) => `${row.cells[0].textContent} ${row.cells[1].textContent}`).join(","));
@@ -226,18 +223,8 @@ def test_sorting_and_filtering_work_in_a_browser(text: str, tmp_path: Path) -> N
       const boxes = [...document.querySelectorAll("figure svg")].map((svg) => svg.getBoundingClientRect());
       said.push(boxes.filter((box) => box.width > 200 && box.height > 100).length);
       said.push(performance.getEntriesByType("resource").length);
-      document.body.dataset.said = said.join("/");
     """
-    page = tmp_path / "pressed.html"
-    page.write_text(text.replace("</body>", f"<script>{presses}</script></body>"), encoding="utf-8")
-    assert CHROMIUM is not None
-    quiet = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
-    flags = [*quiet.split(), "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path / 'profile'}"]
-    line = [CHROMIUM, *flags, "--dump-dom", page.as_uri()]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=90, check=True)
-    said = re.search(r'data-said="([^"]*)"', done.stdout)
-    assert said is not None
-    assert said[1].split("/") == [
+    assert pressed(text, presses, tmp_path) == [
         "Ordered alpha,Ordered beta,Block alpha,Block beta,Hidden-order alpha,Hidden-order beta",
         "beta,beta,beta,alpha,alpha,alpha",
         "3",

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import log10
-from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench.audit.calibration import PRIORS, AnswerRow, Calibration
 from bench.audit.findings import Findings, Survivors
@@ -27,6 +24,7 @@ from bench.audit.text import (
     short_count,
     verdict,
 )
+from bench.html_page import html_page
 from bench.version import program_version
 from dsl.names import natural_key
 from dsl.problem import Problem
@@ -34,21 +32,12 @@ from dsl.scm import scm
 from dsl.separation import Experiment, PairwiseExperiments
 from dsl.text import parse
 
-_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 
 
 def report(audited: AuditedPool, calibrated: Calibration) -> str:
     """The whole file. Everything that comes from the pool is escaped."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("audit.html").render(_context(audited, calibrated))
+    return html_page("audit.html", _context(audited, calibrated))
 
 
 def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from bench.html_page import html_page
 from bench.report.formats import heading_of
 from bench.report.intervals import LEVEL, RESAMPLES
 from bench.report.layout import Source, Table
@@ -17,19 +16,9 @@ from bench.report.plots import Plot
 from bench.report.rows import SystemRow
 from bench.version import program_version
 
-_TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
-
 
 def as_html(rows: Sequence[SystemRow], tables: Sequence[Table], plots: Sequence[Plot]) -> str:
     """The whole file. Everything that comes from pools, records and predictions is escaped."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
     pools = sorted({(name, digest) for row in rows for digest, name in row.pools.items()})
     context: dict[str, Any] = {
         "systems": {row.system for row in rows},
@@ -41,7 +30,7 @@ def as_html(rows: Sequence[SystemRow], tables: Sequence[Table], plots: Sequence[
         "tables": [_table(table) for table in tables],
         "program": program_version(),
     }
-    return environment.get_template("report.html").render(context)
+    return html_page("report.html", context)
 
 
 def _table(table: Table) -> dict[str, Any]:
