@@ -75,6 +75,18 @@ def test_ratios_agree_with_enumeration_of_every_resample(sums: list[int], counts
         assert up_to >= level - MARGIN
 
 
+def test_a_resample_in_which_one_answer_counts_is_one_too() -> None:
+    """Of 60 problems four count, one of them with 0. Nothing but it is drawn with probability 0.0302, more than the
+    tail; without the resamples in which a single one is drawn that would be 0.0131, less than the tail."""
+    counts, n = [1] * 4 + [0] * 56, 60
+    only_zero = ((57 / n) ** n - (56 / n) ** n) / (1 - (56 / n) ** n)
+    drawn_once = (56 / n) ** (n - 1)
+    assert only_zero - drawn_once < TAIL - MARGIN < TAIL < only_zero
+    found = interval([0] + [1] * 3 + [0] * 56, counts)
+    assert found is not None
+    assert found.low == 0
+
+
 def test_every_resample_draws_as_many_problems_as_there_are() -> None:
     drawn = resampled(24)
     assert drawn.shape == (RESAMPLES, 24)

@@ -73,6 +73,7 @@ def _ladder(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | None:
     caption = (
         "The same latent SCMs with less and less told about them. Points are means over the SCMs that a system has at"
         " all of its rungs, bars 95% bootstrap intervals over them; a row of panels for each set of matched pools."
+        " HeldoutWorld is over valid answers only, so a system that rarely answers can look high there."
     )
     return Plot("ladder", "Disclosure ladder", caption, drawn_svg(figure))
 
