@@ -208,21 +208,4 @@ def _token_offsets(text: str) -> Iterator[int]:
 
 def render(formula: Formula) -> str:
     """The canonical spelling: one space between items, no parentheses around atoms. `parse(render(f)) == f`."""
-    pieces: list[str] = []  # built from right to left: the postfix program read backwards is a prefix walk
-    open_counts: list[int] = []  # arguments still to be written for each open operator
-    open_names: list[str] = []
-    for node in reversed(formula.nodes):
-        if isinstance(node, Apply):
-            pieces.append(")")
-            open_counts.append(node.arity)
-            open_names.append(node.operator)
-            continue
-        pieces.append(node if isinstance(node, str) else str(int(node)))
-        while open_counts:
-            pieces.append(" ")
-            open_counts[-1] -= 1
-            if open_counts[-1]:
-                break
-            open_counts.pop()
-            pieces.extend((open_names.pop(), "("))
-    return "".join(reversed(pieces))
+    return str(formula)

@@ -12,7 +12,7 @@ from typing import Any
 from dsl.problem import Task
 from solvers.budget import Budget
 from solvers.cnf import Cnf, linear_order
-from solvers.engines import Functions
+from solvers.engine import Functions
 from solvers.sat_version_space import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
 from solvers.version_space import ModelClass
 

@@ -19,7 +19,7 @@ from dsl.problem import Task
 from dsl.scm import LocalFunction
 from dsl.table import TruthTable, num_rows, projection
 from solvers.budget import Budget
-from solvers.engines import Functions
+from solvers.engine import Functions
 from solvers.roots import nested_variables
 from solvers.version_space import ModelClass
 

@@ -19,7 +19,7 @@ from solvers import dag_count, structure
 from solvers.budget import Budget, BudgetSpent
 from solvers.cnf import components
 from solvers.dag_count import Weights, total
-from solvers.engines import Counted, Functions
+from solvers.engine import Counted, Functions
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.structure import Mask, best_structure
 from solvers.version_space import ModelClass, VersionSpace

@@ -17,7 +17,8 @@ from dsl.reference import replays_exactly
 from dsl.scm import Scm
 from solvers.budget import Budget
 from solvers.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
-from solvers.engines import ENGINES, Counted, Enumeration, automatic, engine
+from solvers.engine import Counted, Enumeration
+from solvers.engines import ENGINES, automatic, engine
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.sat_engine import SatMembers
 from solvers.sat_version_space import SYMMETRY_BREAKS, Acyclicity, encode

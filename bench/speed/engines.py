@@ -23,7 +23,8 @@ from bench.speed.comparison import Row, seconds
 from bench.speed.options import Options
 from dsl.disclosure import HiddenOrder
 from dsl.problem import Problem, Task
-from solvers.engines import ENGINES, Counted, Engine, engine
+from solvers.engine import Counted, Engine
+from solvers.engines import ENGINES, engine
 from solvers.outcome import Found, OutOfBudget
 from solvers.version_space import ModelClass, VersionSpace
 
