@@ -7,6 +7,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,34 @@ def _compiler(tree: ast.Module, path: Path) -> list[tuple[int, str]]:
     ]
 
 
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _needed(tree: ast.Module) -> set[str]:
+    """Full names of what is imported when the file runs, inside functions too; not what only types need."""
+    for node in ast.walk(tree):
+        for field in ("body", "orelse"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                block[:] = [item for item in block if not _for_types(item)] or [ast.Pass()]
+    return {name for _, name in _imports(tree)}
+
+
+def _circle(needed: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, if there are any."""
+    graph = {
+        module: {other for name in names for other in (name, name.rpartition(".")[0]) if other in needed} - {module}
+        for module, names in needed.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle
+    return []
+
+
 def _too_long(tree: ast.Module, num_lines: int) -> list[str]:
     long = [f"file of {num_lines} lines"] if num_lines > MAX_FILE_LINES else []
     for node in ast.walk(tree):
@@ -84,6 +113,11 @@ def _where(path: Path) -> str:
 def test_imports_point_down(package: str) -> None:
     offenders = {_where(path): bad for path in _sources(package) if (bad := _upward(_tree(path), package))}
     assert offenders == {}
+
+
+def test_no_file_needs_one_that_needs_it() -> None:
+    modules = {".".join(path.relative_to(CHECKOUT).with_suffix("").parts): path for path in _sources(*MAY_IMPORT)}
+    assert _circle({module: _needed(_tree(path)) for module, path in modules.items()}) == []
 
 
 def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
@@ -154,6 +188,14 @@ def test_an_import_against_the_direction_is_noticed(package: str, source: str, n
 )
 def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -> None:
     assert [name for _, name in _compiler(ast.parse(source), CHECKOUT / file)] == names
+
+
+def test_a_circle_is_noticed_unless_it_is_only_for_types() -> None:
+    late = "def f():\n    from solvers.exact import solve"
+    needed = {"solvers.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(ast.parse(late))}
+    assert set(_circle(needed)) == {"solvers.exact", "solvers.fit"}
+    needed["solvers.fit"] = _needed(ast.parse("if TYPE_CHECKING:\n    from solvers.exact import solve"))
+    assert _circle(needed) == []
 
 
 def test_excess_length_is_noticed() -> None:
