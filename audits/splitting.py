@@ -4,6 +4,9 @@ For a known truth the share that a world removes is exact: one minus the agreeme
 members, and a world that splits them into outcomes of shares p1, p2, ... leaves sum p ** 2 of them on average. That sum
 is exact where the outcomes can be listed within the budget of counts. Else it is bounded by the outcomes found so far,
 and estimated without bias: the share of a drawn member's own outcome has that sum as its expectation.
+
+Where roots are hidden, a row that no truth has filled in fixes no context: members with other roots would copy other
+values. There a split is measured for a known truth only.
 """
 
 from __future__ import annotations
@@ -103,8 +106,10 @@ def best_split(
 
 
 def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World]) -> tuple[World, Fraction]:
-    """The candidate that removes the largest share when this SCM is the truth, and that share; exact."""
-    _require_roots(space)
+    """The candidate that removes the largest share when this SCM is the truth, and that share; exact.
+
+    The worlds show contexts of the truth's roots, also where the task does not tell them.
+    """
     shown = [simulated(truth, world) for world in candidates]
     if not shown:
         raise ValueError("no candidate worlds to choose from")
@@ -114,17 +119,25 @@ def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World])
 
 
 def candidate_worlds(
-    task: Task, rng: Random, number: int, *, max_targets: int = MAX_TARGETS, contexts_per_world: int | None = None
+    task: Task,
+    rng: Random,
+    number: int,
+    *,
+    roots: Sequence[str] | None = None,
+    max_targets: int = MAX_TARGETS,
+    contexts_per_world: int | None = None,
 ) -> Iterator[World]:
     """Random worlds to choose from: one to `max_targets` targets in either mode, a row per root assignment.
 
+    roots: of the truth, for a task that hides them
     contexts_per_world: that many root assignments, drawn without repetition, instead of all
     Columns of variables that are neither targets nor roots are 0 and mean nothing.
     """
-    disclosure = task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
-    roots, every = disclosure.roots, range(1 << len(disclosure.roots))
+    if roots is None:
+        if isinstance(task.disclosure, HiddenRoots):
+            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
+        roots = task.disclosure.roots
+    every = range(1 << len(roots))
     for index in range(number):
         targets = natural(rng.sample(task.variables, rng.randint(1, min(max_targets, len(task.variables)))))
         assigned = rng.random() < 0.5

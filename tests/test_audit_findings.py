@@ -7,6 +7,7 @@ without X1 (size 4). Weights of 2**-size are 2, 8, 2 and 1 sixteenths. The held-
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -117,11 +118,18 @@ def test_survivors_are_separated_by_any_targets(tmp_path: Path, capsys: pytest.C
     assert shown["targets"]["targets"] == []
 
 
-def test_hidden_roots_leave_the_split_out_and_say_so() -> None:
-    found = audit_instance(read_pool(bundled_pool("hidden-roots")).problems[0], AuditOptions())
-    assert found.split is None
-    assert "the roots are hidden" in found.left_out["split"]
+def test_hidden_roots_are_split_by_what_gold_shows() -> None:
+    problem = read_pool(bundled_pool("hidden-roots")).problems[0]
+    found = audit_instance(problem, AuditOptions())
     assert found.ceilings
+    assert found.split is not None
+    assert (found.split.removed, found.split.estimate, found.split.standard_error) == (None, None, None)
+    assert found.split.removed_from_gold is not None
+    assert 0 < found.split.removed_from_gold < 1
+    without = replace(problem, sealed=replace(problem.sealed, gold=None))
+    told = audit_instance(without, AuditOptions())
+    assert told.split is None
+    assert "the roots are hidden" in told.left_out["split"]
 
 
 def test_gold_outside_the_headline_class_widens_the_prior(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,3 +231,14 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
     ):
         assert line in printed
     assert "functional parents <= 4: 1 ambiguous, of 1 instances" in printed
+
+
+def test_hidden_roots_are_split_in_text_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = bundled_pool("hidden-roots").read_text(encoding="utf-8").splitlines(keepends=True)
+    pool, page = tmp_path / "roots.jsonl", tmp_path / "roots.html"
+    pool.write_text("".join(lines[:2]), encoding="utf-8")
+    assert main(["audit", str(pool), "--details", "--html", str(page), "--workers", "1"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  split  ")]
+    assert " of the members with gold's outcome; " in line
+    share = line.split(" removes ")[1].split(" ")[0]
+    assert f"It removes {share} of them; members with other roots would copy" in page.read_text(encoding="utf-8")

@@ -77,8 +77,12 @@ def _survivors(found: Survivors) -> Iterator[str]:
 
 
 def _split(found: Split) -> str:
-    low, high = found.removed
-    share = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f} (drawn truths: {found.estimate:.4f})"
-    gold = "" if found.removed_from_gold is None else f", {found.removed_from_gold:.4f} with gold's outcome"
+    shares = []
+    if found.removed is not None:
+        low, high = found.removed
+        share = f"{low:.4f}" if low == high else f"{low:.4f} to {high:.4f} (drawn truths: {found.estimate:.4f})"
+        shares.append(f"{share} of the members")
+    if found.removed_from_gold is not None:
+        shares.append(f"{found.removed_from_gold:.4f}{'' if shares else ' of the members'} with gold's outcome")
     contexts = f"{len(found.rows)} rows of {' '.join(found.columns)}: {' '.join(found.rows)}"
-    return f"split  {found.mode} on {', '.join(found.targets)} removes {share} of the members{gold}; {contexts}"
+    return f"split  {found.mode} on {', '.join(found.targets)} removes {', '.join(shares)}; {contexts}"

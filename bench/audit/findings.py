@@ -104,10 +104,12 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The world that is expected to remove the largest share of the members, of the candidates (audits.splitting).
+    """The world that removes the largest share of the members, of the candidates (audits.splitting).
+
+    It is the one that is expected to, over truths drawn from the members; where roots are hidden, gold is the truth.
 
     columns, rows: the values of roots and targets that it shows, every different row once
-    removed: certified bounds of the expected share, over truths drawn from the members; estimate with standard error
+    removed: certified bounds of the expected share; estimate with standard error; all None where roots are hidden
     removed_from_gold: the exact share if gold is the truth; None without gold
     """
 
@@ -117,8 +119,8 @@ class Split(msgspec.Struct, frozen=True):
     targets: list[str]
     columns: list[str]
     rows: list[str]
-    removed: list[float]
-    estimate: float
+    removed: list[float] | None
+    estimate: float | None
     standard_error: float | None
     removed_from_gold: float | None
 

@@ -6,15 +6,16 @@ counted one that has any. Uniform weights are over the class without a size cap,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from audits.ambiguity import SIZE_PENALTY, capped_class
 from audits.behaviour import simulated
 from audits.ceiling import ceiling, forecast
-from audits.splitting import best_split, candidate_worlds, removed_share
+from audits.splitting import best_split, best_split_for, candidate_worlds, removed_share
 from bench.audit.findings import Ceiling, ClassCount, Draw, Split
 from dsl.disclosure import HiddenRoots, natural
-from dsl.problem import Problem
+from dsl.problem import Problem, Task
 from dsl.world import World
 from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
@@ -76,31 +77,48 @@ def _ceiling(problem: Problem, model_class: ModelClass, penalty: int | None) -> 
 
 
 def split(problem: Problem, model_class: ModelClass) -> Split | None:
-    """The best of the candidates for an unknown truth; None for one member; `ValueError` where roots are hidden."""
-    task = problem.task
-    if isinstance(task.disclosure, HiddenRoots):
-        raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
+    """The best of the candidates: for an unknown truth, or for gold where roots are hidden; None for one member."""
+    task, gold = problem.task, problem.sealed.gold
     space, rng = VersionSpace(task, model_class), Random(f"split:{problem.id}")
     if space.count < 2:
         return None
-    roots = task.disclosure.roots
-    contexts = None if 1 << len(roots) <= MAX_CONTEXTS else MAX_CONTEXTS
-    candidates = list(candidate_worlds(task, rng, SPLIT_CANDIDATES, contexts_per_world=contexts))
+    if not isinstance(task.disclosure, HiddenRoots):
+        return _expected(problem, space, rng)
+    if gold is None:
+        raise ValueError("the roots are hidden, and there is no gold to show what a world would")
+    candidates = _candidates(task, gold.roots, rng)
+    world, removed = best_split_for(space, gold, candidates)
+    return Split(*_described(space, candidates, world, gold.roots), None, None, None, float(removed))
+
+
+def _expected(problem: Problem, space: VersionSpace, rng: Random) -> Split:
+    gold, disclosure = problem.sealed.gold, problem.task.disclosure
+    assert not isinstance(disclosure, HiddenRoots)
+    candidates = _candidates(problem.task, disclosure.roots, rng)
     found = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
-    left, world, gold = found.remaining, found.world, problem.sealed.gold
-    columns = list(natural({*roots, *world.intervention.targets}))
+    left = found.remaining
     return Split(
-        model_class.describe(task),
-        len(candidates),
-        world.intervention.mode,
-        list(natural(world.intervention.targets)),
-        columns,
-        _shown(world, columns),
+        *_described(space, candidates, found.world, disclosure.roots),
         [1 - float(left.upper), 1 - float(left.lower)],
         1 - left.estimate,
         left.standard_error,
-        float(removed_share(space, simulated(gold, world))) if gold else None,
+        float(removed_share(space, simulated(gold, found.world))) if gold else None,
     )
+
+
+def _candidates(task: Task, roots: Sequence[str], rng: Random) -> list[World]:
+    contexts = None if 1 << len(roots) <= MAX_CONTEXTS else MAX_CONTEXTS
+    return list(candidate_worlds(task, rng, SPLIT_CANDIDATES, roots=roots, contexts_per_world=contexts))
+
+
+def _described(
+    space: VersionSpace, candidates: Sequence[World], world: World, roots: Sequence[str]
+) -> tuple[str, int, str, list[str], list[str], list[str]]:
+    """The first fields of a split, to `rows`."""
+    targets = world.intervention.targets
+    columns = list(natural({*roots, *targets}))
+    words = space.model_class.describe(space.task)
+    return words, len(candidates), world.intervention.mode, list(natural(targets)), columns, _shown(world, columns)
 
 
 def _shown(world: World, columns: list[str]) -> list[str]:

@@ -16,7 +16,7 @@ from bench.audit.findings import Findings
 from bench.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import Timing, config_digest
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 
 
 class AuditKey(NamedTuple):
