@@ -233,6 +233,18 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
     assert "functional parents <= 4: 1 ambiguous, of 1 instances" in printed
 
 
+def test_five_parents_have_a_ceiling_by_size_if_gold_is_small_enough() -> None:
+    wide = {p.id: p for p in read_pool(bundled_pool("hidden-order")).problems}
+    small = audit_instance(wide["CAL_vhs_n8_dense_20000001"], AuditOptions())
+    uniform, by_size = small.ceilings
+    assert "functional parents <= 5" in uniform.in_words
+    assert "formula size <= 11" in by_size.in_words
+    assert 0 < by_size.lower <= by_size.upper < 1
+    large = audit_instance(wide["CAL_vhs_n9_dense_strict_20000001"], AuditOptions())
+    assert len(large.ceilings) == 1
+    assert large.left_out["ceiling by size"].startswith("the truth at X7 has no formula of 11 nodes")
+
+
 def test_hidden_roots_are_split_in_text_and_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = bundled_pool("hidden-roots").read_text(encoding="utf-8").splitlines(keepends=True)
     pool, page = tmp_path / "roots.jsonl", tmp_path / "roots.html"

@@ -10,8 +10,8 @@ from audits.ambiguity import profile_classes
 from audits.bounded import LOCAL, PAIRS, SHORTCUT_SIZE, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit
 from audits.exposure import exposure, heldout_balance, intervention_mix
 from audits.patterns import pattern_coverage
-from bench.audit.findings import CappedCount, ClassCount, Coverage, Findings, Spectrum
-from bench.audit.prior import ceilings, draws, prior_class, split
+from bench.audit.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum
+from bench.audit.prior import ceiling_by_size, draws, prior_class, split, uniform_ceiling
 from bench.audit.survivors import most_different, sized_class
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Problem
@@ -55,6 +55,10 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     task, balance = problem.task, heldout_balance(problem)
     exposed = attempted("exposure", lambda: [asdict(row) for row in exposure(problem)])
     prior = attempted("draws", lambda: prior_class(problem, options.max_parents, classes, nested_roots=nested))
+    ceilings: list[Ceiling | None] = []
+    if prior is not None:
+        ceilings.append(attempted("ceiling", lambda: uniform_ceiling(problem, prior)))
+        ceilings.append(attempted("ceiling by size", lambda: ceiling_by_size(problem, prior)))
     return Findings(
         num_variables=len(task.variables),
         num_roots=task.disclosure.root_count
@@ -68,7 +72,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         capped=capped,
         spectrum=attempted("spectrum", lambda: _spectrum(problem, options)),
         draws=draws(problem, prior) if prior else [],
-        ceilings=(attempted("ceilings", lambda: ceilings(problem, prior)) if prior else None) or [],
+        ceilings=[found for found in ceilings if found],
         bounded=attempted("bounded", lambda: _bounded(problem)),
         exposure=exposed,
         coverage=attempted("coverage", lambda: _coverage(problem)),

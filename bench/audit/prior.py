@@ -17,10 +17,11 @@ from bench.audit.findings import Ceiling, ClassCount, Draw, Split
 from dsl.disclosure import HiddenRoots, natural
 from dsl.problem import Problem, Task
 from dsl.world import World
+from solvers.essential import synthesised
+from solvers.function_formula import formula_for
 from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
-MOST_BY_SIZE = 4  # parents up to which there is a ceiling by size; with five a single count takes 0.1 s
 SPLIT_CANDIDATES = 12  # worlds that are compared
 SPLIT_DRAWS = 6  # truths that they are compared on
 SPLIT_COUNTS = 16  # exact counts for the best of them
@@ -58,22 +59,34 @@ def _draw(problem: Problem, model_class: ModelClass, penalty: int | None) -> Dra
     return Draw(model_class.describe(problem.task), penalty, probability)
 
 
-def ceilings(problem: Problem, model_class: ModelClass) -> list[Ceiling]:
-    """Uniform without a cap, by size with one if that does not take long; `ValueError` without held-out worlds."""
+def uniform_ceiling(problem: Problem, model_class: ModelClass) -> Ceiling:
+    """Over all members of the class; `ValueError` without held-out worlds."""
+    return _ceiling(problem, VersionSpace(problem.task, model_class), None)
+
+
+def ceiling_by_size(problem: Problem, model_class: ModelClass) -> Ceiling:
+    """Over the members within the cap; `ValueError` without held-out worlds, or if gold is none of them."""
+    space = VersionSpace(problem.task, capped(model_class))
+    cap, gold = space.model_class.max_size, problem.sealed.gold
+    assert cap is not None
+    for variable, function in gold.local_functions.items() if gold else ():
+        if formula_for(function.table, function.parents or (variable,), synthesised(problem.task.grammar)).size > cap:
+            raise ValueError(f"the truth at {variable} has no formula of {cap} nodes, the largest that are listed")
+    if not space.count:
+        raise ValueError(f"no member has formulas of at most {cap} nodes, the largest that are listed")
+    return _ceiling(problem, space, SIZE_PENALTY)
+
+
+def _ceiling(problem: Problem, space: VersionSpace, penalty: int | None) -> Ceiling:
     if not problem.sealed.heldout.worlds:
         raise ValueError("there are no held-out worlds")
-    found = [_ceiling(problem, model_class, None)]
-    if model_class.max_parents <= MOST_BY_SIZE:
-        found.append(_ceiling(problem, capped(model_class), SIZE_PENALTY))
-    return found
-
-
-def _ceiling(problem: Problem, model_class: ModelClass, penalty: int | None) -> Ceiling:
-    space, rng = VersionSpace(problem.task, model_class), Random(f"ceiling:{problem.id}")
+    rng = Random(f"ceiling:{problem.id}")
     found = ceiling(space, problem.sealed.heldout.worlds, rng, size_penalty=penalty, max_counts=CEILING_COUNTS)
     realised = forecast(problem, found).realised if problem.sealed.gold else None
     lower, upper = float(found.lower), float(found.upper)
-    return Ceiling(model_class.describe(problem.task), penalty, lower, upper, found.is_exact, found.counts, realised)
+    return Ceiling(
+        space.model_class.describe(problem.task), penalty, lower, upper, found.is_exact, found.counts, realised
+    )
 
 
 def split(problem: Problem, model_class: ModelClass) -> Split | None:
