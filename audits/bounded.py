@@ -92,7 +92,8 @@ class BoundedAudit:
         self.gold: Scm = problem.sealed.gold
         self.variables = problem.task.variables
         self._order = problem.sealed.latent_order
-        self._window = min(problem.sealed.max_predecessors or MAX_WINDOW, MAX_WINDOW)
+        bound = problem.sealed.max_predecessors
+        self._window = MAX_WINDOW if bound is None else min(bound, MAX_WINDOW)
         self._packed: PackedPanels = pack_panels([problem.task.training])
         self._grammar = problem.task.grammar
         self._spaces = {v: self._space(v) for v in self.gold.endogenous}

@@ -5,7 +5,8 @@ random_legal    ignores the evidence
 copy_parent     every variable copies or negates one other
 majority        every variable is constant
 
-Each returns a legal SCM, or None where the allowed operators cannot say it. Where the roots are hidden they are the
+Each returns a legal SCM, or None where there is none of its kind: nothing fits, or the allowed operators and earlier
+variables cannot say it. Where the roots are hidden they are the
 first root set, lexicographically, whose columns are nested (solvers.roots), or the first of all.
 """
 
@@ -70,6 +71,8 @@ def random_legal(task: Task, seed: int) -> Scm | None:
             continue
         earlier = order[: order.index(variable)]
         allowed = [u for u in earlier if u in task.disclosure.admissible_parents(variable)]
+        if not allowed:
+            return None  # it could only be a literal
         parents = rng.sample(allowed, min(rng.randint(FEWEST, MOST), len(allowed)))
         literals = [_literal(task, parent, negated=rng.random() < 0.5) for parent in parents]
         mechanisms[variable] = apply(rng.choice(names), literals if len(literals) > 1 else literals * 2)

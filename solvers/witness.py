@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from dsl.disclosure import HiddenRoots
-from dsl.formula import Formula, apply, constant, var
+from dsl.formula import Formula, constant
 from dsl.problem import Task
 from dsl.reference import replays_exactly
 from dsl.scm import LocalFunction, Scm
+from solvers.essential import synthesised
 from solvers.function_formula import formula_for
-
-CONSTANTS = {False: "xor", True: "iff"}  # of a variable with itself
 
 
 def certified_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
     """The SCM with these local functions; the variables without one are its roots.
 
-    Checked here, by what the evaluator goes by: the disclosure, the number of functional parents, and a replay of all
-    training worlds by the reference. A failure is an error of the engine and raises AssertionError. `ValueError` if no
-    text of the grammar can say one of the functions.
+    Checked here, by what the evaluator goes by: the grammar, the disclosure, the number of functional parents, and a
+    replay of all training worlds by the reference. A failure is an error of the engine and raises AssertionError.
+    `ValueError` if no text of the grammar can say one of the functions.
     """
     roots = tuple(v for v in task.variables if v not in functions)
     model = Scm(roots, _mechanisms(task, roots, functions))
     judge = task.disclosure.given_roots(roots) if isinstance(task.disclosure, HiddenRoots) else task.disclosure
+    used = {operator for formula in model.mechanisms.values() for operator in formula.operator_counts}
+    assert used <= {*task.grammar.operators}, used
     violation = judge.violation(model.mechanisms)
     assert violation is None, violation
     assert all(len(local.parents) <= max_parents for local in model.local_functions.values())
@@ -48,10 +49,10 @@ def _mechanisms(task: Task, roots: tuple[str, ...], functions: Mapping[str, Loca
 
 def _formula(task: Task, variable: str, local: LocalFunction, placed: Set[str]) -> Formula | None:
     """The mechanism, or None as long as what it mentions is not placed."""
+    operators = synthesised(task.grammar)
     if local.parents:
-        return formula_for(local.table, local.parents, task.grammar.operators) if placed >= {*local.parents} else None
-    value = bool(local.table.bits)
+        return formula_for(local.table, local.parents, operators) if placed >= {*local.parents} else None
     if task.grammar.allow_constants:
-        return constant(value)
+        return constant(bool(local.table.bits))
     mention = next((v for v in placed if v in task.disclosure.admissible_parents(variable)), None)
-    return None if mention is None else apply(CONSTANTS[value], [var(mention), var(mention)])
+    return None if mention is None else formula_for(local.table, [mention], operators)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import combinations_with_replacement
 
 import pytest
 
-from audits.bounded import LOCAL, PAIRS, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit, SearchBudget
+from audits.bounded import LOCAL, MAX_WINDOW, PAIRS, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit, SearchBudget
 from audits.exposure import exposure, heldout_balance, intervention_mix
 from dsl.pool import read_pool
 from dsl.problem import Problem
@@ -150,3 +151,12 @@ def test_heldout_balance_is_one_minus_the_nearest_jaccard_similarity() -> None:
         novelties.append(1 - max(similar))
     assert (balance.smallest, balance.largest) == (min(novelties), max(novelties))
     assert balance.mean == pytest.approx(sum(novelties) / len(novelties))
+
+
+def test_windows_are_as_wide_as_the_file_says() -> None:
+    problem = next(p for p in problems() if len(p.sealed.latent_order) > 6)
+    last = problem.sealed.latent_order[-1]
+    for bound, width in ((0, 0), (1, 1), (3, 3), (None, MAX_WINDOW), (9, MAX_WINDOW)):
+        sealed = replace(problem.sealed, max_predecessors=bound)
+        before = BoundedAudit(replace(problem, sealed=sealed)).window(last)
+        assert before == problem.sealed.latent_order[-1 - width : -1]

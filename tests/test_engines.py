@@ -12,9 +12,11 @@ import pytest
 from pysat.formula import CNF
 from pysat.solvers import Solver
 
+from dsl.operators import STANDARD_OPERATORS
 from dsl.problem import Task
 from dsl.reference import replays_exactly
 from dsl.scm import Scm
+from dsl.text import parse, render
 from solvers.budget import Budget
 from solvers.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
 from solvers.engine import Counted, Enumeration
@@ -26,9 +28,10 @@ from solvers.version_space import ModelClass, VersionSpace
 from tests.brute_force import is_acyclic
 from tests.dev_pools import POOLS, dev_problems
 from tests.enumerated_members import all_members
-from tests.small_problems import small_problems
+from tests.small_problems import Limits, small_problems
 
 SMALL = [problem.task for problem in small_problems(23, 240)]
+GRAMMARS = (("not", "and", "or"), (*STANDARD_OPERATORS, "if"), ("not", "xor", "and"))
 ACYCLICITIES = (linear_order, topological_levels, tight_levels)
 NO_LIMIT = 10**9
 
@@ -46,6 +49,23 @@ def test_small_problems_against_brute_force(name: str, index: int) -> None:
     if expected:
         assert engine(name).count_up_to(task, model_class, expected - 1 if expected < 60 else 5).more  # type: ignore[union-attr]
     check_first_and_second(name, task, model_class, expected)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("operators", GRAMMARS)
+@pytest.mark.parametrize("constants", [False, True])
+def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tuple[str, ...], constants: bool) -> None:
+    written = 0
+    for problem in small_problems(31, 24, Limits(operators=operators, allow_constants=constants)):
+        task, model_class = problem.task, ModelClass(3)
+        first = engine(name).first(task, model_class)
+        if isinstance(first, Found):
+            assert_member(first.value, task, model_class)
+            for variable, formula in first.value.mechanisms.items():
+                allowed = task.disclosure.admissible_parents(variable)
+                assert parse(render(formula), task.grammar, allowed) == formula
+                written += not first.value.local_functions[variable].parents
+    assert written >= 3  # constants, which have to mention something where there are no literals
 
 
 def check_first_and_second(name: str, task: Task, model_class: ModelClass, number: int) -> None:

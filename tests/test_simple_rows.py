@@ -135,3 +135,8 @@ def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(prot
     result = timed_answer(protocol, task_of(columns, ("X1", "X2"))).result
     assert result.outcome == "out_of_budget"
     assert result.provenance == {"reached": "17 variables of unknown order; at most 16"}
+
+
+def test_a_variable_that_nothing_comes_before_has_no_random_mechanism() -> None:
+    task = task_of(COLUMNS, ())
+    assert random_legal(replace(task, disclosure=Ordered(task.variables, ())), 0) is None
