@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from audits.exposure import target_novelty
 from audits.generator_plans import Plan
 from audits.generator_training import Training, reduction
 from audits.generator_worlds import Proposer
@@ -53,13 +54,6 @@ def unbalanced(plan: Plan, training: Sequence[World], heldout: Iterable[World]) 
         novelty = target_novelty(world.intervention, training)
         if not low <= novelty <= high:
             yield f"target novelty of {world.id} is {novelty:.3f}, not within {low} to {high}"
-
-
-def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:
-    """1 minus the largest Jaccard similarity of the targets to those of a training world."""
-    targets = intervention.targets
-    others = [world.intervention.targets for world in training]
-    return 1 - max((len(targets & other) / len(targets | other) for other in others if other), default=0.0)
 
 
 def sample_heldout(plan: Plan, proposer: Proposer) -> tuple[Drawn, ...] | None:

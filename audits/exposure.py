@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dsl.problem import Problem
-from dsl.world import World
+from dsl.world import Intervention, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,17 @@ def intervention_mix(problem: Problem) -> InterventionMix:
 
 def heldout_balance(problem: Problem) -> HeldoutBalance | None:
     """Novelty of the held-out targets; None without held-out worlds."""
-    training = [world.intervention.targets for world in problem.task.training.worlds]
-    novelties = [
-        1 - max(_jaccard(world.intervention.targets, other) for other in training)
-        for world in problem.sealed.heldout.worlds
-    ]
+    training = problem.task.training.worlds
+    novelties = [target_novelty(world.intervention, training) for world in problem.sealed.heldout.worlds]
     if not novelties:
         return None
     return HeldoutBalance(min(novelties), sum(novelties) / len(novelties), max(novelties))
+
+
+def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:
+    """1 minus the largest Jaccard similarity of the targets to those of a training world."""
+    similar = (_jaccard(intervention.targets, world.intervention.targets) for world in training)
+    return 1 - max(similar, default=0.0)
 
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:

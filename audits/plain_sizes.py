@@ -39,14 +39,14 @@ def _least_sizes(num_vars: int, max_size: int, operators: frozenset[str]) -> Map
     for size in range(1, max_size + 1):
         found = [_atoms(num_vars)] if size == 1 else []
         found += [levels[size - 1] ^ full] if "not" in operators else []
-        made = {name: _longer(name, lists[name], levels, size - 1, full) for name in lists} if size > 1 else {}
+        made = {name: _longer(name, lists[name], levels, size - 1) for name in lists} if size > 1 else {}
         found += [_value(name, own, full) for name, own in made.items()]
         values = np.unique(np.concatenate(found)) if found else np.zeros(0, np.uint64)
         new = values[[int(bits) not in sizes for bits in values]] if len(values) else values
         sizes.update(dict.fromkeys(map(int, new), size))
         levels.append(new)
         for name, own in lists.items():  # lists of this total: longer ones made of this total, and single arguments
-            longer = _longer(name, own, levels, size, full)
+            longer = _longer(name, own, levels, size)
             own.append(np.unique(np.concatenate([longer, _single(name, new)])))
     return MappingProxyType(sizes)
 
@@ -59,7 +59,7 @@ def _single(name: str, values: Values) -> Values:
     return values << _HALF | values if name == "iff" else values
 
 
-def _longer(name: str, lists: list[Values], levels: list[Values], total: int, full: np.uint64) -> Values:
+def _longer(name: str, lists: list[Values], levels: list[Values], total: int) -> Values:
     """Lists of two or more arguments whose sizes add up to `total`."""
     parts = [np.zeros(0, np.uint64)]
     for last in range(1, total):

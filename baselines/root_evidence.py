@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dsl.problem import Task
-from dsl.world import World
+from solvers.roots import repeats
 
 LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
 BASELINE = LEVELS.index(0.5)
@@ -24,7 +24,7 @@ def root_probability(task: Task, variable: str) -> float:
     With units that are not shared every row is a draw of its own against its world's level. Worlds whose rows repeat
     are left out: published disambiguation worlds are built that way and do not follow the thresholds.
     """
-    worlds = [world for world in task.training.worlds if not _repeats(world)]
+    worlds = [world for world in task.training.worlds if not repeats(world)]
     free = [world for world in worlds if variable not in world.intervention.targets]
     if not task.shares_units or len({world.units for world in free}) > 1:
         modes = [world.intervention.mode == "none" for world in free]
@@ -83,9 +83,3 @@ def _unshared(columns: Sequence[tuple[int, int, bool]]) -> float:
         levels = (LEVELS[BASELINE],) if baseline else LEVELS
         probability *= sum(p**ones * (1 - p) ** (rows - ones) for p in levels) / len(levels)
     return probability
-
-
-def _repeats(world: World) -> bool:
-    """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
-    rows = world.row_texts()
-    return any(rows[period:] == rows[:-period] for period in range(1, len(rows) // 2 + 1))

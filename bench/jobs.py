@@ -16,6 +16,9 @@ from pebble import ProcessExpired, ProcessPool
 
 from dsl.errors import CalibrantError
 
+Progress = Callable[[str, int, int], None]
+"""Called with the pool's name, how many of its instances are done, and how many there will be."""
+
 J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
@@ -61,8 +64,12 @@ def completed(
 
 def error_line(error: Exception) -> str:
     """An exception in one line; its type where the text was not written for the reader."""
-    text = " ".join(str(error).split())[:MAX_ERROR_LENGTH]
+    text = one_line(error)
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:MAX_ERROR_LENGTH]
 
 
 def _nothing() -> None:

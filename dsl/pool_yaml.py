@@ -150,18 +150,21 @@ def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str
     raise PoolError(f"unknown variant {shown(variant)}; known: {known}", field="scmPromptVariant")
 
 
+def latent_of(instance: str) -> str:
+    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
+    for suffix in PAIR_SUFFIXES:
+        instance = instance.removesuffix(suffix)
+    return instance
+
+
 def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:
     description = record.child("problemDescription")
     extra = description.child("extra")
-    instance = problem.text("instanceId")
-    pair = instance
-    for suffix in PAIR_SUFFIXES:
-        pair = pair.removesuffix(suffix)
     labels = {
         "stratum": record.get("subslice") or problem.get("subslice") or parameters.get("difficulty"),
         "difficulty": parameters.get("difficulty"),
         "seed": description.get("seed"),
-        "latent": extra.get("pairedSourceInstanceId") or pair,
+        "latent": extra.get("pairedSourceInstanceId") or latent_of(problem.text("instanceId")),
     }
     return {
         name: value if isinstance(value, str) else shown(value) for name, value in labels.items() if value is not None

@@ -78,7 +78,7 @@ class Enumeration:
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:
             with self.members(task, model_class, budget or Budget()) as members:
-                return _outcome(task, model_class, members.another(), "no member")
+                return outcome_of(task, model_class, members.another(), "no member")
         except BudgetSpent:
             return OutOfBudget("no member found so far")
 
@@ -86,7 +86,7 @@ class Enumeration:
         try:
             with self.members(task, model_class, budget or Budget()) as members:
                 members.block(other.local_functions)
-                return _outcome(task, model_class, members.another(), "no other member")
+                return outcome_of(task, model_class, members.another(), "no other member")
         except BudgetSpent:
             return OutOfBudget("no other member found so far")
 
@@ -106,7 +106,8 @@ class Enumeration:
             return OutOfBudget(f"{number} members found so far", number)
 
 
-def _outcome(task: Task, model_class: ModelClass, functions: Functions | None, none: str) -> Outcome[Scm]:
+def outcome_of(task: Task, model_class: ModelClass, functions: Functions | None, none: str) -> Outcome[Scm]:
+    """What an engine says of a question: the certified model, or that there is none."""
     if functions is None:
         return Impossible(f"{none}: {model_class.describe(task)}")
     return Found(certified_model(task, model_class.max_parents, functions))

@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from dsl.operators import STANDARD_OPERATORS
 from dsl.table import full_mask, num_rows, projection
 from dsl.text import Grammar
 from solvers.catalogue import catalogue
@@ -47,8 +48,8 @@ def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int,
 
 
 def synthesised(grammar: Grammar) -> tuple[str, ...]:
-    """The allowed operators that formulas are built from; `if`, where it is allowed, is left out and claims say so."""
-    return tuple(name for name in grammar.operators if name != "if")
+    """The allowed operators that formulas are built from: the standard ones; `if` is left out and claims say so."""
+    return tuple(name for name in grammar.operators if name in STANDARD_OPERATORS)
 
 
 @cache

@@ -25,7 +25,7 @@ def nested_variables(task: Task) -> tuple[str, ...]:
     Worlds whose rows repeat cyclically are left out: published disambiguation worlds are built that way and do not
     follow the thresholds. Worlds are compared on the units they share.
     """
-    worlds = [world for world in task.training.worlds if not _repeats(world)]
+    worlds = [world for world in task.training.worlds if not repeats(world)]
     return tuple(variable for variable in task.variables if _is_nested(variable, worlds))
 
 
@@ -56,7 +56,7 @@ def _aligned(variable: str, one: World, other: World) -> tuple[int, int, int]:
     return one.column(variable), others, common
 
 
-def _repeats(world: World) -> bool:
+def repeats(world: World) -> bool:
     """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
     rows = world.row_texts()
     return any(

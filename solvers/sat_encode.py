@@ -126,12 +126,14 @@ class TreeEncoding:
                     self._equal(folded, value, -under, -last)
                     self._equal(folded, value, -under, last, rest)
                     self._equal(folded, -value, -under, last, -rest)
-                case _:  # `or` is `and` with everything negated
+                case "and" | "or":  # `or` is `and` with everything negated
                     sign = 1 if name == "and" else -1
                     self._equal(folded, value, -under, -last)
                     add(-under, -sign * folded, sign * value)
                     add(-under, last, -sign * folded, sign * rest)
                     add(-under, last, sign * folded, -sign * value, -sign * rest)
+                case _:
+                    raise ValueError(f"no clauses for the operator '{name}'")
 
     def _equal(self, one: Literal, other: Literal, *unless: Literal) -> None:
         self.cnf.add(*unless, -one, other)

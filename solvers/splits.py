@@ -60,7 +60,8 @@ def parities(search: Decomposition, goal: Goal, size: int, operator: str) -> Ite
     """`xor`, and `iff` of two arguments, which is its complement."""
     functions, total = search.functions, size - 1
     pairs = search.parity_pairs(goal, total)
-    left, right = pairs[:2] if operator == "xor" else pairs[2:]
+    xor, iff = (pairs.xor_left, pairs.xor_right), (pairs.iff_left, pairs.iff_right)
+    left, right = xor if operator == "xor" else iff
     if left >= 0:
         yield split(operator, map(search.listed, (left, right)), size, search.full)
     inner = goal.shifted(search.full if operator == "iff" else 0)

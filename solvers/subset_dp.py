@@ -19,11 +19,10 @@ from solvers import dag_count, structure
 from solvers.budget import Budget, BudgetSpent
 from solvers.cnf import components
 from solvers.dag_count import Weights, total
-from solvers.engine import Counted, Functions
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from solvers.engine import Counted, Functions, outcome_of
+from solvers.outcome import Outcome, OutOfBudget
 from solvers.structure import Mask, best_structure
 from solvers.version_space import ModelClass, VersionSpace
-from solvers.witness import certified_model
 
 
 class SubsetDp:
@@ -37,14 +36,14 @@ class SubsetDp:
             functions = _Space(task, model_class, budget).first()
         except BudgetSpent as spent:
             return _out_of_budget(spent)
-        return _outcome(task, model_class, functions, "no member")
+        return outcome_of(task, model_class, functions, "no member")
 
     def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:
             functions = _Space(task, model_class, budget).different(other.local_functions)
         except BudgetSpent as spent:
             return _out_of_budget(spent)
-        return _outcome(task, model_class, functions, "no other member")
+        return outcome_of(task, model_class, functions, "no other member")
 
     def count_up_to(
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
@@ -65,12 +64,6 @@ def largest_component(task: Task, model_class: ModelClass) -> int:
 
 def _out_of_budget(spent: BudgetSpent) -> OutOfBudget:
     return OutOfBudget(str(spent) or "the subsets of the variables are more than the budget has states")
-
-
-def _outcome(task: Task, model_class: ModelClass, functions: Functions | None, none: str) -> Outcome[Scm]:
-    if functions is None:
-        return Impossible(f"{none}: {model_class.describe(task)}")
-    return Found(certified_model(task, model_class.max_parents, functions))
 
 
 class _Space:

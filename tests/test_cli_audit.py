@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from audits.ambiguity import gold_class
 from bench.audit import run as audit_run
 from bench.audit.certificates import certificate_name
 from bench.audit.instance import audit_instance
@@ -20,6 +21,7 @@ from bench.audit.text import short_count
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from dsl.pool import read_pool, write_pool
+from solvers.version_space import VersionSpace
 from tests.commands import command, refused
 from tests.stub_protocols import small_pool
 
@@ -276,6 +278,22 @@ def test_harden_until_one_member_is_left_and_certify_it(
     assert main(["verify", *map(str, sorted(folder.iterdir())), str(out)]) == 0
     assert main(["audit", str(out), "--fail-on", "ambiguous", "--workers", "1"]) == 0
     assert main(["audit", str(bundled), "--fail-on", "ambiguous", "--workers", "1"]) == 1
+
+
+def test_harden_until_all_members_replay_the_held_out_worlds(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(bundled), "--out", str(out), "--report", str(report), "--workers", "1"]
+    assert main([*line, "--goal", "heldout-agreement"]) == 0
+    told = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    assert [one["outcome"] for one in told] == ["reached"] * 2
+    for problem in read_pool(out).problems:
+        space = VersionSpace(problem.task, gold_class(problem))
+        assert space.agreement(problem.sealed.heldout.worlds) == 1
+    assert read_pool(out).metadata["hardened"]["goal"] == "heldout-agreement"
+    capsys.readouterr()
+    assert "--goal needs --mode cex" in refused(capsys, *line, "--goal", "heldout-agreement", "--mode", "extra-worlds")
 
 
 def test_harden_without_gold_is_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from audits.acceptance import sample_heldout, target_novelty, unmet
+from audits.acceptance import sample_heldout, unmet
+from audits.exposure import target_novelty
 from audits.generator_alternatives import functions_over, local_alternatives
 from audits.generator_plans import PLANS
-from audits.generator_profile import distances
 from audits.generator_separation import separating_worlds
 from audits.generator_support import all_probes, outer_probes, patterns
 from audits.generator_training import TrainingChoice, num_refuting
@@ -28,6 +28,7 @@ from dsl.scm import scm
 from dsl.text import parse
 from dsl.world import Intervention, World
 from dsl.yaml_text import load_yaml
+from tests.generator_profile import distances
 from tests.shared import shared_file
 from tests.test_bounded import least_sizes
 

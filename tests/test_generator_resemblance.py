@@ -21,10 +21,10 @@ import pytest
 
 from audits.generator import generate
 from audits.generator_plans import plan_for
-from audits.generator_profile import Distance, distances, figures, fixed
 from audits.strata import STRATA, Stratum, stratum
 from dsl.pool import read_pool
 from dsl.problem import Problem
+from tests.generator_profile import Distance, distances, figures, fixed
 from tests.shared import shared_file
 
 NUM_GENERATED = 30

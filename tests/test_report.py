@@ -15,10 +15,11 @@ from bench.report.layout import Source
 from bench.report.pairs import comparisons, disclosure_deltas
 from bench.report.paper import printed_setting, printed_table
 from bench.report.rates import RateTable
-from bench.report.rows import SystemRow, latent_of
+from bench.report.rows import SystemRow
 from bench.report.tables import TABLE_IDS, Wanted, report_tables
 from bench.tables.calibration import Grouping
 from bench.tables.columns import Means
+from dsl.pool_yaml import latent_of
 from tests.report_rows import INVALID, Answers, answer, ours, row_of, rows_of
 from tests.shared import shared_file
 

@@ -16,8 +16,7 @@ from typing import Any, Literal, NamedTuple
 from bench.audit.findings import Findings
 from bench.audit.instance import AuditOptions, audit_instance
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
-from bench.jobs import Failure, completed, error_line
-from bench.pools.unfinished import Progress
+from bench.jobs import Failure, Progress, completed, error_line
 from bench.runs.records import Timing, config_digest
 from bench.version import program_version
 from dsl.pool import file_digest, read_pool

@@ -30,6 +30,10 @@ def harden(
         Literal["extra-worlds", "cex"], typer.Option(help="A few worlds for new patterns, or until one SCM is left.")
     ] = "cex",
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
+    goal: Annotated[
+        Literal["one-member", "heldout-agreement"],
+        typer.Option(help="When cex is done: one SCM of the class is left, or all replay the held-out worlds."),
+    ] = "one-member",
     max_parents: Annotated[
         int | None, typer.Option(min=1, max=6, help="Class that is counted. [default: gold's, at least 4]")
     ] = None,
@@ -47,17 +51,17 @@ def harden(
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 
-    cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to one or proves that no
-    admissible world can. Exit 1 if an instance could not be hardened; it is then written unchanged. What is done is
+    cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to the goal or proves that
+    no admissible world can. Exit 1 if an instance could not be hardened; it is then written unchanged. What is done is
     kept in POOL2.unfinished until POOL2 is written; the same command goes on from there.
     """
     from bench.pools.hardened import HardenOptions, hardened_pool
     from bench.pools.known_alternatives import read_alternatives
 
-    if alternatives and mode != "cex":
-        raise typer.BadParameter("--alternatives needs --mode cex")
+    if mode != "cex" and (alternatives or goal != "one-member"):
+        raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
     supplied = read_alternatives(alternatives) if alternatives else []
-    options = HardenOptions(mode, seed, max_parents)
+    options = HardenOptions(mode, seed, max_parents, goal)
     with ExitStack() as stack:
         with progress_bar() as progress:
             cores = workers or usable_cores()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from audits.alternative_items import alternative_item
+from bench.jobs import Progress
 from dsl.errors import CalibrantError
 from dsl.problem import Pool
 
 
 def alternative_pool(
-    pool: Pool, seed: int, *, progress: Callable[[str, int, int], None] = lambda name, done, total: None
+    pool: Pool, seed: int, *, progress: Progress = lambda name, done, total: None
 ) -> tuple[Pool, list[str]]:
     """The items, in the order of the pool, and the ids of the instances of which none can be made.
 

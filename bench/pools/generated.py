@@ -11,7 +11,8 @@ from typing import Any
 from audits.generator_plans import MAX_ADDED_WORLDS
 from audits.generator_pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from audits.strata import Stratum
-from bench.pools.unfinished import Made, Progress, unfinished_pool
+from bench.jobs import Progress
+from bench.pools.unfinished import Made, unfinished_pool
 from dsl.problem import Pool
 
 

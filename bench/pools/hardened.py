@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from audits.ambiguity import gold_class
 from audits.hardening import Hardening, cex, extra_worlds
+from audits.hardening_limits import Goal
 from audits.hardening_steps import AddedWorld
 from audits.patterns import latent_scm
+from bench.jobs import Progress
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
-from bench.pools.unfinished import Made, Progress, unfinished_pool
+from bench.pools.unfinished import Made, unfinished_pool
 from bench.runs.records import config_digest
 from dsl.names import natural_key
 from dsl.pool import file_digest, read_pool
@@ -22,15 +24,22 @@ from solvers.outcome import Found, Impossible
 from solvers.version_space import ModelClass, VersionSpace
 
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
+GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]
+GOALS: Mapping[GoalName, Goal] = {"one-member": Goal.SINGLE_MEMBER, "heldout-agreement": Goal.HELDOUT_AGREEMENT}
 
 
 @dataclass(frozen=True, slots=True)
 class HardenOptions:
-    """max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4"""
+    """What is done to every instance.
+
+    max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
+    goal: of cex
+    """
 
     mode: Mode
     seed: int
     max_parents: int | None = None
+    goal: GoalName = "one-member"
 
     def class_of(self, problem: Problem) -> ModelClass:
         """The class of an instance; `ValueError` without gold."""
@@ -75,7 +84,7 @@ def hardened_pool(
     source = read_pool(path, keep_results=False)
     supplied = by_instance(alternatives)
     jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in source.problems}
-    how = {"mode": options.mode, "seed": options.seed, "max_parents": options.max_parents, "of": file_digest(path)}
+    how = {**asdict(options), "of": file_digest(path)}
     if alternatives:
         how["alternatives"] = config_digest(
             {one.id: [s.answer for s in supplied.get(one.id, ())] for one in source.problems}
@@ -114,7 +123,8 @@ def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, 
 def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     checked = checked_alternatives(problem, job.supplied)
-    made = cex(problem, job.options.seed, alternatives=list(checked.models.values()), model_class=model_class)
+    goal, models = GOALS[job.options.goal], list(checked.models.values())
+    made = cex(problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal)
     match made.outcome:
         case Found():
             outcome, why = "reached", ""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.jobs import Failure, completed
+from bench.jobs import Failure, Progress, completed
 from bench.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import config_digest
 from bench.version import program_version
@@ -26,8 +26,6 @@ from dsl.pool_records import ProblemRecord
 from dsl.problem import Problem
 
 J = TypeVar("J")
-Progress = Callable[[str, int, int], None]
-"""Called with the pool's name, how many of its instances are done, and how many there will be."""
 
 
 class Made(NamedTuple):

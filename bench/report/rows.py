@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bench.tables.calibration import Grouping, Run, differing_options, ladder_place, natural
 from bench.tables.columns import Means, Verdict
-from dsl.pool_yaml import PAIR_SUFFIXES
+from dsl.pool_yaml import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
 
@@ -56,13 +56,6 @@ class SystemRow:
     @property
     def seconds(self) -> list[float]:
         return [o.seconds for o in self.observations if o.seconds is not None]
-
-
-def latent_of(instance: str) -> str:
-    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
-    for suffix in PAIR_SUFFIXES:
-        instance = instance.removesuffix(suffix)
-    return instance
 
 
 _Group = tuple[str, str, str, str]  # setting, pool digest, system, options

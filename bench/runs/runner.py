@@ -7,11 +7,12 @@ workers, the order in which they finish, or how often the run was interrupted.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.jobs import Progress
 from bench.protocols.base import Protocol
 from bench.runs.records import Key, Record, RecordFile, config_digest
 from bench.runs.workers import Answer, Workers, open_workers
@@ -20,9 +21,6 @@ from dsl.errors import CalibrantError, shown
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem, TaskKind
 from dsl.score import Evaluator, Score
-
-Progress = Callable[[str, int, int], None]
-"""Called with the pool's name, how many of its instances have a record, and how many there will be."""
 
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from bench.jobs import MAX_ERROR_LENGTH, Crew, Failure, open_crew
+from bench.jobs import Crew, Failure, one_line, open_crew
 from bench.protocols.base import Protocol, ProtocolResult, no_answer
 from bench.runs.records import Timing
 from dsl.problem import Task
@@ -68,14 +68,10 @@ def timed_answer(protocol: Protocol, task: Task) -> Answer:
     try:
         result = protocol.answer(task)
     except BudgetSpent as spent:
-        result = _out_of_budget(task, {"reached": _one_line(spent) or "a budget of states"})
+        result = _out_of_budget(task, {"reached": one_line(spent) or "a budget of states"})
     except Exception as error:
-        result = _crashed(task, f"{type(error).__name__}: {_one_line(error)}")
+        result = _crashed(task, f"{type(error).__name__}: {one_line(error)}")
     return Answer(result, Timing(time.perf_counter() - clock, started))
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:MAX_ERROR_LENGTH]
 
 
 def _warm_up(protocol: Protocol) -> None:

@@ -15,6 +15,7 @@ from statistics import fmean, variance
 from audits.bounded import LOCAL, BoundedAudit
 from audits.exposure import exposure, heldout_balance
 from audits.generator_support import Probe, all_probes, coverage
+from audits.patterns import latent_scm
 from dsl.problem import Problem
 from dsl.scm import Scm
 from dsl.world import World
@@ -24,7 +25,7 @@ from solvers.version_space import ModelClass, VersionSpace
 
 def fixed(problem: Problem) -> dict[str, int]:
     """What the configuration fixes."""
-    gold, training, heldout = _gold(problem), problem.task.training, problem.sealed.heldout
+    gold, training, heldout = latent_scm(problem), problem.task.training, problem.sealed.heldout
     return {
         "variables": len(problem.task.variables),
         "roots": len(gold.roots),
@@ -38,19 +39,13 @@ def fixed(problem: Problem) -> dict[str, int]:
 def figures(problem: Problem, *, shortcut_floor: int = 3) -> dict[str, float]:
     """What varies from instance to instance; shares are of intervention worlds, mechanisms or endogenous variables."""
     return {
-        **_mechanisms(_gold(problem)),
+        **_mechanisms(latent_scm(problem)),
         **_interventions("training", problem.task.training.worlds),
         **_interventions("held-out", problem.sealed.heldout.worlds),
         **_exposure(problem),
         **_support(problem),
         **_openness(problem, shortcut_floor),
     }
-
-
-def _gold(problem: Problem) -> Scm:
-    if problem.sealed.gold is None:
-        raise ValueError(f"problem '{problem.id}' has no gold SCM")
-    return problem.sealed.gold
 
 
 def _mechanisms(gold: Scm) -> dict[str, float]:
@@ -85,7 +80,7 @@ def _exposure(problem: Problem) -> dict[str, float]:
 
 
 def _support(problem: Problem) -> dict[str, float]:
-    worlds, gold, audit = problem.task.training.worlds, _gold(problem), BoundedAudit(problem)
+    worlds, gold, audit = problem.task.training.worlds, latent_scm(problem), BoundedAudit(problem)
     windows = {variable: audit.window(variable) for variable in gold.endogenous}
     parents = [Probe(variable, formula.variables) for variable, formula in gold.mechanisms.items()]
     return {
