@@ -19,9 +19,9 @@ from typing import NamedTuple
 from baselines.staged_candidates import Candidate, Candidates, Caps
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Task
-from dsl.reference import first_mismatch
 from dsl.scm import Scm
 from solvers.budget import Budget, BudgetSpent
+from solvers.certified import certified
 from solvers.literals import require_literals_alone
 from solvers.roots import nested_variables, root_sets
 from solvers.structure import Mask
@@ -75,7 +75,7 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
                 chosen = _Choice(task, roots, found, stage.caps.slack, budget).first()
                 if chosen is not None:
                     mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
-                    return StagedAnswer(_certified(task, Scm(roots, mechanisms)), number)
+                    return StagedAnswer(certified(task, Scm(roots, mechanisms)), number)
         except BudgetSpent:
             spent = True
     return NotFound(without, spent)
@@ -150,12 +150,3 @@ class _Choice:
                 return True
             del chosen[variable]
         return False
-
-
-def _certified(task: Task, model: Scm) -> Scm:
-    disclosure = task.disclosure
-    judge = disclosure.given_roots(model.roots) if isinstance(disclosure, HiddenRoots) else disclosure
-    wrong = judge.violation(model.mechanisms) or first_mismatch(model, task.training.worlds)
-    if wrong:
-        raise AssertionError(f"the staged search's answer failed its certificate: {wrong}")
-    return model

@@ -14,13 +14,12 @@ from itertools import combinations
 from typing import Protocol
 
 from dsl.disclosure import HiddenRoots
-from dsl.errors import ParseError
-from dsl.formula import Formula
 from dsl.problem import Problem, Task
 from dsl.reference import first_mismatch
 from dsl.scm import Scm
-from dsl.text import parse, render
+from dsl.text import render
 from dsl.world import Panel
+from solvers.certified import illegality
 from solvers.exhaustion import least_size
 from solvers.outcome import Found, Outcome, OutOfBudget
 
@@ -93,13 +92,9 @@ def check(
 def _certified(solver: Solver, task: Task, outcome: Outcome[Answer], *, max_parents: int) -> Iterator[str]:
     if not isinstance(outcome, Found):
         return
-    model, disclosure = outcome.value.model, task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        if len(model.roots) != disclosure.root_count:
-            yield f"{len(model.roots)} roots, {disclosure.root_count} are disclosed"
-        disclosure = disclosure.given_roots(model.roots)
-    if violation := disclosure.violation(model.mechanisms):
-        yield violation.reason
+    model = outcome.value.model
+    if wrong := illegality(task, model):
+        yield wrong
     elif mismatch := first_mismatch(model, task.training.worlds):
         yield f"does not replay {mismatch}"
     if model.size != outcome.value.size:
@@ -107,14 +102,6 @@ def _certified(solver: Solver, task: Task, outcome: Outcome[Answer], *, max_pare
     for variable, mechanism in model.mechanisms.items():
         if len(mechanism.mentioned) > max_parents:
             yield f"mechanism of {variable} mentions {len(mechanism.mentioned)} variables"
-        yield from _misspelt(task, variable, mechanism)
-
-
-def _misspelt(task: Task, variable: str, mechanism: Formula) -> Iterator[str]:
-    try:
-        parse(render(mechanism), task.grammar, frozenset(task.variables))
-    except ParseError as error:
-        yield f"mechanism of {variable}: {error}"
 
 
 def _least(

@@ -23,9 +23,9 @@ from dsl.disclosure import HiddenRoots, Ordered
 from dsl.formula import Formula, constant
 from dsl.partial import PartialTable
 from dsl.problem import Task
-from dsl.reference import first_mismatch
 from dsl.scm import Scm
 from solvers.budget import Budget
+from solvers.certified import certified
 from solvers.literals import require_literals_alone
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.parents import ParentSearch, ParentSet
@@ -223,12 +223,9 @@ class _Search:
         variables = self.task.variables
         roots = tuple(v for v in variables if choice.roots >> self.index[v] & 1)
         mechanisms = {variables[v]: self._formula(v, mask) for v, mask in choice.chosen.items()}
-        model = Scm(roots, mechanisms)
-        disclosure = self.task.disclosure
-        judge = disclosure.given_roots(roots) if isinstance(disclosure, HiddenRoots) else disclosure
-        wrong = judge.violation(mechanisms) or first_mismatch(model, self.task.training.worlds)
-        if wrong or model.size != choice.size:
-            raise AssertionError(f"the solver's answer failed its certificate: {wrong or (model.size, choice.size)}")
+        model = certified(self.task, Scm(roots, mechanisms))
+        if model.size != choice.size:
+            raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
         provenance = {
             "class": f"every mechanism mentions at most {self.search.max_parents} variables",
             "operators": list(self.operators),

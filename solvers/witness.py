@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from dsl.disclosure import HiddenRoots
 from dsl.formula import Formula, constant
 from dsl.problem import Task
-from dsl.reference import replays_exactly
 from dsl.scm import LocalFunction, Scm
+from solvers.certified import certified
 from solvers.essential import synthesised
 from solvers.function_formula import formula_for
 
@@ -16,20 +15,14 @@ from solvers.function_formula import formula_for
 def certified_model(task: Task, max_parents: int, functions: Mapping[str, LocalFunction]) -> Scm:
     """The SCM with these local functions; the variables without one are its roots.
 
-    Checked here, by what the evaluator goes by: the grammar, the disclosure, the number of functional parents, and a
-    replay of all training worlds by the reference. A failure is an error of the engine and raises AssertionError.
-    `ValueError` if no text of the grammar can say one of the functions.
+    Checked here, by what the evaluator goes by (solvers.certified), and the functions and their numbers of parents.
+    A failure is an error of the engine and raises AssertionError. `ValueError` if no text of the grammar can say one of
+    the functions.
     """
     roots = tuple(v for v in task.variables if v not in functions)
-    model = Scm(roots, _mechanisms(task, roots, functions))
-    judge = task.disclosure.given_roots(roots) if isinstance(task.disclosure, HiddenRoots) else task.disclosure
-    used = {operator for formula in model.mechanisms.values() for operator in formula.operator_counts}
-    assert used <= {*task.grammar.operators}, used
-    violation = judge.violation(model.mechanisms)
-    assert violation is None, violation
+    model = certified(task, Scm(roots, _mechanisms(task, roots, functions)))
     assert all(len(local.parents) <= max_parents for local in model.local_functions.values())
     assert dict(model.local_functions) == dict(functions)
-    assert replays_exactly(model, task.training.worlds)
     return model
 
 

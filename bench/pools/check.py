@@ -11,12 +11,12 @@ from typing import Any
 
 from bench.pools.official import BY_DIGEST, BY_NAME
 from bench.pools.unread import unread_fields
-from dsl.disclosure import HiddenRoots
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Problem
 from dsl.reference import first_mismatch
 from dsl.scm import Scm
 from dsl.world import Panel, World
+from solvers.certified import illegality
 from solvers.roots import nested_variables
 
 Check = Callable[[Problem], str | None]
@@ -77,21 +77,11 @@ def _official(name: str, digest: str) -> tuple[str, bool]:
 
 
 def _gold_is_legal(problem: Problem) -> str | None:
-    return None if problem.sealed.gold is None else _legality(problem, problem.sealed.gold)
+    return None if problem.sealed.gold is None else illegality(problem.task, problem.sealed.gold) or ""
 
 
 def _reference_is_legal(problem: Problem) -> str | None:
-    return None if problem.task.reference is None else _legality(problem, problem.task.reference)
-
-
-def _legality(problem: Problem, model: Scm) -> str:
-    disclosure = problem.task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        if len(model.roots) != disclosure.root_count:
-            return f"{len(model.roots)} roots where {disclosure.root_count} are disclosed"
-        disclosure = disclosure.given_roots(model.roots)
-    violation = disclosure.violation(model.mechanisms)
-    return violation.reason if violation else ""
+    return None if problem.task.reference is None else illegality(problem.task, problem.task.reference) or ""
 
 
 def _replays(model: Scm | None, panel: Panel) -> str | None:

@@ -59,11 +59,11 @@ class MostPosterior(Protocol, frozen=True):
         return ProtocolResult(found.outcome, found.answer, found.size, provenance)
 
     def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
-        from baselines.posterior_choice import certified, most_agreeing, most_probable
+        from baselines.posterior_choice import certified_member, most_agreeing, most_probable
 
         choose = most_agreeing if self.choose == "agreeing" else most_probable
         choice = choose(posterior, self.draws)
-        model = certified(task, choice.member)
+        model = certified_member(task, choice.member)
         provenance = {
             "prior": "baselines.generator_prior",
             "choose": self.choose,
