@@ -17,7 +17,7 @@ ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assi
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class RequiredExposure:
     """How often things must occur at least; the named configurations ask for nothing.
 
     scored_training, scored_heldout: worlds in which an endogenous variable is not a target, for each of them
@@ -54,7 +54,7 @@ class Stratum:
     assigned_probability: float
     max_survivors: int = 0
     shortcut_floor: int = 3
-    exposure: Exposure = Exposure()
+    exposure: RequiredExposure = RequiredExposure()
 
     def shortcut_cap(self, size: int) -> int:
         """Largest size of a shortcut for a mechanism of the given size; 0 where none is looked for."""
@@ -86,7 +86,7 @@ T1_CLEAN_HARD = Stratum(
     0.82,
     shortcut_floor=2,
     # at least 33 scored cells and at most 5 intervened worlds of 8 say the same as 3 scored worlds of 11 rows
-    exposure=Exposure(scored_training=3, scored_heldout=2, assigned=4, constant=1),
+    exposure=RequiredExposure(scored_training=3, scored_heldout=2, assigned=4, constant=1),
 )
 
 STRATA = (*NAMED_STRATA, T1_CLEAN_HARD)

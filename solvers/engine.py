@@ -55,7 +55,7 @@ class Engine(Protocol):
 # --- engines that find one member after another ----------------------------------------------------------------------
 
 
-class Members(AbstractContextManager["Members"], Protocol):
+class MemberSearch(AbstractContextManager["MemberSearch"], Protocol):
     """The members of a class, in any order, as a solver finds them."""
 
     def another(self) -> Functions | None:
@@ -73,7 +73,7 @@ class Enumeration:
     """
 
     name: str
-    members: Callable[[Task, ModelClass, Budget], Members]
+    members: Callable[[Task, ModelClass, Budget], MemberSearch]
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.options import AsJson, PoolPath
+from bench.commands.options import AsJson, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
     from bench.audit.calibration import Calibration
+    from bench.audit.instance import AuditOptions
     from bench.audit.run import AuditedPool
     from solvers.version_space import ModelClass
 
@@ -46,7 +47,7 @@ def audit(
     runs: Annotated[
         list[Path] | None, typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
+    workers: Workers = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
@@ -60,7 +61,6 @@ def audit(
     """
     from bench.audit.calibration import calibration
     from bench.audit.instance import PROFILE, AuditOptions
-    from bench.audit.run import audit_pool
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
 
@@ -70,23 +70,13 @@ def audit(
     gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
     classes = sorted({*PROFILE, max_parents, *([gate] if gate else [])})
     options = AuditOptions(max_parents, tuple(classes), nested_roots)
-    with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
-        audited = audit_pool(
-            pool,
-            out or Path(scratch),
-            options,
-            workers=workers or usable_cores(),
-            wall_budget=budget,
-            progress=progress,
-        )
-    if out:
-        new = len(audited.records) - audited.skipped
-        typer.echo(f"{new} instances audited, {audited.skipped} had a record already", err=True)
+    audited = _audited(pool, out, options, workers or usable_cores(), budget)
     calibrated = calibration(audited.records, runs or [])
     if html:
         from bench.audit.html import report
+        from bench.report.writing import write_text
 
-        html.write_text(report(audited, calibrated), encoding="utf-8")
+        write_text(html, report(audited, calibrated))
         typer.echo(f"report written to {html}", err=True)
     if certificates:
         _certify(audited, certificates, certified)
@@ -94,6 +84,19 @@ def audit(
         _print_details(audited)
     _print(audited, calibrated, max_parents, as_json=as_json)
     return _exit_code(audited, gate)
+
+
+def _audited(pool: Path, out: Path | None, options: AuditOptions, workers: int, budget: float | None) -> AuditedPool:
+    """The audits of a pool; their records are kept if there is a folder for them."""
+    from bench.audit.run import audit_pool
+
+    with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
+        folder = out or Path(scratch)
+        made = audit_pool(pool, folder, options, workers=workers, wall_budget=budget, progress=progress)
+    if out:
+        new = len(made.records) - made.skipped
+        typer.echo(f"{new} instances audited, {made.skipped} had a record already", err=True)
+    return made
 
 
 def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bool) -> ModelClass:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from bench.commands.options import AsJson
+from bench.commands.options import AsJson, Workers
 
 PROTOCOLS = ("exact", "posterior")
 FOLDER = Path("calibrant-demo")
@@ -19,7 +19,7 @@ def demo(
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> int:
     """Run two searches on the bundled pools, print the calibration table, and write a report with plots.

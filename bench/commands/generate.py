@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from bench.commands.options import Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 
@@ -28,7 +29,7 @@ def generate(
     audits: Annotated[
         Path | None, typer.Option("--audits", metavar="FILE", help="Also write the audit of each instance.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
+    workers: Workers = None,
 ) -> None:
     """Generate a pool from nothing, every accepted instance with its audit.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.commands.options import PoolPath
+from bench.commands.options import PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def harden(
         Path | None,
         typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
+    workers: Workers = None,
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 

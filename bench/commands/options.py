@@ -12,3 +12,4 @@ PoolPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="POOL...", help="Pool files: official YAML or native JSONL.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
-from bench.commands.options import AsJson, PoolPaths
+from bench.commands.options import AsJson, PoolPaths, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def run(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help=PROTOCOL_HELP)],
     pools: PoolPaths,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes.")],
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")] = None,
+    workers: Workers = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
