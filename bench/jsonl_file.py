@@ -8,7 +8,6 @@ writes a new file that replaces the old one at once.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from dsl.errors import CalibrantError
+from dsl.whole_file import whole_file
 
 SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
 
@@ -153,17 +153,10 @@ class JsonlFile(Generic[R]):
 
     def _replace(self, records: Iterable[R]) -> None:
         """A new file with these records takes the place of the old one at once."""
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=self._unfinished)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(self._encode(record) + b"\n" for record in records)
-                file.flush()
-                os.fchmod(file.fileno(), 0o644)
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with whole_file(self.path) as file:
+            file.writelines(self._encode(record) + b"\n" for record in records)
+            file.flush()
+            os.fsync(file.fileno())
         os.close(self._descriptor)
         self._descriptor = self._opened()
 

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -39,6 +37,7 @@ from dsl.pool_records import (
 from dsl.problem import Pool, Problem
 from dsl.scm import Scm
 from dsl.text import render
+from dsl.whole_file import whole_file
 from dsl.world import World
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -134,15 +133,8 @@ def write_pool(pool: Pool, path: Path | str) -> None:
     """Write the native format; the file appears complete or not at all."""
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(line + b"\n" for line in native_lines(pool))
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with whole_file(path) as file:
+            file.writelines(line + b"\n" for line in native_lines(pool))
     except OSError as error:
         raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None
     except (TypeError, ValueError, RecursionError) as error:  # metadata and results hold whatever their file held

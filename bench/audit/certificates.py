@@ -9,6 +9,7 @@ from pathlib import Path
 
 from audits.certificate import certificate, to_json
 from dsl.problem import Problem
+from dsl.whole_file import write_whole
 from solvers.version_space import ModelClass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
@@ -26,6 +27,6 @@ def write_certificates(problems: Iterable[Problem], folder: Path, class_of: Call
     number = 0
     for problem in problems:
         text = to_json(certificate(problem, class_of(problem)))
-        (folder / certificate_name(problem.id)).write_text(f"{text}\n", encoding="utf-8")
+        write_whole(folder / certificate_name(problem.id), f"{text}\n")
         number += 1
     return number

@@ -10,6 +10,7 @@ import typer
 
 from bench.commands.options import AsJson
 from bench.commands.progress import progress_bar
+from dsl.whole_file import write_whole
 
 
 def alternatives(
@@ -37,7 +38,7 @@ def alternatives(
         _sweep(sweep, folders[0], seeds)
     found = FoundModels(chain.from_iterable(map(folder_records, folders)))
     others = found.alternatives()
-    out.write_text("".join(f"{json.dumps(model.to_dict())}\n" for model in others), encoding="utf-8")
+    write_whole(out, "".join(f"{json.dumps(model.to_dict())}\n" for model in others))
     typer.echo(f"{len(others)} alternatives written to {out}", err=True)
     rows = found.rows()
     if as_json:

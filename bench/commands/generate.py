@@ -11,6 +11,7 @@ import typer
 
 from bench.commands.options import Workers
 from bench.commands.progress import progress_bar, usable_cores
+from dsl.whole_file import write_whole
 
 
 def generate(
@@ -54,7 +55,7 @@ def generate(
             making = generated_pool(out, options, workers=workers or usable_cores(), progress=progress)
             made = stack.enter_context(making)
         if audits:
-            audits.write_text("".join(f"{json.dumps(line)}\n" for line in made.audits), encoding="utf-8")
+            write_whole(audits, "".join(f"{json.dumps(line)}\n" for line in made.audits))
             typer.echo(f"audits written to {audits}", err=True)
         write_pool(made.pool, out)
         typer.echo(f"{len(made.pool)} instances written to {out}", err=True)

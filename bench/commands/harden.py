@@ -13,6 +13,7 @@ import typer
 
 from bench.commands.options import PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
+from dsl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +81,7 @@ def _write(
     from dsl.pool import write_pool
 
     if report:
-        report.write_text("".join(f"{json.dumps(line)}\n" for line in made.reports), encoding="utf-8")
+        write_whole(report, "".join(f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:
         from bench.audit.certificates import write_certificates
 

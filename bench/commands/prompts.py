@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from bench.commands.options import PoolPath
+from dsl.whole_file import write_whole
 
 
 def prompts(
@@ -42,5 +43,5 @@ def prompts(
     if out is None:
         typer.echo(written, nl=False)
     else:
-        out.write_text(written, encoding="utf-8")
+        write_whole(out, written)
         typer.echo(f"{len(chosen)} prompts written to {out}", err=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal, TextIO
 
 import typer
 
 from bench.commands.options import AsJson, PoolPath
+from dsl.whole_file import whole_file
 
 
 def score(
@@ -70,16 +72,9 @@ def _input(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _complete_file(path: Path) -> Iterator[TextIO]:
-    """A file that takes its name when everything is written."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="ascii") as file:
-            yield file
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _output(path: Path | None) -> AbstractContextManager[TextIO | None]:
-    return nullcontext() if path is None else _complete_file(path)
+def _output(path: Path | None) -> Iterator[TextIO | None]:
+    if path is None:
+        yield None
+        return
+    with whole_file(path) as file, io.TextIOWrapper(file, encoding="ascii", newline="") as text:
+        yield text

@@ -9,6 +9,7 @@ from bench.report.ambiguity import Ambiguities
 from bench.report.formats import TEXTS
 from bench.report.rows import SystemRow
 from bench.report.tables import Wanted, report_tables
+from dsl.whole_file import write_whole
 
 HTML = "html"
 
@@ -34,6 +35,6 @@ def report_text(
 
 
 def write_text(path: Path, text: str) -> None:
-    """The same bytes on every system."""
+    """A text in a folder that is made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", newline="")
+    write_whole(path, text)

@@ -1,0 +1,37 @@
+"""Files that appear under their names complete or not at all, whatever stops the program."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its name, and the place of an older one, when the block succeeds.
+
+    What is there and no file, a pipe or a device, is written to as it is. `OSError` as from `open`.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """A text as UTF-8, with the same bytes on every system."""
+    with whole_file(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,53 @@
+"""Files are complete or not there."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from dsl.whole_file import whole_file, write_whole
+
+
+def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old", encoding="utf-8")
+    with whole_file(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_text(encoding="utf-8") == "old"
+    assert path.read_text(encoding="utf-8") == "new"
+    assert path.stat().st_mode & 0o777 == 0o644
+    assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("stopped_by", [KeyboardInterrupt, ValueError])
+def test_what_is_not_finished_leaves_nothing(tmp_path: Path, stopped_by: type[BaseException]) -> None:
+    def write_half() -> None:
+        with whole_file(tmp_path / "a.txt") as file:
+            file.write(b"half")
+            raise stopped_by
+
+    with pytest.raises(stopped_by):
+        write_half()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    write_whole(pipe, "é\n")
+    reader.join(timeout=10)
+    assert read == ["é\n"]
+    assert pipe.is_fifo()
+
+
+def test_folders_are_refused_and_missing_ones_are_not_made(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "a.txt"):
+        with pytest.raises(OSError, match=r"irectory"):
+            write_whole(path, "text")
