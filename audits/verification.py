@@ -1,9 +1,10 @@
 """Checking certificates by other means: plain counting over rows, and a proof checker of its own.
 
 Shares no code with the engines or with audits.certificate: rows are read as dictionaries, functions are counted by
-direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks (Robinson 1973), and the claim of uniqueness
-is rebuilt clause by clause. Under a cap on formula size functions come from a list that audits.plain_sizes makes anew.
-Only dsl (problems, the reference, the parser), audits.rup and audits.plain_sizes are used.
+direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks (Robinson 1973, "Counting
+labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a cap on formula size
+functions come from a list that audits.plain_sizes makes anew. Only dsl (problems, the reference, the parser),
+audits.rup and audits.plain_sizes are used.
 """
 
 from __future__ import annotations
