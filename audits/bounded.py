@@ -4,7 +4,7 @@ Budgets are those of the paper's Table B.2: local alternatives with slack 2 up t
 stronger audit with slack 4 up to size 10 and 80,000 states, coordinated pairs with slack 3 up to size 9 and 5
 alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; seconds are not
 counted, so the same budget means the same on every machine. A mechanism's search goes over the nearest latent
-predecessors (the generator's window, SEMANTICS of the release: never further back).
+predecessors, the window from which the generator draws parents (docs/semantics.md, "The published generator").
 """
 
 from __future__ import annotations

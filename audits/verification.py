@@ -1,9 +1,10 @@
 """Checking certificates by other means: plain counting over rows, and a proof checker of its own.
 
 Shares no code with the engines or with audits.certificate: rows are read as dictionaries, functions are counted by
-direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sources, and the claim of uniqueness
-is rebuilt clause by clause. Under a cap on formula size functions come from a list that audits.plain_sizes makes anew.
-Only dsl (problems, the reference, the parser), audits.rup and audits.plain_sizes are used.
+direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks (Robinson 1973, "Counting
+labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a cap on formula size
+functions come from a list that audits.plain_sizes makes anew. Only dsl (problems, the reference, the parser),
+audits.rup and audits.plain_sizes are used.
 """
 
 from __future__ import annotations
@@ -220,10 +221,11 @@ def _parts(parents: Names) -> Iterator[Names]:
 
 
 def _dags(functions: Mapping[str, Mapping[Names, int]], roots: Sequence[str], variables: Sequence[str]) -> int:
-    """Sum over acyclic parent maps of the product of function counts, by the sources that are left.
+    """Sum over acyclic parent maps of the product of function counts, by the sinks that are taken away.
 
-    Members whose endogenous parents all lie in what has gone before, removed together: a recurrence in the manner of
-    Robinson (1973), on sets of names.
+    The recurrence of Robinson (1973), weighted and on sets of names: an acyclic map is a set of sinks, whose parents
+    lie among the roots and the rest, over an acyclic map of the rest. A map with several sinks is met in several ways,
+    which inclusion and exclusion over sets of sinks count once.
     """
     endogenous = frozenset(v for v in variables if v not in roots)
     given = frozenset(roots)
@@ -234,7 +236,7 @@ def _dags(functions: Mapping[str, Mapping[Names, int]], roots: Sequence[str], va
 
     @cache
     def ways(placed: Names) -> int:
-        """Weighted acyclic maps on `placed`: sum over nonempty sets of sinks with alternating sign."""
+        """Weighted acyclic maps on `placed`: over its nonempty sets of sinks, with alternating sign."""
         if not placed:
             return 1
         added = 0

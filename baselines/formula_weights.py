@@ -1,10 +1,10 @@
 """How often the published generator's random formulas mean which function, by number of parents and formula size.
 
 The generator draws formulas at random and keeps those that depend on all parents, have a size in the stratum's range
-and are not known to have a shorter equivalent (SEMANTICS, stage A; paper, Algorithm 1). Their distribution over
-functions has no closed form, because the size is that of the normal form. So it was drawn once, with fixed seeds
-(bench.formula_weights), and is shipped as counts of classes under permutation of the parents, under which the
-distribution is invariant but for the known table's order of names.
+and are not known to have a shorter equivalent (paper, Algorithm 1; docs/semantics.md, "The published generator"). Their
+distribution over functions has no closed form, because the size is that of the normal form. So it was drawn once, with
+fixed seeds (bench.formula_weights), and is shipped as counts of classes under permutation of the parents, under which
+the distribution is invariant but for the known table's order of names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Held-out worlds as a member would show them, imagined, and who of the others replays them.
 
 The held-out worlds of a task are hidden, but the generator draws them in a known way: one to three targets, uniform
-over all variables, row by row or constant (SEMANTICS, stages C and E). A root shows a column that it showed in some
-training world. An answer is held-out exact iff every mechanism agrees with the truth's worlds in the rows where its
+over all variables, row by row or constant (paper, Table B.1). A root shows a column that it showed in some training
+world. An answer is held-out exact iff every mechanism agrees with the truth's worlds in the rows where its
 variable is no target; so a mechanism's agreement is one bit for each imagined truth, and an answer's the conjunction.
 """
 

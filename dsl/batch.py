@@ -1,6 +1,7 @@
-"""Replay of many candidates at once: programs and panels as arrays, counts out.
+"""Replay of many candidates at once by the Numba kernel, 64 rows a word: programs and panels as arrays, counts out.
 
-Importing this module imports the kernels, which compile on first use; dsl.replay does so only when asked to.
+Importing this module imports the kernels, which compile on first use. dsl.replay replays one candidate and never
+imports them; its `Candidate` is what is compiled here.
 """
 
 from __future__ import annotations

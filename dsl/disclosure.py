@@ -1,6 +1,7 @@
-"""What a problem tells about structure. Each disclosure is a value that answers three questions:
+"""What a problem tells about structure: each disclosure is a value that says which variables may be parents of V.
 
-which variables may be parents of V, whether a mechanism map is legal, and if not, why not.
+Those that name the roots also say whether a mechanism map is legal, and if not, why not (`violation`). `HiddenRoots`
+cannot before roots are named: `given_roots` is the disclosure that judges the map under these.
 """
 
 from __future__ import annotations

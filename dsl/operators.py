@@ -1,7 +1,7 @@
 """The only operator table: name, arity, truth rule and cost of every operator of the mechanism language.
 
-Meanings follow SEMANTICS of the published scorer: n-ary `xor` is parity and n-ary `iff` is "all arguments equal",
-so `iff` must never be flattened into a chain of binary ones.
+Meanings are those of the published scorer (docs/semantics.md, "Mechanism texts"): n-ary `xor` is parity and n-ary `iff`
+is "all arguments equal", so `iff` must never be flattened into a chain of binary ones.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Replay of SCMs on packed panels: the fast twin of dsl.reference.
 
 One candidate is replayed on Python integers, a bit a row, over all worlds at once: for the few hundred rows of a
-problem that costs less than one call of a compiled kernel and needs no compiler. Many candidates go through the Numba
-kernel, 64 rows a word (`replay_batch`).
+problem that costs less than compiling the candidate for a kernel, and needs no Numba. Many candidates at once go
+through the kernel of dsl.batch, which this module does not import.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def root_hypotheses(task: Task) -> list[Parents]:
 
 
 def can_be_root(task: Task, variable: str) -> bool:
-    """SEMANTICS section 13: over worlds that leave it alone, the sets of units in which a root is 1 are nested."""
+    """Over worlds that leave it alone, the sets of units in which a root is 1 are nested (paper, B.2.2)."""
     observed = []
     for world in task.training.worlds:
         rows = world_rows(world)

@@ -21,7 +21,7 @@ FEWEST_ARGUMENTS = {"not": 1, "and": 2, "or": 2, "xor": 2, "iff": 2, "if": 3}
 
 
 def truth(operator: str, bits: Sequence[int]) -> int:
-    """The operators as SEMANTICS section 1 words them."""
+    """The operators as docs/semantics.md, "Mechanism texts", words them."""
     match operator:
         case "not":
             return 1 - bits[0]
@@ -88,7 +88,7 @@ def table_bits(tree: Tree, names: Sequence[str]) -> int:
 
 
 def replay(model: Scm, intervention: Intervention, observed: Callable[[str], int]) -> dict[str, int]:
-    """One row of a world, each variable asked for the values it needs (SEMANTICS section 3), in no fixed order."""
+    """One row of a world, each variable asked for the values it needs, in no fixed order."""
     trees = {variable: tree_of(mechanism) for variable, mechanism in model.mechanisms.items()}
 
     @cache

@@ -22,7 +22,7 @@ from tests.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
 Draw = st.DrawFn
 
 NAMES = ("X1", "X2", "X3", "X9", "X10", "X04", "Y", "_z2", "alarm", "not", "xor", "if")  # operator names are names too
-SPACES = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u2003\u3000"  # SEMANTICS section 1: these separate tokens
+SPACES = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u2003\u3000"  # these separate tokens
 WORD_BOUNDARIES = (1, 63, 64, 65, 128)  # row counts at which a packed column starts or fills a 64-bit word
 MANY_ARGUMENTS = 5
 

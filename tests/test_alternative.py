@@ -1,4 +1,4 @@
-"""The checks of Alternative-SCM answers, trap by trap (SEMANTICS section 6)."""
+"""The checks of Alternative-SCM answers, trap by trap (docs/semantics.md, "Alternative-SCM")."""
 
 from __future__ import annotations
 

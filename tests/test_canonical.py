@@ -154,7 +154,7 @@ def test_the_normal_form_of_every_published_vector() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [  # SEMANTICS section 1
+    [  # the published generator's rules
         ("(not (not X1))", "X1"),
         ("(and X10 (and X2 X1))", "(and X1 X2 X10)"),
         ("(or X1 X1)", "X1"),

@@ -105,7 +105,7 @@ def test_extracted_answers_get_the_stored_verdicts() -> None:
 
 @pytest.mark.parametrize(("extractor", "number"), [("paper", 18), ("published", 14)])
 def test_raw_responses_get_the_stored_verdicts(extractor: str, number: int) -> None:
-    """The released extractor calls four counted answers invalid (SEMANTICS section 7); the protocol's rule does not."""
+    """The released extractor calls four counted answers invalid; the protocol's rule does not."""
     scored = [
         (result, _evaluator(SAMPLE, problem.id, extractor).score_prediction({"rawResponse": result.raw_response}))
         for problem, result in _stored()

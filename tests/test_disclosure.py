@@ -1,4 +1,4 @@
-"""What each disclosure admits, against the definitions of SEMANTICS section 2, by enumeration."""
+"""What each disclosure admits, against the definitions of docs/semantics.md, "Legality", by enumeration."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_added_worlds_do_what_they_are_for() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_filters_of_the_strict_stratum_hold_with_added_worlds(seed: int) -> None:
-    """SEMANTICS section 12, the ninth stratum."""
+    """As the records of the official sample say it; the paper's Table B.2 has the ranges."""
     problem = generated(T1_CLEAN_HARD, seed).problem
     training, heldout = training_of(problem), problem.sealed.heldout.worlds
     modes = [world.intervention.mode for world in training[:8]]

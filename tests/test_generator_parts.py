@@ -79,7 +79,7 @@ def test_a_plan_is_what_the_published_generator_was_configured_with(pool: str) -
 
 
 def test_attempts_are_those_of_the_configurations_before_the_shared_pools_lowered_them() -> None:
-    """SEMANTICS section 12, column `retry`; the official records of t1 say 260."""
+    """Their quality retry budgets, stratum by stratum; the official records of t1 say 260."""
     assert [PLANS[s.name].attempts for s in STRATA] == [120, 150, 170, 180, 180, 220, 210, 260, 260]
 
 

@@ -21,7 +21,7 @@ from tests.written import written_problem, written_scm, written_world
 
 
 def counted(problem: Problem) -> dict[str, tuple[int, int]]:
-    """SEMANTICS section 14 in its own words, a row at a time."""
+    """Local support as the paper's section B.2.3 words it, over all subsets, a row at a time."""
     gold, order = latent_scm(problem), problem.sealed.latent_order
     bound = problem.sealed.max_predecessors or len(order)
     result = {}

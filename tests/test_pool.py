@@ -176,7 +176,7 @@ def _changed(tmp_path: Path, **parameters: Any) -> Problem:
 
 
 def test_what_a_missing_field_means(tmp_path: Path) -> None:
-    """SEMANTICS 1 to 3: no variant is Ordered; constants are allowed where nothing is said; splits go by names."""
+    """docs/semantics.md, "Official records": Ordered; constants are allowed; splits go by names."""
     assert _changed(tmp_path, scmPromptVariant=None) == _changed(tmp_path)
     assert _changed(tmp_path, allowConstants=None).task.grammar.allow_constants is True
     assert _changed(tmp_path, allowedOperators=None) == _changed(tmp_path)

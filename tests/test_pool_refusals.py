@@ -92,7 +92,7 @@ NATIVE: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the field
 
 
 @pytest.mark.parametrize("what", NATIVE)
-def test_a_native_record_ischeck_refused(what: str, tmp_path: Path) -> None:
+def test_a_native_record_is_refused(what: str, tmp_path: Path) -> None:
     change, field, words = NATIVE[what]
     record = native_record("I2")
     change(record)
@@ -139,7 +139,7 @@ def test_a_line_outside_the_schema_is_refused_with_its_number(what: str, tmp_pat
         ('{"format": "calibrant-pool", "version": 1}\n{"id": "x", "id": "x"}', "line 2", "'id' occurs twice"),
     ],
 )
-def test_a_line_that_is_no_record_ischeck_refused(text: str, field: str, words: str, tmp_path: Path) -> None:
+def test_a_line_that_is_no_record_is_refused(text: str, field: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "pool.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PoolError) as caught:
@@ -148,7 +148,7 @@ def test_a_line_that_is_no_record_ischeck_refused(text: str, field: str, words: 
     assert words in caught.value.problem
 
 
-def test_a_second_instance_of_an_id_ischeck_refused(tmp_path: Path) -> None:
+def test_a_second_instance_of_an_id_is_refused(tmp_path: Path) -> None:
     for path in (
         native_file([native_record(), native_record()], tmp_path),
         official_file([official_record(), official_record()], tmp_path),

@@ -86,7 +86,7 @@ def _slot_probability(
     return float(chance / ((most - 1) * comb(len(window), len(parents)) * slot_mass(most, one)))
 
 
-def _enumerated(task: Task) -> dict[Member, float]:
+def _enumerated(task: Task, configurations: tuple[Configuration, ...] = MIXED) -> dict[Member, float]:
     """Posterior probability of every member of the version space, by going through all of them and all orders."""
     index = {v: i for i, v in enumerate(task.variables)}
     slots = cache(lambda *key: _slot_probability(task, *key))
@@ -99,7 +99,7 @@ def _enumerated(task: Task) -> dict[Member, float]:
         orders = _latent_orders(task, family.roots)
         for roots, mechanisms in members(family):
             weight = 0.0
-            for one, order in product(MIXED, orders):
+            for one, order in product(configurations, orders):
                 windows = {v: order[max(0, i - one.window) : i] for i, v in enumerate(order)}
                 weight += prod(slots(one, v, windows[v], parents, bits) for v, parents, bits in mechanisms)
             locals_ = {index[v]: Local(sum(1 << index[p] for p in s), bits) for v, s, bits in mechanisms}
@@ -215,13 +215,25 @@ def test_the_same_task_gets_the_same_answer_whatever_is_sealed(choose: str) -> N
         assert row.answer(renamed) == first
 
 
-def test_provenance_says_what_was_mixed_and_how_probable_the_answer_is() -> None:
+def test_provenance_says_what_was_mixed() -> None:
     task = dev_problems("t1_ordered")[0].task
     found = MostPosterior(choose="probable", configurations="all").answer(task)
     shares: Mapping[str, float] = found.provenance["configurations"]
     assert shares.keys() <= {one.name for one in CONFIGURATIONS}
     assert sum(shares.values()) == pytest.approx(1.0)
-    assert 0 < found.provenance["value"] <= 1
+
+
+@pytest.mark.parametrize(("index", "num_worlds"), [(1, 2), (3, 2), (3, 3), (7, 3)])
+def test_provenance_says_how_probable_the_answer_is(index: int, num_worlds: int) -> None:
+    """With mechanisms of two parents, under the one configuration of the task's numbers, after a few worlds."""
+    problem = dev_problems("ordered")[index]
+    few = replace(problem.task.training, worlds=problem.task.training.worlds[:num_worlds])
+    task = replace(problem.task, training=few)
+    expected = _enumerated(task, tuple(one for one in CONFIGURATIONS if one.name == problem.stratum))
+    assert len(expected) >= 2
+    found = MostPosterior(choose="probable").answer(task)
+    assert found.provenance["configurations"] == {problem.stratum: pytest.approx(1.0)}
+    assert found.provenance["value"] == pytest.approx(max(expected.values()))
 
 
 REFERENCE = scm(("X1", "X2"), {"X3": parse("(and X1 X2)", STANDARD), "X4": parse("(or X1 X2)", STANDARD)})

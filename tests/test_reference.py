@@ -1,4 +1,4 @@
-"""The reference against a recursive oracle, and the properties that replay must have (SEMANTICS section 3)."""
+"""The reference against a recursive oracle, and the properties that replay must have (docs/semantics.md, "Replay")."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_order_of_worlds_and_rows_does_not_matter(case: Case, data: st.DataO
     assert permuted.variable_accuracy == original.variable_accuracy
 
 
-REWRITINGS = {  # each leaves the meaning of an operator as SEMANTICS section 1 words it
+REWRITINGS = {  # each keeps the operator's meaning in docs/semantics.md, "Mechanism texts"
     "not": lambda a: [apply("xor", [a[0], constant(True)]), apply("not", [apply("not", [apply("not", a)])])],
     "and": lambda a: [apply("not", [apply("or", [apply("not", [x]) for x in a])]), apply("and", [*a, a[0]])],
     "or": lambda a: [apply("not", [apply("and", [apply("not", [x]) for x in a])]), apply("or", [a[-1], *a])],

@@ -117,7 +117,7 @@ def short_formulas(names: tuple[str, ...], max_size: int) -> list[str]:
 
 @pytest.mark.parametrize(("name", "seed"), [("hs_n6_easy_calibration", 0), ("hs_n7_anchor_plus", 1)])
 def test_no_shortcut_is_left(name: str, seed: int) -> None:
-    """SEMANTICS section 11.D: no formula of at most min(5, gold - 1) nodes over the true window fits the rows."""
+    """No formula of at most min(5, gold - 1) nodes over the true window fits the rows (paper, B.2.3)."""
     known = stratum(name)
     problem = sampled(known, seed)
     order, survivors = problem.sealed.latent_order, 0

@@ -197,13 +197,13 @@ def test_what_the_published_table_does_not_know(text: str, exact: int, published
 
 
 def test_no_two_parent_formula_of_seven_nodes_is_accepted() -> None:
-    """SEMANTICS section 11.A: with smallest size 7 every two-parent mechanism is the fallback."""
+    """With smallest size 7 every two-parent mechanism is the fallback: docs/semantics.md, "The published generator"."""
     sizes = published_sizes(2, 9)
     assert len(sizes) == 16
     assert max(sizes.values()) == 6
 
 
-POOL_BOUNDS = {2: 9, 3: 10, 4: 11, 5: 8}  # SEMANTICS section 12: how far the table reached when the pools were drawn
+POOL_BOUNDS = {2: 9, 3: 10, 4: 11, 5: 8}  # by number of parents, how far it reached when the pools were drawn
 
 
 def test_the_generator_drew_nothing_that_the_published_table_knows_to_be_redundant() -> None:

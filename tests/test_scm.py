@@ -108,7 +108,7 @@ def test_the_order_is_the_smallest_sort_or_the_cycle_is_named(mentions: Mentions
 @pytest.mark.parametrize(
     ("mechanisms", "variables"),
     [
-        ({"X1": "(and X4 X3)", "X4": "(xor X6 X1 X1)"}, ("X1", "X4")),  # SEMANTICS section 2: an inert mention counts
+        ({"X1": "(and X4 X3)", "X4": "(xor X6 X1 X1)"}, ("X1", "X4")),  # an inert mention counts
         ({"X1": "(or X3 X1)"}, ("X1",)),
         ({"X2": "X10", "X10": "X2", "X3": "X2", "X4": "X6"}, ("X2", "X3", "X10")),
     ],

@@ -81,7 +81,7 @@ def test_held_out_exactness_needs_training_exactness() -> None:
 
 
 def test_errors_propagate_but_not_through_targets() -> None:
-    """The worked example of SEMANTICS section 3, under the published keys."""
+    """The replay example of the paper's section 3 with a variable behind it, under the published keys."""
     gold = written_scm("R", Y="(not R)", Z="(xor R Y)")
     worlds = [written_world("w0", "R Y Z", "011 110", do={"Y": 1}), written_world("w1", "R Y Z", "011 101")]
     problem = written_problem(HiddenOrder(("R", "Y", "Z"), ("R",)), gold, worlds)

@@ -1,4 +1,4 @@
-"""Nothing that SEMANTICS section 10 calls leaky reaches a solver: scrambling it leaves the task as it was.
+"""Nothing that docs/semantics.md, "Official records", seals reaches a solver: scrambling it leaves the task as it was.
 
 A solver is a function of `Problem.task`. So if the task is equal, and written out equal byte for byte, whatever the
 hidden fields say, then no solver's answer can depend on them.

@@ -231,11 +231,11 @@ def test_rivals_take_turns_and_ratios_are_formed_within_a_round(monkeypatch: pyt
     assert (ours.at_least, ours.met, theirs.at_least, theirs.met) == (1, False, 5, False)
 
 
-@pytest.mark.parametrize(("demanded", "met"), [(3.9, True), (4.0, True), (4.1, False)])
-def test_what_is_demanded_is_judged_by_the_median(monkeypatch: pytest.MonkeyPatch, demanded: float, met: bool) -> None:
+@pytest.mark.parametrize(("target", "met"), [(3.9, True), (4.0, True), (4.1, False)])
+def test_a_target_is_judged_by_the_median(monkeypatch: pytest.MonkeyPatch, target: float, met: bool) -> None:
     clock = iter([0, 1, 1, 3, 3, 4, 4, 8, 8, 9, 9, 109])
     monkeypatch.setattr(time, "process_time", lambda: next(clock))
-    rivals = [Rival("ours", lambda: None), Rival("theirs", lambda: None, least_ratio=demanded)]
+    rivals = [Rival("ours", lambda: None), Rival("theirs", lambda: None, least_ratio=target)]
     _, theirs = measured(Comparison("topic", "case", "item", rivals), Discipline(3, 0.0))
     assert theirs.met is met
 
@@ -303,10 +303,10 @@ def test_tables_are_printed_for_people(capsys: pytest.CaptureFixture[str]) -> No
     printed = capsys.readouterr().out
     for text in ("16 variables, from_formula", "list of bools", "Block", "recursive descent", "x published", "numba"):
         assert text in printed
-    assert "demanded" not in printed  # neither benchmark demands anything
+    assert "target" not in printed  # neither benchmark has one
 
 
-def test_check_fails_when_something_demanded_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_fails_when_a_target_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["score", "--quick", "--json", "--check", "--pool", str(bundled_pool("ordered"))]
     monkeypatch.setattr(scoring, "TIMES_PUBLISHED", 1e9)
     assert main(arguments) == 1

@@ -1,4 +1,4 @@
-"""From an answer to a candidate: the order of checks, stage by stage, and what decides legality (SEMANTICS 2 and 5)."""
+"""From an answer to a candidate: the order of checks, stage by stage, and what decides legality (docs/semantics.md)."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_the_longest_text_is_read() -> None:
     assert _refusal(text.ljust(MAX_TEXT + 1)).kind == "too_long"
 
 
-DEEPEST = 496  # SEMANTICS section 1: the last that passed the published scorer
+DEEPEST = 496  # the last that passed the published scorer
 CHAINS = {
     "not": ("(not ", "X1", ")"),
     "left": ("(and ", "X1", " X2)"),

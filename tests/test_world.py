@@ -30,7 +30,8 @@ def test_rows_and_columns_show_the_same_cells(case: tuple[Scm, tuple[World, ...]
 
 def test_no_rows_are_empty_columns() -> None:
     assert columns_from_rows([], 3) == (0, 0, 0)
-    assert columns_from_rows(["0110", "1011"], 4) == (0b10, 0b01, 0b11, 0b10)  # SEMANTICS section 9
+    # a string is a unit's row, with a bit for each variable
+    assert columns_from_rows(["0110", "1011"], 4) == (0b10, 0b01, 0b11, 0b10)
 
 
 @given(MODELS_AND_WORLDS)
@@ -100,7 +101,7 @@ def test_what_an_intervention_is(intervention: Intervention, mode: str, targets:
 
 
 def test_interventions_with_one_signature_are_the_same_experiment() -> None:
-    """SEMANTICS section 11: mode, constants and targets; two per-row worlds with equal targets share it."""
+    """Mode, constants and targets make it; two per-row worlds with equal targets share it."""
     assert Intervention({"X1": 1, "X2": 0}).signature == Intervention({"X2": 0, "X1": 1}).signature
     assert Intervention({}, ("X1", "X2")).signature == Intervention({}, ("X2", "X1")).signature
     different = [

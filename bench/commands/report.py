@@ -37,7 +37,9 @@ def report(
     ] = None,
     tables: Annotated[
         list[str] | None,
-        typer.Option("--table", metavar="ID", help="Only this table, by its number in the paper, `paired` or `time`."),
+        typer.Option(
+            "--table", metavar="ID", help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`."
+        ),
     ] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")

@@ -19,10 +19,10 @@ def sample(
         Literal["ordered", "block", "hidden-order", "hidden-roots"], typer.Option(help="What is disclosed.")
     ] = "hidden-order",
 ) -> None:
-    """Sample a pool after the benchmark's generation algorithms.
+    """Sample a pool quickly, without the later stages of `calibrant generate`.
 
-    Latent SCMs, training worlds that rule out shortcut formulas, held-out worlds.
-    One seed gives the same latent SCMs and worlds in every setting.
+    Latent SCMs, training worlds that rule out shortcut formulas, held-out worlds; no worlds against local alternatives,
+    no balance of held-out worlds, no audits. One seed gives the same latent SCMs and worlds in every setting.
     """
     from audits.sampler import sample_pool
     from audits.strata import NAMED_STRATA, stratum

@@ -34,7 +34,7 @@ WIDTH = 160  # of tables that go into a file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; 0, 1 if something demanded was not reached and --check was given, 2 for bad input."""
+    """Run the command; 0, 1 if a target was missed and --check was given, 2 for bad input."""
     parser = _arguments()
     given = parser.parse_args(arguments)
     unknown = [name for name in given.name if name not in BENCHMARKS]
@@ -58,7 +58,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all if none is named")
     parser.add_argument("--pool", nargs="+", type=Path, metavar="FILE", help="pool files instead of the bundled ones")
     parser.add_argument("--quick", action="store_true", help="a glance: one round, small batches; figures mean little")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if something demanded is not reached")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     return parser
 

@@ -37,8 +37,8 @@ class Rival:
     """One way to do the work.
 
     call: does it once; num_items: how much of it (slow rivals may do less)
-    least_ratio: what to demand of the first rival's speed over this one's
-    least_times_published: what to demand of this one's speed over the published scorer's
+    least_ratio: target for the first rival's speed over this one's
+    least_times_published: target for this one's speed over the published scorer's
     """
 
     name: str
@@ -71,7 +71,7 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     per_second: items a second, median over rounds
     ratio: how many times faster the first rival is; low, high: least and greatest over rounds
     times_published: per_second over the published scorer's rate
-    met: whether what was demanded was reached, None if nothing was
+    at_least: the target of the ratio; met: whether all targets of the row were reached, None if it has none
     """
 
     topic: str
@@ -103,10 +103,10 @@ def measured(comparison: Comparison, discipline: Discipline) -> Iterator[Row]:
 
 
 def judged(row: Row, published: float | None, rival: Rival) -> Row:
-    """The row with its ratio to the published rate, and whether it is what was demanded of the rival."""
+    """The row with its ratio to the published rate, and whether it reaches the rival's target."""
     times_published = row.per_second / published if published and row.per_second else None
-    demands = ((rival.least_ratio, row.ratio), (rival.least_times_published, times_published))
-    at_least, reached = next(((d, r) for d, r in demands if d is not None and r is not None), (None, None))
+    targets = ((rival.least_ratio, row.ratio), (rival.least_times_published, times_published))
+    at_least, reached = next(((d, r) for d, r in targets if d is not None and r is not None), (None, None))
     met = None if at_least is None or reached is None else reached >= at_least
     return replace(row, times_published=times_published, at_least=at_least, met=met)
 

@@ -30,7 +30,7 @@ from solvers.version_space import ModelClass, VersionSpace
 
 TOPIC = "engines"
 LARGEST = 10  # variables of the pools' largest problems
-MOST_MEDIAN_MS = {4: 20.0, 5: 200.0}  # demanded of count and uniqueness, by largest number of parents
+MOST_MEDIAN_MS = {4: 20.0, 5: 200.0}  # targets for count and uniqueness, by largest number of parents
 MOST_SECONDS = 10.0
 SIZES = (5, 7, 9, 11, 13, 14, 15, 16, 17, 18, 20, 25, 30)
 SCALING_CLASS = ModelClass(3)

@@ -1,7 +1,7 @@
 """Replay of one candidate and of 10,000 candidates, per setting, on the problem of median formula size.
 
-What is demanded of a batch: 2,000 times the published scorer, and at most twice the time of the C loop on the same
-words. The published rate includes parsing and legality, which a batch of compiled programs does not; one rival pays
+Targets for a batch: 2,000 times the published scorer, and at most twice the time of the C loop on the same words. The
+published rate includes parsing and legality, which a batch of compiled programs does not; one rival pays
 for the compilation of the formulas too.
 """
 

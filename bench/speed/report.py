@@ -50,7 +50,7 @@ def print_report(rows: Iterable[Row], console: Console) -> None:
     console.print(", ".join(f"{key} {value}" for key, value in machine().items()))
 
 
-COLUMNS = ("case", "rival", "per second", "first is x faster", "x published", "demanded", "met", "counts and notes")
+COLUMNS = ("case", "rival", "per second", "first is x faster", "x published", "target", "met", "counts and notes")
 
 
 def _table(topic: str, rows: Sequence[Row]) -> Table:

@@ -1,8 +1,8 @@
 """Whole problems by the complete solver, per setting and stratum: milliseconds a problem, kernels warm.
 
 The first solve of every problem is not timed; its time is the median over rounds. The rival is the same solver with
-one parent less per mechanism, which is a smaller claim. What is demanded is the project's own: no problem over 2
-seconds, and a median of at most 30 milliseconds per setting.
+one parent less per mechanism, which is a smaller claim. Targets, the project's own: no problem over 2 seconds, and a
+median of at most 30 milliseconds per setting.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Model results that official files embed: scored again, as rows of tables, with every disagreement on record.
 
-A row's score is that of the stored answer object, as in the published tables (SEMANTICS of the release: the stored
-answers reproduce the stored verdicts). The stored text is scored too: it says whether the response was strict JSON, and
-where the extractor finds another verdict in it than the file has.
+A row's score is that of the stored answer object, as in the published tables: in the official sample these objects
+reproduce the stored verdicts, and the texts do not always (docs/semantics.md, "From response to answer"). The stored
+text is scored too: it says whether the response was strict JSON, and where the extractor finds another verdict in it
+than the file has.
 """
 
 from __future__ import annotations
