@@ -28,6 +28,7 @@ BENCHMARKS = {
     "load": "loading",
     "structures": "structures",
     "engines": "engines",
+    "sat": "formulas_by_sat",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file

@@ -1,7 +1,7 @@
 """The engines for "is there one, is there a second one, how many": on pools, and as the problems grow.
 
-On the pools' problems of 10 variables whose order is hidden: the exact count by dynamic programming, and beside it the
-CNF's answer whether there is a member and a second one. On a scaling suite, drawn by the project's sampler with 5 to 30
+On the pools' problems of 10 variables whose order is hidden: the exact count by dynamic programming, and beside it
+what six variants of the CNF take to say whether there is a member and a second one. On a scaling suite, drawn by the project's sampler with 5 to 30
 endogenous variables of up to 3 parents, every engine answers the same questions; one that took longer than
 MOST_SECONDS is not asked about larger problems. `solvers.engines.automatic` is read from that table.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from random import Random
 from statistics import median
 
@@ -23,9 +24,12 @@ from bench.speed.comparison import Row, seconds
 from bench.speed.options import Options
 from dsl.disclosure import HiddenOrder
 from dsl.problem import Problem, Task
-from solvers.engine import Counted, Engine
+from solvers.cnf import linear_order, tight_levels, topological_levels
+from solvers.engine import Counted, Engine, Enumeration
 from solvers.engines import ENGINES, engine
 from solvers.outcome import Found, OutOfBudget
+from solvers.sat_engine import SatMembers
+from solvers.sat_version_space import SYMMETRY_BREAKS, SymmetryBreak
 from solvers.version_space import ModelClass, VersionSpace
 
 TOPIC = "engines"
@@ -35,6 +39,8 @@ MOST_SECONDS = 10.0
 SIZES = (5, 7, 9, 11, 13, 14, 15, 16, 17, 18, 20, 25, 30)
 SCALING_CLASS = ModelClass(3)
 NUM_UNITS = 16
+ACYCLICITIES = {"linear order": linear_order, "levels": topological_levels, "tight levels": tight_levels}
+BREAKS: dict[str, Sequence[SymmetryBreak]] = {"with breaks": SYMMETRY_BREAKS, "without": ()}
 SEEDS = (1, 2, 3)
 
 
@@ -51,8 +57,10 @@ def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float,
     case = f"Hidden-order, {LARGEST} variables, up to {model_class.max_parents} parents"
     ways: dict[str, Callable[[Task], object]] = {
         "subset DP: exact count": lambda task: VersionSpace(task, model_class).count,
-        "CNF: one and a second": lambda task: engine("sat").count_up_to(task, model_class, 1),
     }
+    for (order, acyclicity), (breaks, chosen) in product(ACYCLICITIES.items(), BREAKS.items()):
+        variant = Enumeration("sat", partial(SatMembers, acyclicity=acyclicity, symmetry_breaks=chosen))
+        ways[f"CNF, {order}, {breaks}: one and a second"] = partial(_up_to_one, variant, model_class)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for problem in problems:
         for name, way in ways.items():
@@ -67,6 +75,10 @@ def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float,
             yield replace(row, met=median(own) <= most)
         else:
             yield replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
+
+
+def _up_to_one(variant: Engine, model_class: ModelClass, task: Task) -> object:
+    return variant.count_up_to(task, model_class, 1)
 
 
 # --- scaling --------------------------------------------------------------------------------------------------------
