@@ -14,6 +14,8 @@ from typing import Any
 
 from dsl.errors import MissingExtraError
 
+MAX_REASON = 200  # characters of what an import says went wrong
+
 
 def require_extra(extra: str, *modules: str) -> None:
     """`MissingExtraError`, in one line, if a top-level module of the extra is not installed. Imports nothing."""
@@ -27,10 +29,12 @@ def library(module: str, *, extra: str = "discovery") -> Any:
     """A module of an optional library, which has no types; `MissingExtraError` if it cannot be imported."""
     try:
         return import_module(module)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         package = module.partition(".")[0]
+        missing = isinstance(error, ModuleNotFoundError) and error.name
+        why = f"{missing} is missing" if missing else " ".join(str(error).split())[:MAX_REASON]
         raise MissingExtraError(
-            f"{package} cannot be imported ({error.name} is missing); it comes with: pip install 'calibrant[{extra}]'"
+            f"{package} cannot be imported ({why}); it comes with: pip install 'calibrant[{extra}]'"
         ) from None
 
 

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, MissingExtraError
 
 Progress = Callable[[str, int, int], None]
 """Called with the pool's name, how many of its instances are done, and how many there will be."""
@@ -79,6 +79,8 @@ def _nothing() -> None:
 def _attempted(do: Callable[[J], T], job: J) -> T | Failure:
     try:
         return do(job)
+    except MissingExtraError:  # no job can be done; the reader has to install something first
+        raise
     except Exception as error:  # a result too: it must not cost the other jobs
         return Failure("crashed", error_line(error))
 

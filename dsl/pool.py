@@ -175,7 +175,8 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
         shares_units=task.shares_units,
         reference=_texts(task.reference),
         results=[
-            ResultRecord(r.model, r.raw_response, r.extracted_answer, dict(r.evaluation)) for r in problem.results()
+            ResultRecord(r.model, r.raw_response, r.extracted_answer, dict(r.evaluation), dict(r.verdict))
+            for r in problem.results()
         ],
     )
 

@@ -67,7 +67,9 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
         {w.id: w.environment for w in (*record.training, *record.sealed.heldout) if w.environment},
         record.sealed.labels,
     )
-    stored = tuple(ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation) for r in record.results)
+    stored = tuple(
+        ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results
+    )
     return Problem(record.id, task, sealed, results or StoredResults(stored))
 
 

@@ -75,6 +75,7 @@ class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
     raw_response: str | None = None
     extracted_answer: Any = None
     evaluation: dict[str, Any] = {}
+    verdict: dict[str, Any] = {}
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

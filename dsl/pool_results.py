@@ -83,14 +83,20 @@ class EmbeddedResults:
         return tuple(_result(model if isinstance(model, str) else shown(model), raw) for model, raw in results)
 
 
+VERDICT = ("valid", "correct")  # what a result says of itself, beside its evaluation
+
+
 def _result(model: str, raw: Any) -> ModelResult:
     if not isinstance(raw, Mapping):
         raise PoolError("expected a mapping", field=f"modelResults.{model}")
     response = raw.get("rawResponse")
     evaluation = raw.get("evaluation")
+    if evaluation is not None and not isinstance(evaluation, Mapping):
+        raise PoolError("expected a mapping", field=f"modelResults.{model}.evaluation")
     return ModelResult(
         model,
         response if isinstance(response, str) else None,
         raw.get("extractedAnswer"),
-        evaluation if isinstance(evaluation, Mapping) else {},
+        evaluation or {},
+        {key: raw[key] for key in VERDICT if key in raw},
     )

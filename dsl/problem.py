@@ -74,12 +74,16 @@ class Sealed:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """A stored model output: its raw text and whatever the file says of its evaluation."""
+    """A stored model output: its raw text and whatever the file says of its evaluation.
+
+    verdict: what the file says beside the evaluation, `valid` and `correct` as far as it says them
+    """
 
     model: str
     raw_response: str | None
     extracted_answer: Any
     evaluation: Mapping[str, Any]
+    verdict: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from dsl.disclosure import Ordered
+from dsl.errors import MissingExtraError
 from dsl.pool_build import problem_from_record
 from dsl.pool_records import OrderedRecord, ProblemRecord, SealedRecord, WorldRecord
 from dsl.problem import Pool, Task
@@ -48,6 +49,15 @@ class Stub(Protocol, frozen=True):
         assert isinstance(task.disclosure, Ordered)
         model = Scm(("X1", "X2"), {"X3": parse("(and X1 X2)", GRAMMAR, {"X1", "X2"})})
         return ProtocolResult("found", scm_answer(task.kind, model), model.size, {"by": "stub"})
+
+
+class LacksLibrary(Protocol, frozen=True):
+    """Notices only when it answers that a library cannot be imported."""
+
+    name = "lacks_library"
+
+    def answer(self, task: Task) -> ProtocolResult:
+        raise MissingExtraError("a library cannot be imported")
 
 
 class DiesWarming(Protocol, frozen=True):

@@ -19,7 +19,7 @@ from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from bench.protocols.base import no_answer
 from bench.protocols.discovery import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
-from bench.protocols.registry import PROTOCOLS, chosen_protocols, make_protocol
+from bench.protocols.registry import PROTOCOLS, chosen_protocols, left_out, make_protocol
 from dsl.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.problem import Problem, TaskKind
@@ -246,6 +246,27 @@ def test_what_is_missing_is_said_in_one_line(
     assert printed.out == ""
     assert printed.err.splitlines() == [f"calibrant: {message}"]
     assert protocol.name not in {chosen.name for chosen in chosen_protocols("all", {})}
+
+
+def test_all_says_which_protocols_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("causallearn", "pgmpy", "gies"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert set(left_out()) == {"pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
+    line = ["run", "all", str(bundled_pool("ordered")), "--out", str(tmp_path / "out"), "--limit", "1"]
+    assert main([*line, "--workers", "1"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert [text.split(" ")[0] for text in told if " is left out: " in text] == list(left_out())
+
+
+def test_a_library_that_is_broken_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> object:
+        raise ImportError("libfoo.so:\nmissing")
+
+    monkeypatch.setattr("baselines.extras.import_module", broken)
+    with pytest.raises(MissingExtraError, match=r"^gies cannot be imported \(libfoo\.so: missing\).*discovery"):
+        library("gies")
 
 
 def test_a_library_whose_own_dependency_is_missing_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

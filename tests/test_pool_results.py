@@ -20,7 +20,13 @@ from tests.written_pools import Record, official_file, official_record
 def _results(raw: Any) -> tuple[ModelResult, ...]:
     """What a record's results are when the whole file is parsed at once."""
     return tuple(
-        ModelResult(model, result.get("rawResponse"), result.get("extractedAnswer"), result.get("evaluation") or {})
+        ModelResult(
+            model,
+            result.get("rawResponse"),
+            result.get("extractedAnswer"),
+            result.get("evaluation") or {},
+            {key: result[key] for key in ("valid", "correct") if key in result},
+        )
         for model, result in (raw or {}).items()
     )
 

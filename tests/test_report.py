@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +16,14 @@ from bench.report.layout import Source
 from bench.report.pairs import comparisons, disclosure_deltas
 from bench.report.paper import printed_setting, printed_table
 from bench.report.rates import RateTable
-from bench.report.rows import SystemRow
+from bench.report.rows import RowCollector, SystemRow
 from bench.report.tables import TABLE_IDS, Wanted, report_tables
-from bench.tables.calibration import Grouping
+from bench.tables.calibration import Grouping, Run
 from bench.tables.columns import Means
+from dsl.errors import CalibrantError
 from dsl.pool_yaml import latent_of
-from tests.report_rows import INVALID, Answers, answer, ours, row_of, rows_of
+from tests.commands import refused
+from tests.report_rows import INVALID, Answers, answer, ours, row_of, rows_of, write_run
 from tests.shared import shared_file
 
 DASH = "\N{EN DASH}"
@@ -182,7 +185,33 @@ def test_many_systems_are_compared_with_exact_or_with_those_named() -> None:
     assert {(r["system"], r["other"]) for r in ours(comparisons(rows, ()))} == {(n, "exact") for n in "abcdef"}
     assert {r["other"] for r in ours(comparisons(rows, ["b"]))} == {"b"}
     assert len(ours(comparisons(rows[:5], ()))) == 10  # every pair of few
-    assert comparisons(rows, ["nobody"]) is None
+    with pytest.raises(CalibrantError, match=r"no system 'nobody' to compare with; there are a, b, c, d, e, exact, f"):
+        comparisons(rows, ["nobody"])
+
+
+def test_crashes_are_noted_below_the_rates() -> None:
+    collector = RowCollector()
+    for index in range(8):
+        outcome = "crashed" if index < 3 else "found"
+        run = Run("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
+        collector.add(run, answer(1, 1))
+    made = specs.CORE.made(collector.rows(), with_paper=False)
+    assert made is not None
+    assert made.notes == ("3 of 8 answers of s to p (Ordered) are crashes; rates count them as not valid.",)
+
+
+def test_names_are_cleaned_of_what_has_no_place_in_a_file() -> None:
+    (row,) = rows_of(Answers("a\rb\ud800c", WINS, pool="p\x00"))
+    assert (row.system, row.pool) == ("a b c", "p ")
+
+
+def test_what_cannot_be_made_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_run(tmp_path / "runs", Answers("s", WINS))
+    assert refused(capsys, "report", folder, "--table", "ceiling") == "no answers that belong into table ceiling"
+    assert "no system 'nosuch' to compare with; there are s" in refused(capsys, "report", folder, "--against", "nosuch")
+    told = refused(capsys, "report", folder, "--out", tmp_path / "report.pdf")
+    assert "'.pdf' is none of .html, .md, .csv, .tex, .txt" in told
+    assert not (tmp_path / "report.pdf").exists()
 
 
 # --- grouping ----------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from dsl.problem import TaskKind
 from dsl.score import Evaluator
 from tests.commands import CHECKOUT, program
 from tests.shared import shared_file
-from tests.stub_protocols import DiesWarming, Stub, killable_script, small_pool
+from tests.stub_protocols import DiesWarming, LacksLibrary, Stub, killable_script, small_pool
 
 MIXED = ["good", "or", "raise", "give_up", "good", "or", "good"]
 
@@ -95,7 +95,7 @@ def test_records_keep_funnel_and_structure_but_nothing_per_variable(pool: Path, 
 def test_a_second_run_writes_nothing(pool: Path, tmp_path: Path) -> None:
     run(Stub(), [pool], tmp_path / "out")
     before = (tmp_path / "out" / FILE_NAME).read_bytes()
-    assert run(Stub(), [pool, pool], tmp_path / "out") == RunSummary(skipped=14, written=0, crashed=0)
+    assert run(Stub(), [pool, pool], tmp_path / "out") == RunSummary(skipped=14, written=0, crashed=1)
     assert (tmp_path / "out" / FILE_NAME).read_bytes() == before
 
 
@@ -154,6 +154,18 @@ def test_crashed_instances_can_be_tried_again(pool: Path, tmp_path: Path) -> Non
     again = run(Stub(), [pool], tmp_path / "out", retry_crashed=True)
     assert again == RunSummary(skipped=6, written=1, crashed=1)
     assert [r.instance for r in folder_records(tmp_path / "out")] == [f"I{i}" for i in range(7)]
+
+
+def test_crashes_of_an_earlier_run_are_told_again(pool: Path, tmp_path: Path) -> None:
+    assert run(Stub(), [pool], tmp_path / "out").crashed == 1
+    assert run(Stub(), [pool], tmp_path / "out") == RunSummary(skipped=7, written=0, crashed=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_library_that_turns_out_to_be_missing_ends_the_run(pool: Path, tmp_path: Path, workers: int) -> None:
+    with pytest.raises(MissingExtraError, match="a library cannot be imported"):
+        run(LacksLibrary(), [pool], tmp_path / "out", workers=workers)
+    assert list(folder_records(tmp_path / "out")) == []
 
 
 def test_workers_that_cannot_start_are_an_error_not_a_hang(pool: Path, tmp_path: Path) -> None:
@@ -215,7 +227,7 @@ def test_a_run_killed_twice_resumes_with_nothing_lost_or_doubled(long_pool: Path
         before, kept = kept, [record for record in contents(killed) if record["instance"]]
         assert kept[: len(before)] == before  # appended to, never rewritten
         assert len(kept) < 32
-    assert run(Stub(pause=0.02), [long_pool], killed) == RunSummary(len(kept), 32 - len(kept), 8 - _crashes(kept))
+    assert run(Stub(pause=0.02), [long_pool], killed) == RunSummary(len(kept), 32 - len(kept), 8)
     assert without_timing(killed) == without_timing(tmp_path / "whole")
 
 
@@ -225,10 +237,6 @@ def _is_gone(group: int) -> bool:
     except ProcessLookupError:
         return True
     return False
-
-
-def _crashes(records: list[dict[str, Any]]) -> int:
-    return sum(record["outcome"] == "crashed" for record in records)
 
 
 def test_a_line_torn_anywhere_is_repaired(pool: Path, tmp_path: Path) -> None:

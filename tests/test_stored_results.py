@@ -86,10 +86,45 @@ def test_a_text_that_says_something_else_than_the_stored_answer_is_found(
 
 def test_a_result_without_evaluation_is_a_row_but_not_compared(records: list[dict[str, Any]], tmp_path: Path) -> None:
     changed = copy.deepcopy(records)
-    del changed[0]["modelResults"]["grok4"]["evaluation"]
+    for key in ("evaluation", "valid", "correct"):
+        del changed[0]["modelResults"]["grok4"][key]
     results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
     assert len(list(results.runs())) == 18
     assert (results.num_results, results.num_evaluated, results.disagreements) == (18, 17, [])
+
+
+@pytest.mark.parametrize("key", ["valid", "correct"])
+@pytest.mark.parametrize("evaluated", [True, False])
+def test_the_verdict_beside_an_evaluation_is_compared_too(
+    records: list[dict[str, Any]], tmp_path: Path, key: str, evaluated: bool
+) -> None:
+    changed = copy.deepcopy(records)
+    result = changed[0]["modelResults"]["grok4"]
+    result[key] = not result[key]
+    if not evaluated:
+        del result["evaluation"]
+    results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
+    assert len(list(results.runs())) == results.num_evaluated == 18
+    (found,) = results.disagreements
+    assert (found.model, found.source, found.key, found.stored) == ("grok4", "result", key, result[key])
+
+
+def test_a_verdict_that_an_evaluation_lacks_is_a_disagreement(records: list[dict[str, Any]], tmp_path: Path) -> None:
+    changed = copy.deepcopy(records)
+    del changed[0]["modelResults"]["grok4"]["evaluation"]["valid"]
+    results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
+    assert len(list(results.runs())) == 18
+    assert [(d.source, d.key, d.stored) for d in results.disagreements] == [("evaluation", "valid", None)]
+
+
+def test_an_evaluation_that_is_no_mapping_is_refused(
+    records: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = copy.deepcopy(records)
+    changed[0]["modelResults"]["grok4"]["evaluation"] = [1]
+    told = refused(capsys, "table", "--official", written_file(changed, tmp_path / "changed.yaml"))
+    assert "modelResults.grok4.evaluation" in told
+    assert "expected a mapping" in told
 
 
 def test_a_file_without_results_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

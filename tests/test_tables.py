@@ -236,6 +236,13 @@ def test_pools_are_kept_apart_unless_asked_for_by_setting() -> None:
     assert collected(Grouping.POOL).incomplete() == ["two: 1 of 3 instances scored for s; rates are over those"]
 
 
+def test_answers_that_are_crashes_are_said_beside_the_rates() -> None:
+    table = CalibrationTable()
+    for instance, outcome in (("I", "found"), ("J", "crashed"), ("K", "crashed")):
+        table.add(Run("s", "one", "d1", 3, instance, "Ordered", "", outcome=outcome), answer(1, 1))
+    assert table.incomplete() == ["one: 2 of 3 answers of s are crashes; rates count them as not valid"]
+
+
 def test_configurations_of_one_protocol_get_rows_of_their_own() -> None:
     table = CalibrationTable()
     for parents in (3, 5):

@@ -71,6 +71,10 @@ def report(
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
+    if form is None and out is not None and out.suffix and out.suffix not in SUFFIXES:
+        raise typer.BadParameter(
+            f"'{out.suffix}' is none of {', '.join(SUFFIXES)}; or give --format", param_hint="--out"
+        )
     chosen = form or (SUFFIXES.get(out.suffix, "terminal") if out else "terminal")
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
     given = Sources(sources or (), predictions or (), official or (), pools or ())

@@ -42,10 +42,12 @@ def run(
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
-    from bench.protocols.registry import chosen_protocols
+    from bench.protocols.registry import chosen_protocols, left_out
     from bench.runs.runner import Selection
 
     chosen = chosen_protocols(protocol, _options(option or [], max_parents))
+    for name, missing in left_out().items() if protocol.strip() == "all" else ():
+        typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "wall_budget": budget, "retry_crashed": retry_crashed}
     return run_and_report(chosen, pools, out, workers=workers, as_json=as_json, **settings)
@@ -80,7 +82,8 @@ def run_and_report(
         typer.echo(f"{name}{summary.written} instances answered, {summary.skipped} had a record already", err=True)
         crashed += summary.crashed
     if crashed:
-        typer.echo(f"{crashed} instances crashed; the provenance of their records says how", err=True)
+        how = "the provenance of their records says how, --retry-crashed runs them again"
+        typer.echo(f"{crashed} instances crashed: {how}", err=True)
     print_table([out], as_json=as_json)
     return 1 if crashed else 0
 

@@ -92,4 +92,6 @@ def _print_comparison(path: Path, results: StoredResults) -> None:
         typer.echo(disagreement)
     differing = {(one.instance, one.model) for one in results.disagreements}
     agreeing = results.num_evaluated - len(differing)
-    typer.echo(f"{path.name}: {agreeing} of {results.num_evaluated} stored evaluations come out the same")
+    without = results.num_results - results.num_evaluated
+    more = f"; {without} results have none" if without else ""
+    typer.echo(f"{path.name}: {agreeing} of {results.num_evaluated} stored evaluations come out the same{more}")

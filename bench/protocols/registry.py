@@ -37,6 +37,11 @@ def chosen_protocols(text: str, options: Mapping[str, Any]) -> list[Protocol]:
     return [_default(name) for name in names]
 
 
+def left_out() -> dict[str, str]:
+    """The protocols that `all` leaves out, and what they need that is not installed."""
+    return {name: missing for name, made in PROTOCOLS.items() if (missing := described(made)["missing"])}
+
+
 def described(protocol: type[Protocol]) -> dict[str, Any]:
     """Name, first sentence of its documentation, options with defaults, and what is not installed that it needs."""
     one = protocol()

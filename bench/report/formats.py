@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.report.layout import Cell, Source, Table, TableRow
 from bench.tables.columns import UNDEFINED
-from bench.tables.text import aligned
+from bench.tables.text import aligned, in_one_line
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
@@ -76,7 +76,10 @@ def as_csv(tables: Iterable[Table]) -> str:
     writer.writeheader()
     for table in tables:
         for row in table.rows:
-            place = {_CSV_LABELS.get(h.key, h.key): text for h, text in zip(table.labels, row.labels, strict=True)}
+            place = {
+                _CSV_LABELS.get(h.key, h.key): in_one_line(text)
+                for h, text in zip(table.labels, row.labels, strict=True)
+            }
             place |= {"table": table.id, "source": row.source.value}
             for heading, one in zip(table.headings, row.cells, strict=True):
                 writer.writerow(place | {"column": heading.key, "value": one.text, "low": one.low, "high": one.high})
@@ -124,7 +127,7 @@ def _with_rules(rows: Sequence[TableRow], lines: Sequence[str]) -> list[str]:
 
 
 def _latex_row(row: TableRow) -> str:
-    labels = [in_latex(_in_one_line(label)) for label in row.labels]
+    labels = [in_latex(in_one_line(label)) for label in row.labels]
     if row.source is Source.PAPER:
         labels[1] = rf"\textit{{{labels[1]}}}"
     return " & ".join([*labels, *map(_latex_cell, row.cells)]) + r" \\"
@@ -142,14 +145,9 @@ def in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
 
 
-def _in_one_line(text: str) -> str:
-    """A name without what would move a cursor or end a row."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
 def _in_markdown(text: str) -> str:
     """Text in which nothing of a pipe table, emphasis or HTML is left to be read as markup."""
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
+    return re.sub(r"([\\`*_|<>\[\]~&])", r"\\\1", text)
 
 
 def heading_of(table: Table) -> str:
@@ -160,7 +158,7 @@ def heading_of(table: Table) -> str:
 def _grid(table: Table) -> tuple[list[str], list[list[str]]]:
     headings = [heading.text for heading in (*table.labels, *table.headings)]
     lines = [
-        [*map(_in_one_line, row.labels), *(f"{one.text} {one.interval}".strip() for one in row.cells)]
+        [*map(in_one_line, row.labels), *(f"{one.text} {one.interval}".strip() for one in row.cells)]
         for row in table.rows
     ]
     return headings, lines

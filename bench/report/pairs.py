@@ -13,6 +13,7 @@ from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.paper import PAIR, notes, with_printed_rows
 from bench.report.rows import Observation, SystemRow, by_pools, per_unit
 from bench.tables.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED, Column
+from dsl.errors import CalibrantError, shown
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
     next(column for column in REPLAY_COLUMNS if column.key == key)
@@ -113,8 +114,14 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
 
 
 def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
-    """Every pair of systems on the same pools; with many systems, each against `against` (default: exact)."""
+    """Every pair of systems on the same pools; with many systems, each against `against` (default: exact).
+
+    `CalibrantError` for a system that is not there.
+    """
     systems = {row.system for row in rows}
+    for name in against:
+        if name not in systems:
+            raise CalibrantError(f"no system {shown(name)} to compare with; there are {', '.join(sorted(systems))}")
     named = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
     lines = [_compared(one, other) for group in by_pools(rows) for one, other in _pairs(_comparable(group), named)]
     if not lines:

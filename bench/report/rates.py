@@ -44,11 +44,12 @@ class RateTable:
         if not lines:
             return None
         headings = tuple(Heading(column.key, column.heading) for column in self.columns)
+        crashes = tuple(crash_note(row) for row in ours if row.num_crashed)
         if not with_paper:
-            return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines))
+            return Table(self.id, self.title, self.caption, ROW_LABELS, headings, tuple(lines), crashes)
         whole = with_printed_rows(self.id, lines, [column.key for column in self.columns])
         said = notes(self.id, whole, (row.pool for row in ours if not self._is_papers(row)))
-        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, said)
+        return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, (*said, *crashes))
 
     def _is_papers(self, row: SystemRow) -> bool:
         return len(row.observations) == row.num_expected and is_papers(row.setting, self.id, row.pools)
@@ -67,6 +68,11 @@ class RateTable:
             else Cell(str(sum(column.counts(one.verdict) for one in row.observations)))
             for column in self.columns
         )
+
+
+def crash_note(row: SystemRow) -> str:
+    answers = f"{row.num_crashed} of {len(row.observations)} answers of {row.system} to {row.pool} ({row.setting})"
+    return f"{answers} are crashes; rates count them as not valid."
 
 
 def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell:

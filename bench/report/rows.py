@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bench.tables.calibration import Grouping, Run, differing_options, ladder_place, natural
 from bench.tables.columns import Means, Verdict
+from bench.tables.text import in_one_line
 from dsl.pool_yaml import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
@@ -34,7 +36,7 @@ class SystemRow:
 
     pools: digest -> name; num_expected: how many instances these have
     is_model: the answers are a model's, not those of a search
-    observations: by pool and instance
+    observations: by pool and instance; num_crashed: of these
     """
 
     setting: str
@@ -43,6 +45,7 @@ class SystemRow:
     num_expected: int
     is_model: bool
     observations: tuple[Observation, ...]
+    num_crashed: int = 0
 
     @property
     def pool(self) -> str:
@@ -80,11 +83,13 @@ class RowCollector:
         self._answers: dict[_Group, list[Observation]] = {}
         self._runs: dict[_Group, dict[str, Run]] = {}
         self._sizes: dict[str, int] = {}  # by latent
+        self._crashes: Counter[_Group] = Counter()
 
     def add(self, run: Run, score: Mapping[str, Any]) -> None:
         digest = "" if self._by is Grouping.SETTING else run.pool_digest
         group = run.setting, digest, run.system, repr(sorted(run.config.items()))
         self._runs.setdefault(group, {})[run.pool_digest] = run
+        self._crashes[group] += run.outcome == "crashed"
         latent = self._latents.get((run.pool_digest, run.instance)) or latent_of(run.instance)
         verdict = Verdict(score, run.setting, self._means)
         size = score.get("goldAstSize")
@@ -105,15 +110,16 @@ class RowCollector:
         one = next(iter(runs.values()))
         is_model = one.outcome is None and not any(name in system.casefold() for name in SEARCHES_IN_FILES)
         return SystemRow(
-            setting,
-            system + differing_options(one.config, configs),
-            {digest: run.pool for digest, run in sorted(runs.items())},
+            in_one_line(setting),
+            in_one_line(system + differing_options(one.config, configs)),
+            {digest: in_one_line(run.pool) for digest, run in sorted(runs.items())},
             sum(run.pool_size for run in runs.values()),
             is_model,
             tuple(
                 o._replace(gold_size=self._sizes.get(o.latent))
                 for o in sorted(self._answers[group], key=lambda o: (o.pool_digest, o.instance))
             ),
+            self._crashes[group],
         )
 
 

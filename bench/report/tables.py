@@ -52,7 +52,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
 
 
 def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguities | None = None) -> list[Table]:
-    """The tables that these rows give, without columns that none of the rows has."""
+    """The tables that these rows give, without columns that none of the rows has; `CalibrantError` if there is none."""
     makers: dict[str, Callable[[], Table | None]] = {
         spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
     }
@@ -65,4 +65,8 @@ def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguitie
     if wanted.with_times:
         makers["time"] = partial(times, rows)
     made = [makers[name]() for name in TABLE_IDS if name in makers and name in (wanted.tables or TABLE_IDS)]
-    return [shown_columns(table) for table in made if table is not None]
+    found = [shown_columns(table) for table in made if table is not None]
+    if not found:
+        asked = f"table {', '.join(sorted(wanted.tables))}" if wanted.tables else "any table"
+        raise CalibrantError(f"no answers that belong into {asked}")
+    return found

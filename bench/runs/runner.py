@@ -44,7 +44,7 @@ EVERYTHING = Selection()
 
 
 class RunSummary(NamedTuple):
-    """What a run did: records that were there, records it wrote, and how many of these are crashes."""
+    """What a run did: records that were there, records it wrote, and how many of all these are crashes."""
 
     skipped: int
     written: int
@@ -74,12 +74,16 @@ def run(
     with RecordFile(folder) as records, open_workers(protocol, workers=workers, wall_budget=wall_budget) as crew:
         if retry_crashed:
             records.forget_crashes()
+        crashes = {record.key for record in records if record.outcome == "crashed"}
         for path in pools:
             batch = _Batch(path, protocol.name, config, selection)
             seen.update(batch.selected_ids)
             pending = [index for index, key in batch.keys.items() if key not in records.keys]
             done = len(batch.keys) - len(pending)
             skipped += done
+            here = crashes.intersection(batch.keys.values())
+            crashed += len(here)
+            crashes -= here
             progress(batch.pool.name, done, len(batch.keys))
             for record in batch.records(crew, pending):
                 records.append(record)

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 from bench.jobs import Crew, Failure, one_line, open_crew
 from bench.protocols.base import Protocol, ProtocolResult, no_answer
 from bench.runs.records import Timing
+from dsl.errors import MissingExtraError
 from dsl.problem import Task
 from solvers.budget import BudgetSpent
 
@@ -61,12 +62,15 @@ def open_workers(protocol: Protocol, *, workers: int = 1, wall_budget: float | N
 def timed_answer(protocol: Protocol, task: Task) -> Answer:
     """Answer one task. An exception of the protocol is a result too: it must not cost the other instances.
 
-    A spent budget that no solver turned into its own outcome is one, not a crash.
+    A spent budget that no solver turned into its own outcome is one, not a crash. A missing library is no result at
+    all: `MissingExtraError`.
     """
     started = datetime.now(UTC).isoformat(timespec="milliseconds")
     clock = time.perf_counter()
     try:
         result = protocol.answer(task)
+    except MissingExtraError:
+        raise
     except BudgetSpent as spent:
         result = _out_of_budget(task, {"reached": one_line(spent) or "a budget of states"})
     except Exception as error:

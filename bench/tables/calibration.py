@@ -130,16 +130,17 @@ class CalibrationTable:
         return differing_options(config, configs)
 
     def incomplete(self) -> list[str]:
-        """A line for every row that does not cover its pools."""
-        if self._by is Grouping.STRATUM:
-            return []
-        return [
-            f"{row['pool']}: {tally.num} of {tally.num_expected} instances scored for {row['system']}; "
-            "rates are over those"
-            for (group, tally) in sorted(self._tallies.items(), key=_place)
-            if tally.num < tally.num_expected
-            for row in [self._row(group, tally)]
-        ]
+        """A line for every row that does not cover its pools, and for every row with answers that are crashes."""
+        told = []
+        for group, tally in sorted(self._tallies.items(), key=_place):
+            row = self._row(group, tally)
+            if tally.num < tally.num_expected and self._by is not Grouping.STRATUM:
+                scored = f"{tally.num} of {tally.num_expected} instances scored for {row['system']}"
+                told.append(f"{row['pool']}: {scored}; rates are over those")
+            if tally.outcomes["crashed"]:
+                crashed = f"{tally.outcomes['crashed']} of {tally.num} answers of {row['system']} are crashes"
+                told.append(f"{row['pool']}: {crashed}; rates count them as not valid")
+        return told
 
 
 def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:

@@ -18,6 +18,7 @@ from bench.runs.runner import measured
 from bench.tables.calibration import Run
 from dsl.errors import CalibrantError, shown
 from dsl.pool import file_digest, read_pool
+from dsl.pool_results import VERDICT
 from dsl.problem import ModelResult, Problem
 from dsl.score import Evaluator
 
@@ -28,7 +29,8 @@ TOLERANCE = 1e-9  # rates are quotients of small integers; files may print fewer
 class Disagreement(NamedTuple):
     """A key of a stored evaluation that this evaluator answers otherwise.
 
-    source: what was scored, "answer" or "text"; a text is compared in its verdict keys only
+    source: what was scored, "answer" or "text"; a text is compared in its verdict keys only. Or what the file says
+        otherwise, "result", its verdict beside the evaluation, and "evaluation", where a verdict is missing there
     """
 
     instance: str
@@ -77,10 +79,14 @@ class StoredResults:
         has_answer = isinstance(result.extracted_answer, dict)
         score = evaluator.score_answer(result.extracted_answer) if has_answer else text
         ours = measured(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
-        if result.evaluation:
+        if result.evaluation or result.verdict:
             self.num_evaluated += 1
-            instance, stored = evaluator.problem.id, result.evaluation
-            full = score.to_dict()
+        instance, stored, full = evaluator.problem.id, result.evaluation, score.to_dict()
+        beside = [key for key in result.verdict if result.verdict[key] is not None]
+        self._compare(instance, result.model, "result", beside, result.verdict, full)
+        if stored:
+            missing = {key: None for key in VERDICT if key not in stored}
+            self._compare(instance, result.model, "evaluation", list(missing), missing, full)
             keys = [key for key in stored if key not in NOT_COMPARED]
             self._compare(instance, result.model, "answer" if has_answer else "text", keys, stored, full)
             if has_answer and result.raw_response is not None:
