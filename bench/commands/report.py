@@ -9,6 +9,18 @@ import typer
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
+TableNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table", metavar="ID", help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`."
+    ),
+]
+Against: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
+]
+PlotFolder: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.")
+]
 
 
 def report(
@@ -35,23 +47,14 @@ def report(
     form: Annotated[
         Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
     ] = None,
-    tables: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table", metavar="ID", help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`."
-        ),
-    ] = None,
-    against: Annotated[
-        list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
-    ] = None,
+    tables: TableNames = None,
+    against: Against = None,
     by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
     means: Annotated[
         Literal["published", "paper"],
         typer.Option(help="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
     ] = "published",
-    plots: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.")
-    ] = None,
+    plots: PlotFolder = None,
     paper: Annotated[bool, typer.Option("--paper/--no-paper", help="The paper's printed rows beside ours.")] = True,
     times: Annotated[
         bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
@@ -71,11 +74,7 @@ def report(
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
-    if form is None and out is not None and out.suffix and out.suffix not in SUFFIXES:
-        raise typer.BadParameter(
-            f"'{out.suffix}' is none of {', '.join(SUFFIXES)}; or give --format", param_hint="--out"
-        )
-    chosen = form or (SUFFIXES.get(out.suffix, "terminal") if out else "terminal")
+    chosen = form or _named_format(out)
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
     given = Sources(sources or (), predictions or (), official or (), pools or ())
     rows = given.rows(by=Grouping(by), means=Means(means))
@@ -85,3 +84,14 @@ def report(
     else:
         write_text(out, text)
     return 0
+
+
+def _named_format(out: Path | None) -> Format:
+    """The format that the name of the file asks for; of none, as a terminal shows it."""
+    if out is None or not out.suffix:
+        return "terminal"
+    if out.suffix not in SUFFIXES:
+        raise typer.BadParameter(
+            f"'{out.suffix}' is none of {', '.join(SUFFIXES)}; or give --format", param_hint="--out"
+        )
+    return SUFFIXES[out.suffix]
