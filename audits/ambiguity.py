@@ -11,7 +11,7 @@ Weights by size are 2**(-total formula size); the exact probabilities come from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import log10
 from typing import Any
@@ -61,7 +61,10 @@ class SizeSummary:
 
 @dataclass(frozen=True, slots=True)
 class DrawProbability:
-    """The exact probability that a member drawn from a class is held-out exact; None for an empty class."""
+    """The exact probability that a member drawn from a class is held-out exact.
+
+    exact: None for an empty class, and without held-out worlds
+    """
 
     model_class: ModelClass
     size_penalty: int | None
@@ -122,31 +125,30 @@ def gold_class(problem: Problem) -> ModelClass:
     return ModelClass(max(LEAST_PARENTS, widest))
 
 
-def capped_class(max_parents: int) -> ModelClass:
-    """The class of that many parents with the largest cap that is complete for it."""
-    return ModelClass(max_parents, max(cap for cap, parents in CAPS.items() if parents >= max_parents))
+def capped(model_class: ModelClass) -> ModelClass:
+    """The same class with the largest cap on formula size that is complete for its number of parents."""
+    largest = max(cap for cap, parents in CAPS.items() if parents >= model_class.max_parents)
+    return replace(model_class, max_size=largest)
 
 
 def profile_classes() -> tuple[ModelClass, ...]:
     """The classes of a profile: k = 2 to 5 without a cap, then under each cap as far as it is complete."""
-    capped = [ModelClass(k, cap) for cap, most in CAPS.items() for k in range(PARENTS[0], most + 1)]
-    return (*(ModelClass(k) for k in PARENTS), *capped)
+    sized = [ModelClass(k, cap) for cap, most in CAPS.items() for k in range(PARENTS[0], most + 1)]
+    return (*(ModelClass(k) for k in PARENTS), *sized)
 
 
 def ambiguity_profile(problem: Problem) -> AmbiguityProfile:
     """The profile of an instance with gold; ten variables take half a second, most of it for five parents and a cap."""
     smallest = gold_class(problem)
-    capped = capped_class(smallest.max_parents)
-    spaces = {chosen: VersionSpace(problem.task, chosen) for chosen in (*profile_classes(), smallest, capped)}
-    draws = [(smallest, None), (capped, None), (capped, SIZE_PENALTY)]
+    spaces = {chosen: VersionSpace(problem.task, chosen) for chosen in (*profile_classes(), capped(smallest))}
     return AmbiguityProfile(
         problem.id,
         problem.setting,
         problem.stratum,
         tuple(ClassCount(chosen, spaces[chosen].count) for chosen in profile_classes()),
         smallest,
-        _sizes(problem, spaces[capped]),
-        tuple(_probability(problem, spaces[chosen], penalty) for chosen, penalty in draws),
+        _sizes(problem, spaces[capped(smallest)]),
+        draw_probabilities(problem, smallest),
     )
 
 
@@ -161,8 +163,15 @@ def _sizes(problem: Problem, space: VersionSpace) -> SizeSummary | None:
     return SizeSummary(min(sizes), stated, *up_to)
 
 
+def draw_probabilities(problem: Problem, model_class: ModelClass) -> tuple[DrawProbability, ...]:
+    """Uniform over the class, uniform over the capped one, weighted by size over the capped one."""
+    whole, sized = (VersionSpace(problem.task, chosen) for chosen in (model_class, capped(model_class)))
+    return tuple(_probability(problem, *draw) for draw in ((whole, None), (sized, None), (sized, SIZE_PENALTY)))
+
+
 def _probability(problem: Problem, space: VersionSpace, penalty: int | None) -> DrawProbability:
-    exact = space.agreement(problem.sealed.heldout.worlds, size_penalty=penalty) if space.count else None
+    heldout = problem.sealed.heldout.worlds
+    exact = space.agreement(heldout, size_penalty=penalty) if space.count and heldout else None
     return DrawProbability(space.model_class, penalty, exact)
 
 

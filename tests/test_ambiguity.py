@@ -13,7 +13,7 @@ from audits.ambiguity import (
     SLACK,
     AmbiguityProfile,
     ambiguity_profile,
-    capped_class,
+    capped,
     gold_class,
     num_unique,
     profile_classes,
@@ -94,11 +94,11 @@ def test_too_wide_a_class_has_no_members_and_no_probability() -> None:
     narrow = next(listed for listed in profile.counts if listed.model_class == ModelClass(2))
     assert (narrow.count, narrow.log10) == (0, None)
     assert profile.gold_class == ModelClass(5)
-    assert profile.probabilities[1].model_class == capped_class(5) == ModelClass(5, 11)
+    assert profile.probabilities[1].model_class == capped(ModelClass(5)) == ModelClass(5, 11)
 
 
 def test_caps_are_used_only_as_far_as_they_are_complete() -> None:
-    assert capped_class(4) == ModelClass(4, 15)
+    assert capped(ModelClass(4)) == ModelClass(4, 15)
     assert {(c.max_parents, c.max_size) for c in profile_classes() if c.max_size} == (
         {(k, 15) for k in (2, 3, 4)} | {(k, 11) for k in (2, 3, 4, 5)} | {(k, 9) for k in (2, 3, 4, 5, 6)}
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from audits.ambiguity import SIZE_PENALTY, capped_class
+from audits.ambiguity import SIZE_PENALTY, capped, draw_probabilities
 from audits.behaviour import simulated
 from audits.ceiling import ceiling, forecast
 from audits.splitting import best_split, best_split_for, candidate_worlds, removed_share
@@ -42,21 +42,12 @@ def prior_class(problem: Problem, headline: int, counts: list[ClassCount], *, ne
     return ModelClass(max(headline, widest), None, nested_roots)
 
 
-def capped(model_class: ModelClass) -> ModelClass:
-    return ModelClass(model_class.max_parents, capped_class(model_class.max_parents).max_size, model_class.nested_roots)
-
-
 def draws(problem: Problem, model_class: ModelClass) -> list[Draw]:
-    """Uniform without a cap, uniform with, by size with."""
-    wanted = [(model_class, None), (capped(model_class), None), (capped(model_class), SIZE_PENALTY)]
-    return [_draw(problem, chosen, penalty) for chosen, penalty in wanted]
-
-
-def _draw(problem: Problem, model_class: ModelClass, penalty: int | None) -> Draw:
-    space, heldout = VersionSpace(problem.task, model_class), problem.sealed.heldout.worlds
-    known = space.count and heldout
-    probability = float(space.agreement(heldout, size_penalty=penalty)) if known else None
-    return Draw(model_class.describe(problem.task), penalty, probability)
+    """Uniform without a cap, uniform with, by size with (audits.ambiguity)."""
+    return [
+        Draw(one.model_class.describe(problem.task), one.size_penalty, None if one.exact is None else float(one.exact))
+        for one in draw_probabilities(problem, model_class)
+    ]
 
 
 def uniform_ceiling(problem: Problem, model_class: ModelClass) -> Ceiling:
