@@ -10,7 +10,7 @@ predecessors, the window from which the generator draws parents (docs/semantics.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 
 import numpy as np
 
@@ -157,22 +157,29 @@ class BoundedAudit:
         functions, space = self._functions(variable), self._spaces[variable]
         sized = self._sized(variable, bound)
         found = sum(sized.counts.values())
-        mask = sum(1 << self.variables.index(u) for u in self.gold.local_functions[variable].parents)
-        gold_counts = self._lists_gold(variable, bound)
+        fits = self._gold_fits(variable)
         return LocalFinding(
             variable,
             bound,
-            found - gold_counts,
+            found - (fits and self._gold_size(variable) <= bound),
             self._crowded(functions, len(self.window(variable)), bound, budget.states_per_size),
-            sum(space.counts.values()) - (mask in space.counts),
+            sum(space.counts.values()) - fits,
         )
 
-    def _lists_gold(self, variable: str, bound: int) -> int:
-        """1 if gold's own function is among those of at most that size (its text may be longer than need be)."""
+    def _gold_fits(self, variable: str) -> bool:
+        """Whether gold's function is one of those of the window: its parents lie there, and it agrees with the rows."""
+        local = self.gold.local_functions[variable]
+        table = self._spaces[variable].tables.get(sum(1 << self.variables.index(u) for u in local.parents))
+        return table is not None and (local.table.bits ^ table.value) & table.care == 0
+
+    def _gold_size(self, variable: str) -> float:
+        """Nodes of gold's least formula (its text may be longer than need be); infinite if that is not listed."""
         functions, local = self._functions(variable), self.gold.local_functions[variable]
+        if not local.parents:
+            return constant_sizes(functions, self._grammar).get(int(bool(local.table.bits)), inf)
         start, end = functions.starts[local.table.num_vars], functions.ends[local.table.num_vars]
-        same = functions.bits[start:end] == np.uint64(local.table.bits)
-        return int((functions.sizes[start:end][same] <= bound).any())
+        same = functions.sizes[start:end][functions.bits[start:end] == np.uint64(local.table.bits)]
+        return min(same.tolist(), default=inf)
 
     def _crowded(self, functions: EssentialFunctions, num_vars: int, bound: int, limit: int) -> bool:
         """Whether some size up to the bound has more distinct functions of the window's variables than the limit."""

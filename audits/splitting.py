@@ -30,6 +30,7 @@ from solvers.version_space import VersionSpace
 MAX_TARGETS = 3
 MAX_COUNTS = 200
 NUM_DRAWS = 16
+FINALISTS, FINAL_DRAWS = 8, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,18 @@ def best_split(
 ) -> Split:
     """The candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
 
-    All candidates are compared on the same drawn truths; the best one is measured again with fresh ones, because the
+    All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many others,
+    since few draws can miss an outcome that many members share. The winner is measured again with fresh ones, because the
     estimate that made it win is too favourable.
     """
     _require_roots(space)
-    truths = Truths(space, space.sample(rng, num_draws))
-    world = min(candidates, key=lambda candidate: truths.remaining(candidate)[0], default=None)
-    if world is None:
+    finalists = list(candidates)
+    for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
+        truths = Truths(space, space.sample(rng, number))
+        finalists = sorted(finalists, key=lambda candidate: truths.remaining(candidate)[0])[:kept]
+    if not finalists:
         raise ValueError("no candidate worlds to choose from")
+    (world,) = finalists
     return Split(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
 
 
@@ -116,6 +121,15 @@ def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World])
     removed = [removed_share(space, world) for world in shown]
     best = removed.index(max(removed))
     return shown[best], removed[best]
+
+
+def single_worlds(
+    task: Task, rng: Random, *, roots: Sequence[str] | None = None, contexts_per_world: int | None = None
+) -> Iterator[World]:
+    """Every hard intervention on one variable: 0, 1, and values drawn row by row; contexts as in `candidate_worlds`."""
+    for target in task.variables:
+        for intervention in (Intervention({target: 0}), Intervention({target: 1}), Intervention(assigned=(target,))):
+            yield _world(task, rng, intervention, roots, contexts_per_world)
 
 
 def candidate_worlds(
@@ -133,12 +147,7 @@ def candidate_worlds(
     contexts_per_world: that many root assignments, drawn without repetition, instead of all
     Columns of variables that are neither targets nor roots are 0 and mean nothing.
     """
-    if roots is None:
-        if isinstance(task.disclosure, HiddenRoots):
-            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
-        roots = task.disclosure.roots
-    every = range(1 << len(roots))
-    for index in range(number):
+    for _ in range(number):
         targets = natural(rng.sample(task.variables, rng.randint(1, min(max_targets, len(task.variables)))))
         assigned = rng.random() < 0.5
         intervention = (
@@ -146,15 +155,26 @@ def candidate_worlds(
             if assigned
             else Intervention({target: rng.getrandbits(1) for target in targets})
         )
-        contexts = list(every) if contexts_per_world is None else rng.sample(every, min(contexts_per_world, len(every)))
-        columns = dict.fromkeys(task.variables, 0)
-        for i, root in enumerate(roots):
-            columns[root] = sum((context >> i & 1) << row for row, context in enumerate(contexts))
-        for target in targets:
-            constant = -intervention.constants.get(target, 0) & ((1 << len(contexts)) - 1)
-            columns[target] = rng.getrandbits(len(contexts)) if assigned else constant
-        units = tuple(f"r{row}" for row in range(len(contexts)))
-        yield World(f"candidate_{index + 1:03d}", intervention, task.variables, units, tuple(columns.values()))
+        yield _world(task, rng, intervention, roots, contexts_per_world)
+
+
+def _world(
+    task: Task, rng: Random, intervention: Intervention, roots: Sequence[str] | None, contexts_per_world: int | None
+) -> World:
+    if roots is None:
+        if isinstance(task.disclosure, HiddenRoots):
+            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
+        roots = task.disclosure.roots
+    every = range(1 << len(roots))
+    contexts = list(every) if contexts_per_world is None else rng.sample(every, min(contexts_per_world, len(every)))
+    columns = dict.fromkeys(task.variables, 0)
+    for i, root in enumerate(roots):
+        columns[root] = sum((context >> i & 1) << row for row, context in enumerate(contexts))
+    for target in intervention.targets:
+        constant = -intervention.constants.get(target, 0) & ((1 << len(contexts)) - 1)
+        columns[target] = rng.getrandbits(len(contexts)) if target in intervention.assigned else constant
+    units = tuple(f"r{row}" for row in range(len(contexts)))
+    return World(f"candidate_{intervention}", intervention, task.variables, units, tuple(columns.values()))
 
 
 def _require_roots(space: VersionSpace) -> None:

@@ -92,6 +92,11 @@ T1_CLEAN_HARD = Stratum(
 STRATA = (*NAMED_STRATA, T1_CLEAN_HARD)
 
 
+def shortcut_floor(name: str) -> int:
+    """Of the stratum of that name; what most strata have where the name is not known."""
+    return {known.name: known.shortcut_floor for known in STRATA}.get(name, NAMED_STRATA[0].shortcut_floor)
+
+
 def stratum(name: str) -> Stratum:
     """The stratum of that name; ValueError that lists the known ones otherwise."""
     for known in STRATA:

@@ -22,13 +22,17 @@ import numpy as np
 from audits.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.rup import ProofError, check_refutation
 from dsl.disclosure import HiddenRoots
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.pool import record_from_problem
 from dsl.problem import Problem
 from dsl.reference import first_mismatch
-from dsl.scm import Scm
+from dsl.scm import LocalFunction, Scm
 from dsl.text import parse
 from dsl.world import World
+
+KEYS = {"format", "version", "instance", "evidence", "class", "functions", "by_roots", "count", "unique"}
+CLASS_KEYS = {"max_parents", "max_size", "nested_roots", "in_words"}
+UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
 
 
 class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is reached
@@ -38,9 +42,24 @@ class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is re
 def verify(made: Mapping[str, Any], problem: Problem) -> str:
     """One line saying what was verified; `Refused` with the reason otherwise."""
     try:
-        return _Verification(made, problem).run()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Refused(f"the certificate is malformed: {type(error).__name__} {error}") from None
+        _check_shape(made)
+        return in_one_line(_Verification(made, problem).run())
+    except Refused as refusal:
+        raise Refused(in_one_line(str(refusal))) from None
+    except (CalibrantError, KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = f"the certificate is malformed: {type(error).__name__} {error}"
+        raise Refused(in_one_line(reason)) from None
+
+
+def _check_shape(made: Mapping[str, Any]) -> None:
+    """The fields that a certificate has, no others, and the types of those that say what is claimed."""
+    for part, keys in ((made, KEYS), (made["class"], CLASS_KEYS), (made.get("unique", {}), UNIQUE_KEYS)):
+        strange = set(part) - keys
+        if strange:
+            raise Refused(f"a certificate has no field {shown(min(strange, key=str))}")
+    chosen = made["class"]
+    if type(chosen["max_parents"]) is not int or type(chosen["nested_roots"]) is not bool:
+        raise Refused("its class has a number of parents or a rule for roots that is none")
 
 
 Names = frozenset[str]
@@ -95,6 +114,9 @@ class _Verification:
 
     def _in_words(self) -> str:
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        operators = self.task.grammar.operators
+        if self.max_size is not None and "if" in operators:
+            size += f" over {' '.join(name for name in operators if name != 'if')}"
         nested = ", roots with nested columns" if self.nested and isinstance(self.task.disclosure, HiddenRoots) else ""
         return f"functional parents <= {self.max_parents}, {size}, {self.task.disclosure.label}{nested}"
 
@@ -160,6 +182,12 @@ class _Verification:
         functions = essential_functions(num_parents, self.max_size, operators)
         return int(np.count_nonzero(functions & np.uint64(care) == np.uint64(value)))
 
+    def _within_cap(self, local: LocalFunction) -> bool:
+        if not local.parents:
+            return bool(self._small(0, {(): int(bool(local.table.bits))}))
+        sizes = least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
+        return int(local.table.bits) in sizes
+
     def _compare_functions(self, functions: Mapping[str, Mapping[Names, int]]) -> None:
         order = self.task.variables.index
         for variable, counts in functions.items():
@@ -200,6 +228,9 @@ class _Verification:
         parents = {v: frozenset(local.parents) for v, local in model.local_functions.items()}
         if any(functions[v].get(own) != 1 for v, own in parents.items()):
             raise Refused("a parent set of the unique member has not exactly one function")
+        for variable, local in model.local_functions.items():
+            if self.max_size is not None and not self._within_cap(local):
+                raise Refused(f"the unique member's {variable} has no formula of at most {self.max_size} nodes")
         numbered = claim["variables"]
         ours = {frozenset(numbered_clause) for numbered_clause in _second_member(functions, parents, roots, numbered)}
         if {frozenset(clause) for clause in claim["cnf"]} != ours:

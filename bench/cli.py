@@ -27,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
     if code == INTERRUPTED:
-        print("calibrant: interrupted; the same command goes on from here", file=sys.stderr)
+        print(
+            "calibrant: interrupted; with --out the same command goes on from here",
+            file=sys.stderr,
+        )
     return code
 
 

@@ -73,7 +73,10 @@ def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: i
 
 def smallest(problem: Problem, number: int, max_parents: int) -> Members:
     """The smallest members of the class; at most four parents, formulas of at most 15 nodes."""
-    return smallest_members(VersionSpace(problem.task, sized_class(problem, max_parents)), number)
+    try:
+        return smallest_members(VersionSpace(problem.task, sized_class(problem, max_parents)), number)
+    except ValueError as error:
+        raise CalibrantError(f"{problem.id}: {error}") from None
 
 
 def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[SeparatedPair]:

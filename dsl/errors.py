@@ -36,6 +36,11 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
 
 
+def in_one_line(text: str) -> str:
+    """A name without what would move a cursor, end a row, or has no bytes."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Culprit:
     """Where parsing stopped: character offset and the offending token."""

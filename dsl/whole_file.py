@@ -32,6 +32,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """A text as UTF-8, with the same bytes on every system."""
+    """A text as UTF-8, with the same bytes on every system, in a folder that is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as file:
         file.write(text.encode())

@@ -9,10 +9,12 @@ Koivisto 2019 sample DAGs uniformly in this manner).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
-from operator import add
+from functools import cached_property, reduce
+from math import prod
+from operator import add, or_
 from typing import NamedTuple
 
+from solvers.budget import BudgetSpent
 from solvers.structure import Mask
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that another engine has to answer
@@ -22,23 +24,46 @@ class Weights:
     """Per endogenous variable the weight of each parent set; roots are available to everybody.
 
     sums[i][X]: total weight of variable i's parent sets whose endogenous parents lie in X (bits are positions in
-    `endogenous`)
+    `endogenous`); made when first asked for
     """
 
     def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask) -> None:
         self.endogenous = sorted(options)
-        if len(self.endogenous) > MAX_FREE_VARIABLES:
-            raise ValueError(
-                f"{len(self.endogenous)} endogenous variables; at most {MAX_FREE_VARIABLES} are summed over"
-            )
         self.position = {variable: i for i, variable in enumerate(self.endogenous)}
         highest = max(self.endogenous, default=0)
         self._gaps = [v for v in range(highest - 1, -1, -1) if v not in self.position]
-        available = roots | sum(1 << variable for variable in self.endogenous)
+        self.available = roots | sum(1 << variable for variable in self.endogenous)
         self.options = [
-            {mask: weight for mask, weight in options[v].items() if mask & ~available == 0} for v in self.endogenous
+            {mask: weight for mask, weight in options[v].items() if mask & ~self.available == 0}
+            for v in self.endogenous
         ]
-        self.sums = [self._subset_sums(own) for own in self.options]
+
+    @cached_property
+    def sums(self) -> list[list[int]]:
+        """`BudgetSpent` for more than MAX_FREE_VARIABLES variables."""
+        if len(self.endogenous) > MAX_FREE_VARIABLES:
+            most = f"at most {MAX_FREE_VARIABLES} are summed over"
+            raise BudgetSpent(f"{len(self.endogenous)} variables that may lie on a cycle together; {most}")
+        return [self._subset_sums(own) for own in self.options]
+
+    def components(self) -> list[Weights]:
+        """The variables in groups that no cycle leaves, each with the others as roots: choices multiply over them."""
+        reach = [self.inside(reduce(or_, own, 0)) for own in self.options]
+        for middle, beyond in enumerate(reach):
+            for i, reached in enumerate(reach):
+                if reached >> middle & 1:
+                    reach[i] |= beyond if i != middle else 0
+        groups: dict[Mask, list[int]] = {}
+        for i, reached in enumerate(reach):
+            circle = sum(1 << j for j, back in enumerate(reach) if reached >> j & 1 and back >> i & 1)
+            groups.setdefault(circle | 1 << i, []).append(i)
+        if len(groups) == 1:
+            return [self]
+        return [self._group(positions) for positions in groups.values()]
+
+    def _group(self, positions: Sequence[int]) -> Weights:
+        own = {self.endogenous[i]: self.options[i] for i in positions}
+        return Weights(own, self.available & ~sum(1 << variable for variable in own))
 
     def inside(self, mask: Mask) -> Mask:
         """The endogenous part of a parent set, as positions."""
@@ -67,7 +92,12 @@ class Weights:
 
 
 def total(weights: Weights) -> int:
-    """Sum over all acyclic choices of the product of weights, by inclusion and exclusion over the set of sinks."""
+    """Sum over all acyclic choices of the product of weights; `BudgetSpent` if too many may lie on a cycle together."""
+    return prod(_component_total(component) for component in weights.components())
+
+
+def _component_total(weights: Weights) -> int:
+    """By inclusion and exclusion over the set of sinks."""
     sums, full = weights.sums, weights.full
     least = [0] * (full + 1)
     least[0] = 1

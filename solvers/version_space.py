@@ -45,6 +45,8 @@ class ModelClass:
     def describe(self, task: Task) -> str:
         """The class in words, for reports and certificates."""
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        if self.max_size is not None and "if" in task.grammar.operators:  # of which no least formulas are made
+            size += f" over {' '.join(synthesised(task.grammar))}"
         nested = ", roots with nested columns" if self.nested_roots and isinstance(task.disclosure, HiddenRoots) else ""
         return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}"
 

@@ -19,16 +19,20 @@ from audits.patterns import pattern_coverage
 from bench.audit.calibration import calibration
 from bench.audit.instance import AuditOptions, audit_instance
 from bench.audit.reliability import diagram
-from bench.audit.run import audit_pool
+from bench.audit.run import audit_pool, timed_audit
 from bench.audit.text import calibration_text
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from bench.runs.records import Record, RecordFile, Timing
+from dsl.disclosure import HiddenOrder, Ordered
+from dsl.formula import var
 from dsl.pool import file_digest, read_pool
 from dsl.reference import evaluate
+from dsl.scm import scm
 from dsl.text import parse
 from tests.commands import refused
 from tests.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
+from tests.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 MEMBERS = ("0000", "0011", "0001", "0010")  # values in the rows 00, 10, 01, 11; gold is the third
@@ -254,3 +258,29 @@ def test_hidden_roots_are_split_in_text_and_page(tmp_path: Path, capsys: pytest.
     assert " of the members with gold's outcome; " in line
     share = line.split(" removes ")[1].split(" ")[0]
     assert f"It removes {share} of them; members with other roots would copy" in page.read_text(encoding="utf-8")
+
+
+def test_every_intervention_on_one_variable_is_looked_at() -> None:
+    """In this instance do(X2 = 0) in all contexts removes 0.98 of the members, by enumeration; most worlds do not."""
+    found = audit_instance(read_pool(bundled_pool("hidden-order")).problems[0], AuditOptions())
+    assert found.split is not None
+    assert found.split.removed is not None
+    assert found.split.estimate is not None
+    assert found.split.removed[0] <= 0.9816698615933642 <= found.split.removed[1]
+    assert found.split.estimate > 0.95
+
+
+def test_what_is_too_large_to_sum_over_is_out_of_budget_and_a_known_order_is_not(tmp_path: Path) -> None:
+    names = tuple(f"X{i}" for i in range(1, 23))
+    text = " ".join("".join(str(row >> i % 3 & 1) for i in range(22)) for row in range(8))
+    gold = scm(names[:3], {names[i]: var(names[i % 3]) for i in range(3, 22)})
+    world = written_world("w", " ".join(names), text)
+    outcomes = {}
+    for disclosure in (Ordered(names, names[:3]), HiddenOrder(names, names[:3])):
+        problem = written_problem(disclosure, gold, [world], latent=" ".join(names))
+        record = timed_audit(problem, AuditOptions(max_parents=2, classes=(2,)))
+        outcomes[disclosure.label] = record.outcome
+        if record.findings:
+            assert int(record.findings.classes[0].members) > 1
+            assert "may lie on a cycle together" in record.findings.left_out["survivors"]
+    assert outcomes == {"Ordered": "audited", "Hidden-order": "out_of_budget"}

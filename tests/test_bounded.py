@@ -10,10 +10,12 @@ import pytest
 
 from audits.bounded import LOCAL, MAX_WINDOW, PAIRS, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit, SearchBudget
 from audits.exposure import exposure, heldout_balance, intervention_mix
+from dsl.disclosure import HiddenOrder, Ordered
 from dsl.pool import read_pool
 from dsl.problem import Problem
 from dsl.reference import evaluate
 from tests.shared import shared_file
+from tests.written import written_problem, written_scm, written_world
 
 
 @cache
@@ -160,3 +162,24 @@ def test_windows_are_as_wide_as_the_file_says() -> None:
         sealed = replace(problem.sealed, max_predecessors=bound)
         before = BoundedAudit(replace(problem, sealed=sealed)).window(last)
         assert before == problem.sealed.latent_order[-1 - width : -1]
+
+
+def test_gold_outside_the_window_is_no_alternative_to_itself() -> None:
+    """D copies A, which lies outside a window of two; in the rows B and C do not say what D is."""
+    gold = written_scm("A B C", D="A")
+    world = written_world("w", "A B C D", "1001 0110 0000 1111")
+    order = HiddenOrder(("A", "B", "C", "D"), ("A", "B", "C"))
+    problem = written_problem(order, gold, [world], latent="A B C D", max_predecessors=2)
+    (finding,) = BoundedAudit(problem).local_alternatives(LOCAL)
+    assert (finding.found, finding.exact) == (0, 0)
+
+
+def test_a_constant_gold_is_counted_as_what_it_means() -> None:
+    """B is 0 in every row: 0 itself, however it is written, and what else the one seen row of A leaves open."""
+    gold = written_scm("A", B="(xor A A)")
+    problem = written_problem(Ordered(("A", "B"), ("A",)), gold, [written_world("w", "A B", "00 10")])
+    (finding,) = BoundedAudit(problem).local_alternatives(LOCAL)
+    assert (finding.found, finding.exact) == (0, 0)
+    half = written_problem(Ordered(("A", "B"), ("A",)), gold, [written_world("w", "A B", "00")])
+    (finding,) = BoundedAudit(half).local_alternatives(LOCAL)
+    assert (finding.found, finding.exact) == (1, 1)  # A

@@ -10,9 +10,11 @@ import pytest
 from audits.certificate import certificate, to_json
 from audits.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.verification import Refused, verify
+from dsl.disclosure import Ordered
 from dsl.operators import STANDARD_OPERATORS
 from dsl.problem import Problem
 from dsl.table import TruthTable, depends_on, full_mask, projection
+from dsl.text import STANDARD, Grammar
 from solvers.version_space import ModelClass, VersionSpace
 from tests.commands import refused
 from tests.dev_pools import POOLS, dev_problems
@@ -20,6 +22,7 @@ from tests.enumerated_members import all_members
 from tests.oracles_synthesis import least_sizes as by_multisets
 from tests.shared import shared_file
 from tests.small_problems import Limits, small_problems
+from tests.written import written_problem, written_scm, written_world
 
 OPERATOR_SETS = (STANDARD_OPERATORS, ("not", "and", "or"), ("iff", "or"), ("xor",), ("not", "iff"))
 
@@ -116,5 +119,34 @@ def test_sizes_that_cannot_be_recounted_are_refused_in_one_line(claimed: object)
 
 def test_the_command_refuses_sizes_that_cannot_be_verified(capsys: pytest.CaptureFixture[str]) -> None:
     pool = shared_file("pool_dev_t1_ordered.runtime.yaml")
-    line = refused(capsys, "audit", pool, "--max-parents", 5, "--max-size", 10)
+    line = refused(capsys, "audit", pool, "--max-parents", 5, "--max-size", 10, "--certificates", "c")
     assert "with 5 parents, `calibrant verify` recounts sizes up to 9" in line
+
+
+def three_rows(grammar: Grammar = STANDARD) -> Problem:
+    """C is 1 where A and B are 0, and 0 where one of them is 1: (iff A B) of 3 nodes, (not (or A B)) of 4."""
+    gold = written_scm("A B", C="(iff A B)")
+    world = written_world("w", "A B C", "001 010 100")
+    return written_problem(Ordered(("A", "B", "C"), ("A", "B")), gold, [world], grammar=grammar)
+
+
+def test_a_member_outside_the_cap_is_not_the_unique_one() -> None:
+    problem = three_rows()
+    made = as_read(certificate(problem, ModelClass(2, 3)))
+    assert made["unique"]["mechanisms"] == {"C": "(iff A B)"}
+    assert " 1 members " in verify(made, problem)
+    made["unique"]["mechanisms"]["C"] = "(not (or A B))"
+    with pytest.raises(Refused, match="the unique member's C has no formula of at most 3 nodes"):
+        verify(made, problem)
+
+
+def test_sizes_are_of_the_operators_that_the_class_names() -> None:
+    """Where `if` is allowed no least formulas are made of it, and the class says so."""
+    problem = three_rows(Grammar((*STANDARD_OPERATORS, "if"), False))
+    made = as_read(certificate(problem, ModelClass(2, 3)))
+    words = "functional parents <= 2, formula size <= 3 over not and or xor iff, Ordered"
+    assert made["class"]["in_words"] == words
+    assert words in verify(made, problem)
+    made["class"]["in_words"] = "functional parents <= 2, formula size <= 3, Ordered"
+    with pytest.raises(Refused, match="its class is called"):
+        verify(made, problem)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from audits.certificate import certificate, refutation, to_json
 from audits.rup import ProofError, check_refutation
 from audits.verification import Refused, verify
+from bench.cli import main
 from dsl.pool import read_pool
 from dsl.problem import Problem
 from solvers.version_space import ModelClass, VersionSpace
@@ -186,3 +188,40 @@ def test_a_deleted_clause_is_not_used_again() -> None:
     assert check_refutation(clauses, ["1 0", "0"]) == 2
     with pytest.raises(ProofError):
         check_refutation(clauses, ["d 1 2 0", "1 0", "0"])
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def verdict_on(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line of `calibrant verify` that refuses this text."""
+    (folder / "c.json").write_text(text, encoding="utf-8")
+    pool = shared_file("pool_dev_hidden_order.runtime.yaml")
+    assert main(["verify", str(folder / "c.json"), str(pool)]) == 1
+    printed = capsys.readouterr()
+    (line,) = printed.out.splitlines()
+    assert line.startswith("refused  ")
+    return line
+
+
+def test_what_is_no_plain_certificate_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = to_json(certificate(unique_problem(), ModelClass(3)))
+    twice = '{"count": "9", ' + text.lstrip()[1:]
+    assert "the field 'count' stands twice in one object" in verdict_on(tmp_path, twice, capsys)
+    changes: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+        ("no field 'claim'", lambda made: made.update(claim="unique among all")),
+        ("no field 'note'", lambda made: made["class"].update(note="")),
+        ("no field 'note'", lambda made: made["unique"].update(note="")),
+        ("a rule for roots that is none", lambda made: made["class"].update(nested_roots=0)),
+        ("a number of parents", lambda made: made["class"].update(max_parents=True)),
+        ("malformed: ParseError", lambda made: made["unique"]["mechanisms"].update(X1="(and X1")),
+        ("functions", lambda made: made["functions"].update({"X1\nok      all.json": {}})),
+        ("no field 1", lambda made: made.update(unique=[1])),
+        ("malformed", lambda made: made.update({"class": 3})),
+    ]
+    for reason, change in changes:
+        made = json.loads(text)
+        change(made)
+        assert reason in verdict_on(tmp_path, json.dumps(made), capsys)

@@ -334,3 +334,50 @@ def test_counts_are_short_but_never_rounded_up() -> None:
     assert short_count("999999999") == "999999999"
     assert short_count("9999999999") == "9.99e9"
     assert short_count("74190873300490645405696") == "7.41e22"
+
+
+def test_outputs_that_would_destroy_something_are_refused_before_the_work(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = bundled.read_bytes()
+    out = tmp_path / "out.jsonl"
+    for line in (
+        ["audit", bundled, "--html", bundled],
+        ["harden", bundled, "--out", bundled],
+        ["harden", bundled, "--out", out, "--report", bundled],
+        ["harden", bundled, "--out", out, "--report", tmp_path / "." / "out.jsonl"],
+        ["generate", "--seed", "1", "--out", out, "--audits", out],
+    ):
+        assert " too; see 'calibrant " in refused(capsys, *line)
+    assert "give --certificates too" in refused(capsys, "audit", bundled, "--max-size", "5")
+    assert bundled.read_bytes() == before
+    assert not out.exists()
+
+
+def test_items_that_ask_for_an_alternative_are_not_hardened(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, out = tmp_path / "items.jsonl", tmp_path / "out.jsonl"
+    assert main(["pool", "alternatives", str(bundled), str(items)]) == 0
+    assert main(["harden", str(items), "--out", str(out), "--workers", "1"]) == 1
+    assert "failed: it asks for an alternative to a reference" in capsys.readouterr().err
+    assert read_pool(out).problems == read_pool(items).problems
+
+
+def test_a_constant_that_nothing_can_say_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, folder = tmp_path / "p.jsonl", tmp_path / "certificates"
+    task = {"kind": "CIND_A_SCM", "variables": ["A"], "units": ["u0"], "training": [{"id": "train_0", "rows": ["1"]}]}
+    instance = {"id": "I1", **task, "disclosure": {"type": "hidden_order", "roots": []}, "sealed": {}}
+    lines = [{"format": "calibrant-pool", "version": 1, "name": "p"}, instance]
+    pool.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    assert main(["audit", str(pool), "--certificates", str(folder), "--workers", "1"]) in (0, 1)
+    assert "no certificate of I1: 'A' is constant in a member" in capsys.readouterr().err
+    assert "I1: 'A' is constant in a member" in refused(capsys, "separate", pool, "I1")
+
+
+def test_generated_pools_have_their_audits_beside_them(tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--seed", "7", "--workers", "1"]
+    assert main([*line, "--out", str(out)]) == 0
+    (told,) = (tmp_path / "pool.audits.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["id"] == read_pool(out).problems[0].id

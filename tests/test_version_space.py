@@ -6,16 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
+from random import Random
 
 import pytest
 
-from dsl.disclosure import HiddenOrder, HiddenRoots
+from dsl.disclosure import HiddenOrder, HiddenRoots, Ordered
 from dsl.operators import STANDARD_OPERATORS
-from dsl.problem import Task
-from dsl.text import Grammar
+from dsl.problem import Task, TaskKind
+from dsl.text import STANDARD, Grammar
 from dsl.world import Intervention, Panel, World
-from solvers.dag_count import Layers, total
+from solvers.budget import BudgetSpent
+from solvers.dag_count import Layers, Weights, total
 from solvers.members import spectrum
 from solvers.version_space import ModelClass, VersionSpace
 from tests.brute_force import Family, Parents, can_be_root, families, member_size, members, root_hypotheses
@@ -271,3 +274,47 @@ def test_caps_beyond_the_lists_of_functions_are_refused() -> None:
     assert VersionSpace(problem.task, ModelClass(5, 11)).count <= VersionSpace(problem.task, ModelClass(5)).count
     with pytest.raises(ValueError, match="functions of 5 variables are listed up to size 11, not 12"):
         assert VersionSpace(problem.task, ModelClass(5, 12)).count
+
+
+def test_choices_multiply_over_what_no_cycle_leaves() -> None:
+    """Random parent sets, one sum over everything, one over layers, and the product over groups."""
+    several = 0
+    for seed in range(400):
+        rng = Random(seed)
+        names = rng.sample(range(8), rng.randint(1, 7))
+        roots = names[: rng.randint(0, 2)]
+        options = {}
+        for v in names[len(roots) :]:
+            others = [u for u in names if u != v]
+            sets = [rng.sample(others, rng.randint(0, min(2, len(others)))) for _ in range(rng.randint(1, 3))]
+            options[v] = {sum(1 << u for u in chosen): rng.randint(1, 5) for chosen in sets}
+        weights = Weights(options, sum(1 << root for root in roots))
+        several += len(weights.components()) > 1
+        assert total(weights) == Layers(weights).total == by_enumeration(options, roots)
+    assert several > 100
+
+
+def by_enumeration(options: dict[int, dict[int, int]], roots: list[int]) -> int:
+    whole, known = 0, {*roots, *options}
+    for choice in product(*(own.items() for own in options.values())):
+        parents = {v: {u for u in range(8) if mask >> u & 1} for v, (mask, _) in zip(options, choice, strict=True)}
+        if all(own <= known for own in parents.values()):
+            placed = set(roots)
+            while ready := [v for v in parents if v not in placed and parents[v] <= placed]:
+                placed.update(ready)
+            whole += prod(weight for _, weight in choice) if placed == known else 0
+    return whole
+
+
+def test_a_known_order_has_no_largest_number_of_variables() -> None:
+    names = [f"X{i}" for i in range(1, 26)]
+    columns = tuple(0b0011 if i % 2 else 0b0101 for i in range(25))
+    world = World("w", Intervention(), tuple(names), ("a", "b", "c", "d"), columns)
+    panel = Panel(tuple(names), (world,))
+    task = Task(TaskKind.SCM, Ordered(tuple(names), ("X1", "X2")), STANDARD, panel, False, 0)
+    space = VersionSpace(task, ModelClass(2))
+    assert space.count == prod(sum(space.space(i).counts.values()) for i in range(2, 25))
+    equal = Panel(tuple(names), (replace(world, columns=(0b0011,) * 25),))
+    hidden = replace(task, training=equal, disclosure=HiddenOrder(tuple(names), ("X1", "X2")))
+    with pytest.raises(BudgetSpent, match="23 variables that may lie on a cycle together; at most 18"):
+        _ = VersionSpace(hidden, ModelClass(2)).count

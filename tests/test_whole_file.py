@@ -47,7 +47,11 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_folders_are_refused_and_missing_ones_are_not_made(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "missing" / "a.txt"):
-        with pytest.raises(OSError, match=r"irectory"):
-            write_whole(path, "text")
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, "text")
+
+
+def test_missing_folders_are_made_for_texts(tmp_path: Path) -> None:
+    write_whole(tmp_path / "missing" / "a.txt", "text")
+    assert (tmp_path / "missing" / "a.txt").read_bytes() == b"text"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from audits.certificate import certificate, to_json
 from dsl.problem import Problem
 from dsl.whole_file import write_whole
+from solvers.budget import BudgetSpent
 from solvers.version_space import ModelClass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
@@ -21,12 +22,18 @@ def certificate_name(instance: str) -> str:
     return f"{name}.json"
 
 
-def write_certificates(problems: Iterable[Problem], folder: Path, class_of: Callable[[Problem], ModelClass]) -> int:
-    """Write the certificate of every instance's count in its class; how many."""
+def write_certificates(
+    problems: Iterable[Problem], folder: Path, class_of: Callable[[Problem], ModelClass]
+) -> Iterator[str]:
+    """Write the certificate of every count; yields a line for each instance that has none, and a last one."""
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     for problem in problems:
-        text = to_json(certificate(problem, class_of(problem)))
+        try:
+            text = to_json(certificate(problem, class_of(problem)))
+        except (ValueError, BudgetSpent) as error:
+            yield f"no certificate of {problem.id}: {error}"
+            continue
         write_whole(folder / certificate_name(problem.id), f"{text}\n")
         number += 1
-    return number
+    yield f"{number} certificates written to {folder}"

@@ -10,11 +10,13 @@ from audits.ambiguity import profile_classes
 from audits.bounded import LOCAL, PAIRS, SHORTCUT_SIZE, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit
 from audits.exposure import exposure, heldout_balance, intervention_mix
 from audits.patterns import pattern_coverage
+from audits.strata import shortcut_floor
 from bench.audit.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum
 from bench.audit.prior import ceiling_by_size, draws, prior_class, split, uniform_ceiling
 from bench.audit.survivors import most_different, sized_class
 from dsl.disclosure import HiddenRoots
 from dsl.problem import Problem
+from solvers.budget import BudgetSpent
 from solvers.members import spectrum
 from solvers.version_space import ModelClass, VersionSpace
 
@@ -46,7 +48,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     def attempted(part: str, make: Callable[[], T]) -> T | None:
         try:
             return make()
-        except ValueError as error:  # the part does not apply to this instance, and says why
+        except (ValueError, BudgetSpent) as error:  # the part does not apply to this instance, and says why
             left_out[part] = str(error)
             return None
 
@@ -118,7 +120,7 @@ def _bounded(problem: Problem) -> dict[str, Any]:
         "local": [asdict(finding) for finding in audit.local_alternatives(LOCAL)],
         "stronger": [asdict(finding) for finding in audit.local_alternatives(STRONGER)],
         "pairs": [asdict(finding) for finding in audit.coordinated_pairs()],
-        "shortcuts": [asdict(finding) for finding in audit.shortcuts()],
+        "shortcuts": [asdict(finding) for finding in audit.shortcuts(floor=shortcut_floor(problem.stratum))],
     }
     for finding in (finding for findings in found.values() for finding in findings):
         finding["exact"] = str(finding["exact"])

@@ -12,7 +12,7 @@ from random import Random
 from audits.ambiguity import SIZE_PENALTY, capped, draw_probabilities
 from audits.behaviour import simulated
 from audits.ceiling import ceiling, forecast
-from audits.splitting import best_split, best_split_for, candidate_worlds, removed_share
+from audits.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
 from bench.audit.findings import Ceiling, ClassCount, Draw, Split
 from dsl.disclosure import HiddenRoots, natural
 from dsl.problem import Problem, Task
@@ -22,7 +22,7 @@ from solvers.function_formula import formula_for
 from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
-SPLIT_CANDIDATES = 12  # worlds that are compared
+SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention
 SPLIT_DRAWS = 6  # truths that they are compared on
 SPLIT_COUNTS = 16  # exact counts for the best of them
 MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
@@ -112,7 +112,9 @@ def _expected(problem: Problem, space: VersionSpace, rng: Random) -> Split:
 
 def _candidates(task: Task, roots: Sequence[str], rng: Random) -> list[World]:
     contexts = None if 1 << len(roots) <= MAX_CONTEXTS else MAX_CONTEXTS
-    return list(candidate_worlds(task, rng, SPLIT_CANDIDATES, roots=roots, contexts_per_world=contexts))
+    single = single_worlds(task, rng, roots=roots, contexts_per_world=contexts)
+    more = candidate_worlds(task, rng, SPLIT_CANDIDATES, roots=roots, contexts_per_world=contexts)
+    return [*single, *more]
 
 
 def _described(

@@ -16,11 +16,12 @@ from typing import Any, Literal, NamedTuple
 from bench.audit.findings import Findings
 from bench.audit.instance import AuditOptions, audit_instance
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
-from bench.jobs import Failure, Progress, completed, error_line
+from bench.jobs import Failure, Progress, completed, error_line, one_line
 from bench.runs.records import Timing, config_digest
 from bench.version import program_version
 from dsl.pool import file_digest, read_pool
 from dsl.problem import Pool, Problem
+from solvers.budget import BudgetSpent
 
 
 class Audited(NamedTuple):
@@ -91,6 +92,8 @@ def timed_audit(problem: Problem, options: AuditOptions) -> Audited:
     started, clock = _now(), time.perf_counter()
     try:
         findings = audit_instance(problem, options)
+    except BudgetSpent as spent:
+        return Audited("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
     except Exception as error:
         return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
     return Audited("audited", findings, "", Timing(time.perf_counter() - clock, started))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.options import AsJson, PoolPath, Workers
+from bench.commands.options import AsJson, PoolPath, Workers, require_distinct
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ def audit(
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
 
+    if max_size is not None and certificates is None:
+        raise typer.BadParameter(
+            "it is the cap of the certificates' class: give --certificates too", param_hint="--max-size"
+        )
+    require_distinct({"--html": html}, [pool])
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
     certified = _certified_class(max_parents, max_size, nested_roots=nested_roots)
@@ -74,9 +79,9 @@ def audit(
     calibrated = calibration(audited.records, runs or [])
     if html:
         from bench.audit.html import report
-        from bench.report.writing import write_text
+        from dsl.whole_file import write_whole
 
-        write_text(html, report(audited, calibrated))
+        write_whole(html, report(audited, calibrated))
         typer.echo(f"report written to {html}", err=True)
     if certificates:
         _certify(audited, certificates, certified)
@@ -113,8 +118,8 @@ def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bo
 def _certify(audited: AuditedPool, folder: Path, model_class: ModelClass) -> None:
     from bench.audit.certificates import write_certificates
 
-    number = write_certificates(audited.pool.problems, folder, lambda problem: model_class)
-    typer.echo(f"{number} certificates written to {folder}", err=True)
+    for line in write_certificates(audited.pool.problems, folder, lambda problem: model_class):
+        typer.echo(line, err=True)
 
 
 def _print_details(audited: AuditedPool) -> None:

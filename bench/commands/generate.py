@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bench.commands.options import Workers
+from bench.commands.options import Workers, require_distinct
 from bench.commands.progress import progress_bar, usable_cores
 from dsl.whole_file import write_whole
 
@@ -28,7 +28,8 @@ def generate(
         int | None, typer.Option(min=0, help="Worlds added against local alternatives. [default: the published number]")
     ] = None,
     audits: Annotated[
-        Path | None, typer.Option("--audits", metavar="FILE", help="Also write the audit of each instance.")
+        Path | None,
+        typer.Option("--audits", metavar="FILE", help="The audit of each instance. [default: beside the pool]"),
     ] = None,
     workers: Workers = None,
 ) -> None:
@@ -43,6 +44,8 @@ def generate(
     from bench.pools.generated import GenerateOptions, generated_pool
     from dsl.pool import write_pool
 
+    audits = audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
+    require_distinct({"--out": out, "--audits": audits})
     names = list(PLANS) if strata == "all" else [name.strip() for name in strata.split(",")]
     try:
         chosen = tuple(stratum(name) for name in names)
@@ -54,8 +57,7 @@ def generate(
         with progress_bar() as progress:
             making = generated_pool(out, options, workers=workers or usable_cores(), progress=progress)
             made = stack.enter_context(making)
-        if audits:
-            write_whole(audits, "".join(f"{json.dumps(line)}\n" for line in made.audits))
-            typer.echo(f"audits written to {audits}", err=True)
+        write_whole(audits, "".join(f"{json.dumps(line)}\n" for line in made.audits))
+        typer.echo(f"audits written to {audits}", err=True)
         write_pool(made.pool, out)
         typer.echo(f"{len(made.pool)} instances written to {out}", err=True)

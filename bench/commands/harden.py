@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.commands.options import PoolPath, Workers
+from bench.commands.options import PoolPath, Workers, require_distinct
 from bench.commands.progress import progress_bar, usable_cores
-from dsl.whole_file import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +60,7 @@ def harden(
 
     if mode != "cex" and (alternatives or goal != "one-member"):
         raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
+    require_distinct({"--out": out, "--report": report}, [pool, *([alternatives] if alternatives else [])])
     supplied = read_alternatives(alternatives) if alternatives else []
     options = HardenOptions(mode, seed, max_parents, goal)
     with ExitStack() as stack:
@@ -79,6 +79,7 @@ def _write(
     made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
 ) -> None:
     from dsl.pool import write_pool
+    from dsl.whole_file import write_whole
 
     if report:
         write_whole(report, "".join(f"{json.dumps(line)}\n" for line in made.reports))
@@ -86,8 +87,8 @@ def _write(
         from bench.audit.certificates import write_certificates
 
         hardened = [one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line]
-        number = write_certificates(hardened, certificates, options.class_of)
-        typer.echo(f"{number} certificates written to {certificates}", err=True)
+        for said in write_certificates(hardened, certificates, options.class_of):
+            typer.echo(said, err=True)
     write_pool(made.pool, out)
     typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
 

@@ -68,9 +68,10 @@ def report(
     from bench.report.ambiguity import ambiguities
     from bench.report.sources import Sources
     from bench.report.tables import Wanted, chosen_tables
-    from bench.report.writing import report_text, write_text
+    from bench.report.writing import report_text
     from bench.tables.calibration import Grouping
     from bench.tables.columns import Means
+    from dsl.whole_file import write_whole
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
@@ -82,7 +83,7 @@ def report(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        write_text(out, text)
+        write_whole(out, text)
     return 0
 
 

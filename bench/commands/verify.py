@@ -21,6 +21,7 @@ def verify(
     as_json: AsJson = False,
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""
+    from dsl.errors import in_one_line
     from dsl.pool import read_pool
 
     if len(paths) < 2:
@@ -32,7 +33,8 @@ def verify(
         typer.echo(json.dumps(verdicts, indent=1))
     else:
         for found in verdicts:
-            typer.echo(f"{'ok     ' if found['verified'] else 'refused'}  {found['certificate']}: {found['reason']}")
+            verdict = "ok     " if found["verified"] else "refused"
+            typer.echo(in_one_line(f"{verdict}  {found['certificate']}: {found['reason']}"))
     return 0 if all(found["verified"] for found in verdicts) else 1
 
 
@@ -52,11 +54,22 @@ def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:
     return {"certificate": str(path), "verified": verified, "reason": line}
 
 
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    from audits.verification import Refused
+    from dsl.errors import shown
+
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place]))
+        raise Refused(f"the field {shown(twice)} stands twice in one object")
+    return made
+
+
 def _certificate(text: bytes) -> Mapping[str, object]:
     from audits.verification import Refused
 
     try:
-        made = json.loads(text)
+        made = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(made, dict):

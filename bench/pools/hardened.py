@@ -101,6 +101,9 @@ def harden_instance(job: HardenJob) -> Made:
     """Harden one instance. That it has no gold is its outcome; it is then unchanged."""
     problem, options = job.problem, job.options
     place = {"instance": problem.id, "setting": problem.setting, "stratum": problem.stratum, "mode": options.mode}
+    if problem.task.reference is not None:
+        why = "it asks for an alternative to a reference, and hardening would leave none"
+        return Made(problem, place | {"outcome": "failed", "why": why})
     try:
         model_class = options.class_of(problem)
         wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]

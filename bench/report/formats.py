@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from bench.report.layout import Cell, Source, Table, TableRow
 from bench.tables.columns import UNDEFINED
-from bench.tables.text import aligned, in_one_line
+from bench.tables.text import aligned
+from dsl.errors import in_one_line
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bench.tables.calibration import Grouping, Run, differing_options, ladder_place, natural
 from bench.tables.columns import Means, Verdict
-from bench.tables.text import in_one_line
+from dsl.errors import in_one_line
 from dsl.pool_yaml import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models

@@ -26,15 +26,9 @@ def report_text(
     drawn = report_plots(rows, audited, with_paper=wanted.with_paper, with_times=wanted.with_times)
     if plots is not None:
         for plot in drawn:
-            write_text(plots / f"{plot.name}.svg", plot.svg)
+            write_whole(plots / f"{plot.name}.svg", plot.svg)
     if form != HTML:
         return TEXTS[form](made)
     from bench.report.html import as_html
 
     return as_html(rows, made, drawn)
-
-
-def write_text(path: Path, text: str) -> None:
-    """A text in a folder that is made if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)

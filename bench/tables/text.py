@@ -37,11 +37,6 @@ def table_text(rows: Iterable[Mapping[str, str]], *, view: str = "replay") -> st
     return aligned(list(shown.values()), [[row.get(key, UNDEFINED) for key in shown] for row in rows])
 
 
-def in_one_line(text: str) -> str:
-    """A name without what would move a cursor, end a row, or has no bytes."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
 def aligned(headings: list[str], rows: list[list[str]]) -> str:
     """A plain text table: columns of numbers to the right, others to the left."""
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
