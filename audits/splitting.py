@@ -95,9 +95,9 @@ def best_split(
 ) -> Split:
     """The candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
 
-    All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many others,
-    since few draws can miss an outcome that many members share. The winner is measured again with fresh ones, because the
-    estimate that made it win is too favourable.
+    All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many
+    others, since few draws can miss an outcome that many members share. The winner is measured again with fresh ones,
+    because the estimate that made it win is too favourable.
     """
     _require_roots(space)
     finalists = list(candidates)
