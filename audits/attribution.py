@@ -1,0 +1,85 @@
+"""Whether an answer was earned: the benchmark's verdict beside what the evidence at hand decided.
+
+`decided`: all members of the space that the system's own evidence left give the scored question the same answer. It
+separates experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from solvers.space import Space
+
+M = TypeVar("M")
+
+
+class Kind(StrEnum):
+    """The four combinations of decided and correct."""
+
+    EARNED = "earned"  # decided and correct
+    MISSED = "missed"  # decided and wrong: an inference error
+    LUCKY = "lucky"  # undecided and correct
+    SHORT = "short"  # undecided and wrong: an evidence gap
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """One answer.
+
+    decided: the evidence left one answer; False also where it left no member at all
+    correct: the benchmark's own verdict
+    fits: whether the answer is that of a member; None if the answer has no form in which that can be asked
+    members: how many members the evidence left
+    in_words: the class that the members are of
+    """
+
+    decided: bool
+    correct: bool
+    fits: bool | None
+    members: int
+    in_words: str
+
+    @property
+    def kind(self) -> Kind:
+        if self.decided:
+            return Kind.EARNED if self.correct else Kind.MISSED
+        return Kind.LUCKY if self.correct else Kind.SHORT
+
+
+def attributed(space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool) -> Attribution:
+    """The attribution of an answer, from the space that the evidence left.
+
+    answer: in the form of the space's verdicts; None if the system gave none that can be read so
+    """
+    verdicts = space.verdicts()
+    fits = None if answer is None else answer in verdicts
+    return Attribution(len(verdicts) == 1, correct, fits, space.count, space.in_words)
+
+
+@dataclass(frozen=True, slots=True)
+class FourCounts:
+    """How many answers are of each kind."""
+
+    earned: int
+    missed: int
+    lucky: int
+    short: int
+
+    @property
+    def total(self) -> int:
+        return self.earned + self.missed + self.lucky + self.short
+
+    @property
+    def ceiling(self) -> float:
+        """The share of items that the evidence decided: what inference without luck can reach. 0 of 0 is 0."""
+        return (self.earned + self.missed) / self.total if self.total else 0.0
+
+
+def four_counts(kinds: Iterable[Kind]) -> FourCounts:
+    """Counts over many answers."""
+    number = Counter(kinds)
+    return FourCounts(number[Kind.EARNED], number[Kind.MISSED], number[Kind.LUCKY], number[Kind.SHORT])

@@ -1,0 +1,80 @@
+"""Certificates of any benchmark: a claim about evidence, in an envelope that a third party can check.
+
+The envelope is common; what a claim's data are, and how they are checked, belongs to the claim. Verifiers are handed
+over by the caller as a mapping, and this module imports no solver, so that nothing is checked by what produced it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+
+from dsl.errors import shown
+
+FORMAT = "calibrant-claim"
+VERSION = 1
+
+
+class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What is claimed of which evidence.
+
+    claim: name of the claim, which says how `data` is to be read
+    in_words: the class of hypotheses that the claim is about
+    evidence: SHA-256 of the evidence, see `evidence_digest`
+    data: whatever a verifier of this claim needs beside the evidence, as JSON
+    """
+
+    claim: str
+    in_words: str
+    evidence: str
+    data: dict[str, Any]
+    format: str = FORMAT
+    version: int = VERSION
+
+
+# Given evidence and certificate: why the claim does not follow in the class as worded, or an empty text if it does.
+Verifier: TypeAlias = Callable[[Any, Certificate], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a certificate holds; `reason` says why not."""
+
+    holds: bool
+    reason: str = ""
+
+
+def evidence_digest(evidence: object) -> str:
+    """SHA-256 of evidence as JSON with sorted keys, in hexadecimal."""
+    text = json.dumps(msgspec.to_builtins(evidence), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def certified(claim: str, in_words: str, evidence: object, data: Mapping[str, Any]) -> Certificate:
+    """The envelope around a claim."""
+    return Certificate(claim=claim, in_words=in_words, evidence=evidence_digest(evidence), data=dict(data))
+
+
+def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> Verdict:
+    """Check a certificate against the evidence that it is said to be about.
+
+    A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
+    (missing or mistyped entries) counts against the certificate.
+    """
+    if (certificate.format, certificate.version) != (FORMAT, VERSION):
+        return Verdict(False, f"not a '{FORMAT}' of version {VERSION}")
+    if certificate.evidence != evidence_digest(evidence):
+        return Verdict(False, "made for other evidence")
+    verifier = verifiers.get(certificate.claim)
+    if verifier is None:
+        return Verdict(False, f"nobody here can check the claim {shown(certificate.claim)}")
+    try:
+        reason = verifier(evidence, certificate)
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        return Verdict(False, f"data that do not fit the claim: {shown(str(error))}")
+    return Verdict(not reason, reason)

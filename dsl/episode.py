@@ -1,0 +1,96 @@
+"""Interactive items: an episode answers actions one by one; its answers are a transcript that can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from dsl.action import Action
+from dsl.errors import CalibrantError, shown
+
+T_co = TypeVar("T_co", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[R_co]):
+    """One action and what came of it.
+
+    reading: what the system showed; None if there was nothing to show (a refusal, a submission)
+    refused: why nothing was done; empty if the action was carried out
+    cost: what the action took from the item's allowance
+    """
+
+    action: Action
+    reading: R_co | None
+    refused: str = ""
+    cost: int = 0
+
+
+class Episode(Protocol[T_co, R_co]):
+    """One run of an interactive item. What is sealed stays behind `act`.
+
+    task: all that a solver may read beforehand
+    steps: what happened so far, oldest first. A step that nobody asked for (a first reading) may stand at the front.
+    left: what is left of the item's allowance
+    closed: whether it is over: a submission was accepted, or the allowance ran out
+    """
+
+    @property
+    def task(self) -> T_co: ...
+    @property
+    def steps(self) -> Sequence[Step[R_co]]: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+
+    def act(self, action: Action) -> Step[R_co]:
+        """Carry out an action, or refuse it; never raises because of what the action is."""
+        ...
+
+
+class TranscriptError(CalibrantError):
+    """A recorded step is not what the item answers; `number` counts steps from 0."""
+
+    def __init__(self, number: int, problem: str) -> None:
+        self.number = number
+        super().__init__(f"step {number}: {problem}")
+
+
+E = TypeVar("E", bound=Episode[Any, Any])
+
+
+def replayed(fresh: E, actions: Iterable[Action]) -> E:
+    """A fresh episode after these actions, whatever it answered."""
+    for action in actions:
+        fresh.act(action)
+    return fresh
+
+
+def verified(fresh: E, recorded: Sequence[Step[Any]]) -> E:
+    """A fresh episode after the actions of a transcript, if it answers all that the transcript says.
+
+    `TranscriptError` names the first step that differs: its action where the episode begins with steps of its own,
+    otherwise its reading, refusal or cost.
+    """
+    opening = len(fresh.steps)
+    if len(recorded) < opening:
+        raise TranscriptError(len(recorded), f"missing; the episode begins with {opening} step(s) of its own")
+    for number, step in enumerate(recorded):
+        true = fresh.steps[number] if number < opening else fresh.act(step.action)
+        _compare(number, step, true)
+    return fresh
+
+
+def _compare(number: int, recorded: Step[Any], true: Step[Any]) -> None:
+    if dict(recorded.action) != dict(true.action):
+        raise TranscriptError(number, f"action {shown(dict(recorded.action))} recorded, was {shown(dict(true.action))}")
+    if type(recorded.reading) is not type(true.reading) or recorded.reading != true.reading:
+        raise TranscriptError(number, f"reading {shown(recorded.reading)} recorded, was {shown(true.reading)}")
+    if bool(recorded.refused) != bool(true.refused):
+        said, was = ("refused", "carried out") if recorded.refused else ("carried out", "refused")
+        raise TranscriptError(number, f"recorded as {said}, was {was}")
+    if recorded.cost != true.cost:
+        raise TranscriptError(number, f"cost {shown(recorded.cost)} recorded, was {true.cost}")

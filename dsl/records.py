@@ -1,0 +1,116 @@
+"""Native pool files of any benchmark: a header line that names it, then one record a line.
+
+Each benchmark gives the msgspec Struct of its records; a reader that it is not for says which benchmark a file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+import msgspec
+
+from dsl.errors import PoolError, shown
+from dsl.nesting import check_nesting
+from dsl.whole_file import whole_file
+
+FORMAT = "calibrant-pool"
+VERSION = 1
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """First line of a pool file."""
+
+    format: str
+    version: int
+    benchmark: str
+    name: str = ""
+    metadata: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class RecordFile(Generic[R]):
+    """A pool file as it stands: records with their line numbers, not yet understood."""
+
+    name: str
+    metadata: Mapping[str, Any]
+    records: Sequence[tuple[int, R]]
+
+
+def read_records(path: Path, benchmark: str, record: type[R]) -> RecordFile[R]:
+    """The records of a native pool file; `PoolError` names file, line and field of what cannot be meant."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
+    except UnicodeDecodeError as error:
+        raise PoolError(f"not UTF-8 at byte {error.start}", file=path.name) from None
+    try:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        if not lines:
+            raise PoolError("empty; a pool begins with a header line")
+        header = decoded(lines[0][1], Header, where=f"line {lines[0][0]}")
+        _check(header, benchmark)
+        records = [(number, decoded(line, record, where=f"line {number}")) for number, line in lines[1:]]
+    except PoolError as error:
+        raise error.located(file=path.name) from None
+    return RecordFile(header.name or path.name, header.metadata, records)
+
+
+def _check(header: Header, benchmark: str) -> None:
+    if (header.format, header.version) != (FORMAT, VERSION):
+        found = f"{shown(header.format)} version {shown(header.version)}"
+        raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
+    if header.benchmark != benchmark:
+        raise PoolError(f"a pool of {shown(header.benchmark)}; '{benchmark}' was expected", field="benchmark")
+
+
+def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct]) -> None:
+    """Write a native pool file; it appears complete or not at all."""
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    try:
+        with whole_file(path) as file:
+            file.write(encode(header) + b"\n")
+            file.writelines(encode(record) + b"\n" for record in records)
+    except OSError as error:
+        raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PoolError(f"does not fit JSON: {error}", file=path.name) from None
+
+
+def decoded(line: str, record: type[R], *, where: str = "") -> R:
+    """One JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
+    try:
+        raw = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        check_nesting(raw, max_items=len(line))
+        if _ESCAPED_SURROGATE.search(line):
+            json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
+        return msgspec.convert(raw, record, strict=True)
+    except PoolError as error:
+        raise PoolError(error.problem, field=where) from None
+    except RecursionError:
+        raise PoolError("nested too deeply", field=where) from None
+    except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
+        raise PoolError(" ".join(str(error).split())[:300], field=where) from None
+
+
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise PoolError(f"key {shown(twice)} occurs twice in one object")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise PoolError(f"{name} is not a JSON number")

@@ -1,0 +1,80 @@
+"""The next experiment, chosen by what it is expected to leave; and the loop that carries experiments out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
+
+from dsl.action import Action
+from dsl.episode import Episode
+from solvers.outcome import Found, Impossible
+from solvers.space import Space
+
+M = TypeVar("M")
+X = TypeVar("X")
+R = TypeVar("R")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment(Generic[X]):
+    """An experiment, what it costs, and the share of the members that it is expected to leave."""
+
+    experiment: X
+    cost: int
+    share: Fraction
+
+
+def best_experiment(
+    space: Space[M, X, R, A], candidates: Iterable[X], cost: Callable[[X], int]
+) -> Found[Experiment[X]] | Impossible:
+    """The candidate that leaves the least expected share of the members per cost; the first of equals.
+
+    With outcome counts n_1, n_2, ... of n members the expected share is sum (n_i / n)^2. An experiment of cost c that
+    leaves s is worth c experiments that leave s^(1/c) each: compared are s^(1/c), in integers, so that no rounding
+    decides. Costs are 1 or more. Impossible: every candidate has the same outcome in all members.
+    """
+    best: Experiment[X] | None = None
+    for candidate in candidates:
+        counts = space.outcomes(candidate).values()
+        if len(counts) < 2:
+            continue
+        price = cost(candidate)
+        if price < 1:
+            raise ValueError(f"an experiment that costs {price}; costs are 1 or more")
+        found = Experiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
+        if best is None or found.share**best.cost < best.share**found.cost:
+            best = found
+    if best is None:
+        return Impossible(f"every candidate has one outcome only; members are of the class: {space.in_words}")
+    return Found(best)
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Generic[X]):
+    """An action, and the experiment that it carries out: what the space is asked about."""
+
+    action: Action
+    experiment: X
+
+
+def play(
+    episode: Episode[Any, R],
+    space: Space[M, X, R, A],
+    choose: Callable[[Space[M, X, R, A]], Move[X]],
+    stop: Callable[[Space[M, X, R, A]], bool],
+) -> Space[M, X, R, A]:
+    """Act in an episode until `stop` says so, the allowance is spent or the episode is closed; the space that is left.
+
+    `ValueError` if a chosen action is refused: a solver that knows the task has no reason to ask for it.
+    """
+    while not episode.closed and episode.left > 0 and not stop(space):
+        move = choose(space)
+        step = episode.act(move.action)
+        if step.refused:
+            raise ValueError(f"the action {dict(move.action)} was refused: {step.refused}")
+        if step.reading is not None:
+            space = space.after(move.experiment, step.reading)
+    return space

@@ -1,0 +1,46 @@
+"""Version spaces of interactive items: the hypotheses of a stated class that agree with what was read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+M = TypeVar("M")  # a member
+X = TypeVar("X")  # an experiment: what is read
+R = TypeVar("R")  # a reading
+A = TypeVar("A")  # an answer to the question that is scored
+
+
+class Space(Protocol[M, X, R, A]):
+    """The members of a class that fit the evidence so far. Immutable: `after` gives a new one.
+
+    in_words: the class, as a claim about the space has to name it
+    count: number of members, exact; 0 if nothing of the class fits
+    """
+
+    @property
+    def in_words(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+
+    def fits(self, member: M) -> bool:
+        """Whether a hypothesis of the class is a member."""
+        ...
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[M]:
+        """n members, drawn uniformly with replacement; `ValueError` if there is none."""
+        ...
+
+    def after(self, experiment: X, reading: R) -> Space[M, X, R, A]:
+        """The members that give this reading; never more than there were."""
+        ...
+
+    def outcomes(self, experiment: X) -> Mapping[R, int]:
+        """How many members give each reading; only readings that some member gives, together `count`."""
+        ...
+
+    def verdicts(self) -> Mapping[A, int]:
+        """How many members give each answer to the scored question; together `count`. One key: it is decided."""
+        ...

@@ -1,0 +1,61 @@
+"""Native pool files of any benchmark: read back as written, refused in one line otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dsl.errors import PoolError
+from dsl.records import Header, read_records, write_records
+
+
+class Thing(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+    size: int = 1
+
+
+HEADER = '{"format":"calibrant-pool","version":1,"benchmark":"things"}\n'
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "pool.jsonl"
+    header = Header(format="calibrant-pool", version=1, benchmark="things", name="P", metadata={"a": [1]})
+    write_records(path, header, [Thing("x"), Thing("y", 3)])
+    file = read_records(path, "things", Thing)
+    assert (file.name, file.metadata) == ("P", {"a": [1]})
+    assert list(file.records) == [(2, Thing("x")), (3, Thing("y", 3))]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "pool.jsonl: empty"),
+        ("no json", "line 1"),
+        (HEADER.replace("things", "stuff"), "pool.jsonl: benchmark: a pool of 'stuff'; 'things' was expected"),
+        (HEADER.replace(":1,", ":2,"), "version 2; this program reads"),
+        (HEADER + '{"id": "x", "id": "y"}', "line 2: key 'id' occurs twice"),
+        (HEADER + '{"id": 3}', r"line 2: .*\$\.id"),
+        (HEADER + '{"id": "x", "sise": 3}', "line 2: .*sise"),
+        (HEADER + '{"id": "x", "size": NaN}', "line 2: NaN is not a JSON number"),
+        (HEADER + '{"id": "x", "size": true}', "line 2: "),
+        (HEADER + '{"id": "\\ud800"}', "line 2: "),
+        (HEADER + "[" * 100_000, "line 2: "),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_place(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "pool.jsonl"
+    path.write_text(content)
+    with pytest.raises(PoolError, match=says) as refused:
+        read_records(path, "things", Thing)
+    assert str(refused.value).isprintable()
+
+
+def test_bytes_that_are_no_text_and_files_that_are_missing_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pool.jsonl"
+    with pytest.raises(PoolError, match="cannot be read"):
+        read_records(path, "things", Thing)
+    path.write_bytes(b"\xff")
+    with pytest.raises(PoolError, match="not UTF-8 at byte 0"):
+        read_records(path, "things", Thing)
