@@ -1,0 +1,1 @@
+"""What can be proved about blicket items, episodes and the figures that are printed about them."""

@@ -1,0 +1,183 @@
+"""The paper's statistics: against the shared figures, against R's published examples, and against enumeration."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from math import asin, comb, isclose, sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate
+from scipy import stats as scipy_stats
+
+from audits.blickets import statistics
+from audits.blickets.statistics import (
+    TIE,
+    TwoByTwo,
+    UndefinedStatisticError,
+    cochran_mantel_haenszel,
+    cohens_h,
+    fisher_exact,
+    odds_ratio,
+    posterior_odds,
+    probability_of_greater,
+)
+from dsl.errors import MissingExtraError
+from tests.shared import shared_file
+
+COUNTS = st.builds(TwoByTwo, *[st.integers(0, 40)] * 4)
+BERKELEY = [  # admissions of 1973 by department, men and then women, as R's UCBAdmissions has them
+    TwoByTwo(512, 313, 89, 19),
+    TwoByTwo(353, 207, 17, 8),
+    TwoByTwo(120, 205, 202, 391),
+    TwoByTwo(138, 279, 131, 244),
+    TwoByTwo(53, 138, 94, 299),
+    TwoByTwo(22, 351, 24, 317),
+]
+
+
+def _rows() -> dict[str, Any]:
+    rows: dict[str, Any] = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    return rows
+
+
+def _agrees(value: float, given: float) -> bool:
+    """To the digits that are given, of which the shared file has three or four behind the point."""
+    return round(value, 4) == given or round(value, 3) == given
+
+
+def test_every_shared_test_is_recomputed_to_its_digits() -> None:
+    tests = _rows()["tests"]
+    assert len(tests) >= 12
+    for test in tests:
+        table = TwoByTwo(*test["table"])
+        fisher = fisher_exact(table)
+        assert round(fisher.two_sided, 4) == test["two_sided"], test["name"]
+        if "one_sided" in test:
+            assert round(fisher.greater, 4) == test["one_sided"], test["name"]
+        if "odds_ratio" in test:
+            assert [round(value, 3) for value in odds_ratio(table)] == test["odds_ratio"]
+        if "h" in test:
+            rates = table.yes / (table.yes + table.no), table.other_yes / (table.other_yes + table.other_no)
+            assert _agrees(cohens_h(*rates), test["h"]), test["name"]
+
+
+def test_the_stratified_test_the_posterior_and_the_share_are_recomputed() -> None:
+    further = _rows()["further"]
+    stratified = cochran_mantel_haenszel(TwoByTwo(*stratum) for stratum in further["cmh"]["strata"])
+    assert round(stratified.p, 4) == further["cmh"]["p"]
+    assert [round(value, 3) for value in stratified.odds_ratio] == further["cmh"]["odds_ratio"]
+    successes, n, other, other_n = further["bayes"]["counts"]
+    counts = TwoByTwo(successes, n - successes, other, other_n - other)
+    assert round(float(probability_of_greater(counts)), 5) == further["bayes"]["posterior"]
+    assert round(float(posterior_odds(counts)), 1) == further["bayes"]["odds"]
+
+
+def test_fishers_tea_tasting_is_as_in_r() -> None:
+    tea = fisher_exact(TwoByTwo(3, 1, 1, 3))
+    assert tea == pytest.approx((34 / 70, 17 / 70))
+
+
+@given(COUNTS)
+def test_fishers_test_adds_up_all_tables_with_the_same_margins(table: TwoByTwo) -> None:
+    yes, no, other_yes, other_no = table
+    first, second, successes = yes + no, other_yes + other_no, yes + other_yes
+    possible = range(max(0, successes - second), min(first, successes) + 1)
+    ways = {k: comb(first, k) * comb(second, successes - k) for k in possible}
+    allowed = ways[yes] * (1 + Fraction(TIE))
+    total = comb(first + second, successes)
+    fisher = fisher_exact(table)
+    assert fisher.two_sided == pytest.approx(sum(w for w in ways.values() if w <= allowed) / total, rel=1e-9)
+    assert fisher.greater == pytest.approx(sum(w for k, w in ways.items() if k >= yes) / total, rel=1e-9)
+
+
+@given(COUNTS)
+def test_fishers_test_takes_either_group_and_either_result_first(table: TwoByTwo) -> None:
+    yes, no, other_yes, other_no = table
+    expected = pytest.approx(fisher_exact(table).two_sided, rel=1e-9)
+    assert fisher_exact(TwoByTwo(other_yes, other_no, yes, no)).two_sided == expected
+    assert fisher_exact(TwoByTwo(no, yes, other_no, other_yes)).two_sided == expected
+
+
+@given(COUNTS)
+def test_halves_are_added_to_all_cells_only_where_one_is_empty(table: TwoByTwo) -> None:
+    a, b, c, d = (cell + (0 in table) / 2 for cell in table)
+    spread = 1.96 * sqrt(1 / a + 1 / b + 1 / c + 1 / d)
+    ratio = a * d / (b * c)
+    factor = 2.718281828459045**spread
+    assert odds_ratio(table) == pytest.approx((ratio, ratio / factor, ratio * factor), rel=1e-9)
+
+
+def test_the_stratified_test_is_as_r_has_it_on_its_own_example() -> None:
+    berkeley = cochran_mantel_haenszel(BERKELEY)
+    assert round(berkeley.p, 4) == 0.2323
+    assert [round(value, 3) for value in berkeley.odds_ratio] == [0.905, 0.772, 1.06]
+    assert round(scipy_stats.chi2.isf(berkeley.p, 1), 4) == 1.4269
+
+
+def test_a_difference_within_the_correction_has_probability_one() -> None:
+    assert cochran_mantel_haenszel([TwoByTwo(5, 5, 5, 5)]).p == 1
+    assert cochran_mantel_haenszel([TwoByTwo(6, 5, 5, 5)]).p == 1  # 6 successes, 5.76 expected
+    assert cochran_mantel_haenszel([TwoByTwo(8, 3, 5, 5)]).p < 1
+
+
+@settings(deadline=None)
+@given(COUNTS)
+def test_a_stratum_without_two_groups_and_two_results_changes_nothing(table: TwoByTwo) -> None:
+    strata = [TwoByTwo(9, 4, 6, 8)]
+    alone = cochran_mantel_haenszel(strata)
+    yes, no, _, _ = table
+    for empty in (TwoByTwo(yes, no, 0, 0), TwoByTwo(yes, 0, no, 0), TwoByTwo(0, 1, 0, 0)):
+        assert cochran_mantel_haenszel([*strata, empty]) == alone
+
+
+def test_effect_sizes_are_those_of_the_definition() -> None:
+    assert cohens_h(1, 0) == pytest.approx(2 * asin(1))
+    assert cohens_h(0.5, 0.5) == 0
+    assert cohens_h(0.25, 0.75) == -cohens_h(0.75, 0.25)
+
+
+def test_posteriors_of_nothing_and_of_one_success_are_known_by_hand() -> None:
+    assert probability_of_greater(TwoByTwo(0, 0, 0, 0)) == Fraction(1, 2)
+    assert probability_of_greater(TwoByTwo(1, 0, 0, 0)) == Fraction(2, 3)
+    assert posterior_odds(TwoByTwo(1, 0, 0, 1)) == 5
+
+
+@given(COUNTS)
+def test_one_rate_or_the_other_is_greater(table: TwoByTwo) -> None:
+    yes, no, other_yes, other_no = table
+    swapped = TwoByTwo(other_yes, other_no, yes, no)
+    assert probability_of_greater(table) + probability_of_greater(swapped) == 1
+
+
+@settings(max_examples=15, deadline=None)
+@given(COUNTS)
+def test_the_posterior_is_the_integral_over_both_rates(table: TwoByTwo) -> None:
+    first = scipy_stats.beta(table.yes + 1, table.no + 1)
+    second = scipy_stats.beta(table.other_yes + 1, table.other_no + 1)
+    area, error = integrate.quad(lambda x: first.pdf(x) * second.cdf(x), 0, 1, limit=200)
+    assert isclose(area, float(probability_of_greater(table)), abs_tol=1e-6 + error)
+
+
+def test_counts_without_a_statistic_are_refused_in_one_line() -> None:
+    with pytest.raises(UndefinedStatisticError, match="they are 0 or more"):
+        fisher_exact(TwoByTwo(1, -1, 2, 3))
+    with pytest.raises(UndefinedStatisticError, match="nothing to compare"):
+        cochran_mantel_haenszel([TwoByTwo(3, 0, 4, 0)])
+    with pytest.raises(UndefinedStatisticError, match="0 or infinite"):
+        cochran_mantel_haenszel([TwoByTwo(3, 2, 4, 0)])
+    with pytest.raises(UndefinedStatisticError, match="from 0 to 1"):
+        cohens_h(1.2, 0.5)
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(statistics, "import_module", missing)
+    with pytest.raises(MissingExtraError, match=r"^scipy cannot be imported; .*pip install 'calibrant\[statistics\]'$"):
+        fisher_exact(TwoByTwo(3, 1, 1, 3))
+    assert posterior_odds(TwoByTwo(1, 0, 0, 1)) == 5  # needs no library
