@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 
 _ROOT = Path(__file__).resolve().parent.parent
 _KERNEL_PACKAGES = ("dsl", "solvers", "baselines")
-KERNEL_FILES = tuple(sorted(path for package in _KERNEL_PACKAGES for path in (_ROOT / package).glob("_kernels*.py")))
+KERNEL_FILES = tuple(sorted(path for package in _KERNEL_PACKAGES for path in (_ROOT / package).rglob("_kernels*.py")))
 
 
 def cache_folder(compiler_version: str) -> Path:

@@ -161,12 +161,12 @@ def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> Non
         ("dsl", "import solvers", "solvers"),
         ("dsl", "def f():\n    from bench.runs.records import Record", "bench.runs.records.Record"),
         ("dsl", "if TYPE_CHECKING:\n    import audits.coverage as c", "audits.coverage"),
-        ("solvers", "from baselines import fit", "baselines.fit"),
+        ("solvers", "from baselines.replayscm import fit", "baselines.replayscm.fit"),
         ("audits", "import json, baselines", "baselines"),
         ("baselines", "from audits import coverage", "audits.coverage"),
-        ("bench", "import tests.strategies", "tests.strategies"),
+        ("bench", "import tests.support.strategies", "tests.support.strategies"),
         ("bench", "from . import cli", "..cli"),
-        ("dsl", "importlib.import_module('solvers.exact')", "solvers.exact"),
+        ("dsl", "importlib.import_module('solvers.replayscm.exact')", "solvers.replayscm.exact"),
     ],
 )
 def test_an_import_against_the_direction_is_noticed(package: str, source: str, name: str) -> None:
@@ -177,13 +177,13 @@ def test_an_import_against_the_direction_is_noticed(package: str, source: str, n
     ("file", "source", "names"),
     [
         ("dsl/_jit.py", "import numba\nfrom numba.core import config", []),
-        ("dsl/_kernels.py", "from dsl._jit import kernel", []),
+        ("dsl/replayscm/_kernels_replay.py", "from dsl._jit import kernel", []),
         ("solvers/_kernels_search.py", "import dsl._jit", []),
         ("solvers/_jit.py", "import numba", ["numba"]),
-        ("dsl/_kernels.py", "def f():\n    from numba import prange", ["numba.prange"]),
-        ("dsl/replay.py", "from dsl import _jit", ["dsl._jit"]),
-        ("dsl/replay.py", "from dsl._jit import kernel", ["dsl._jit.kernel"]),
-        ("bench/cli.py", "import numbers, dsl._kernels", []),
+        ("dsl/replayscm/_kernels_replay.py", "def f():\n    from numba import prange", ["numba.prange"]),
+        ("dsl/replayscm/replay.py", "from dsl import _jit", ["dsl._jit"]),
+        ("dsl/replayscm/replay.py", "from dsl._jit import kernel", ["dsl._jit.kernel"]),
+        ("bench/cli.py", "import numbers, dsl.replayscm._kernels_replay", []),
     ],
 )
 def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -> None:
@@ -191,10 +191,10 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
 
 
 def test_a_circle_is_noticed_unless_it_is_only_for_types() -> None:
-    late = "def f():\n    from solvers.exact import solve"
-    needed = {"solvers.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(ast.parse(late))}
-    assert set(_circle(needed)) == {"solvers.exact", "solvers.fit"}
-    needed["solvers.fit"] = _needed(ast.parse("if TYPE_CHECKING:\n    from solvers.exact import solve"))
+    late = "def f():\n    from solvers.replayscm.exact import solve"
+    needed = {"solvers.replayscm.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(ast.parse(late))}
+    assert set(_circle(needed)) == {"solvers.replayscm.exact", "solvers.fit"}
+    needed["solvers.fit"] = _needed(ast.parse("if TYPE_CHECKING:\n    from solvers.replayscm.exact import solve"))
     assert _circle(needed) == []
 
 

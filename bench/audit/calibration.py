@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from audits.ceiling import Forecast, Reliability, reliability
+from audits.replayscm.ceiling import Forecast, Reliability, reliability
 from bench.audit.findings import Ceiling
 from bench.audit.records import AuditRecord
 from bench.runs.records import config_digest, folder_records

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from audits.certificate import certificate, to_json
-from dsl.problem import Problem
+from audits.replayscm.certificates.certificate import certificate, to_json
+from dsl.replayscm.problem import Problem
 from dsl.whole_file import write_whole
 from solvers.budget import BudgetSpent
-from solvers.version_space import ModelClass
+from solvers.replayscm.version_space import ModelClass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 

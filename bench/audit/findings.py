@@ -65,7 +65,10 @@ class CappedCount(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """Local predecessor patterns that scored training rows show (audits.patterns); by_variable: [seen, total]."""
+    """Local predecessor patterns that scored training rows show (audits.replayscm.patterns).
+
+    by_variable: [seen, total]
+    """
 
     seen: int
     total: int
@@ -88,7 +91,7 @@ class Draw(msgspec.Struct, frozen=True):
 
 
 class Ceiling(msgspec.Struct, frozen=True):
-    """The best expected HeldoutExact of any answer, if the truth is drawn from the class (audits.ceiling).
+    """The best expected HeldoutExact of any answer, if the truth is drawn from the class (audits.replayscm.ceiling).
 
     lower, upper: a certified interval, one point if `exact`; counts: exact counts that it took
     realised: whether the best answer is held-out exact; None without gold
@@ -104,7 +107,7 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The world that removes the largest share of the members, of the candidates (audits.splitting).
+    """The world that removes the largest share of the members, of the candidates (audits.replayscm.splitting).
 
     It is the one that is expected to, over truths drawn from the members; where roots are hidden, gold is the truth.
 

@@ -24,13 +24,13 @@ from bench.audit.text import (
     short_count,
     verdict,
 )
-from bench.html_page import html_page
+from bench.pages.html_page import html_page
 from bench.version import program_version
+from dsl.formulas.text import parse
 from dsl.names import natural_key
-from dsl.problem import Problem
-from dsl.scm import scm
-from dsl.separation import Experiment, PairwiseExperiments
-from dsl.text import parse
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import scm
+from dsl.replayscm.separation import Experiment, PairwiseExperiments
 
 _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from audits.ambiguity import profile_classes
-from audits.bounded import LOCAL, PAIRS, SHORTCUT_SIZE, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit
-from audits.exposure import exposure, heldout_balance, intervention_mix
-from audits.patterns import pattern_coverage
-from audits.strata import shortcut_floor
+from audits.replayscm.ambiguity import profile_classes
+from audits.replayscm.bounded import LOCAL, PAIRS, SHORTCUT_SIZE, STRONGER, UPSTREAM_ALTERNATIVES, BoundedAudit
+from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from audits.replayscm.patterns import pattern_coverage
 from bench.audit.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum
 from bench.audit.prior import ceiling_by_size, draws, prior_class, split, uniform_ceiling
 from bench.audit.survivors import most_different, sized_class
-from dsl.disclosure import HiddenRoots
-from dsl.problem import Problem
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.strata import shortcut_floor
 from solvers.budget import BudgetSpent
-from solvers.members import spectrum
-from solvers.version_space import ModelClass, VersionSpace
+from solvers.replayscm.members_by_size import spectrum
+from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 PROFILE = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 T = TypeVar("T")

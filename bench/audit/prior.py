@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from audits.ambiguity import SIZE_PENALTY, capped, draw_probabilities
-from audits.behaviour import simulated
-from audits.ceiling import ceiling, forecast
-from audits.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
+from audits.replayscm.ambiguity import SIZE_PENALTY, capped, draw_probabilities
+from audits.replayscm.behaviour import simulated
+from audits.replayscm.ceiling import ceiling, forecast
+from audits.replayscm.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
 from bench.audit.findings import Ceiling, ClassCount, Draw, Split
-from dsl.disclosure import HiddenRoots, natural
-from dsl.problem import Problem, Task
-from dsl.world import World
-from solvers.essential import synthesised
-from solvers.function_formula import formula_for
-from solvers.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from dsl.replayscm.disclosure import HiddenRoots, natural
+from dsl.replayscm.problem import Problem, Task
+from dsl.replayscm.world import World
+from solvers.formulas.essential import synthesised
+from solvers.formulas.function_formula import formula_for
+from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention
@@ -43,7 +43,7 @@ def prior_class(problem: Problem, headline: int, counts: list[ClassCount], *, ne
 
 
 def draws(problem: Problem, model_class: ModelClass) -> list[Draw]:
-    """Uniform without a cap, uniform with, by size with (audits.ambiguity)."""
+    """Uniform without a cap, uniform with, by size with (audits.replayscm.ambiguity)."""
     return [
         Draw(one.model_class.describe(problem.task), one.size_penalty, None if one.exact is None else float(one.exact))
         for one in draw_probabilities(problem, model_class)

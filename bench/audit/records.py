@@ -1,6 +1,6 @@
 """Records of audits: one JSON line per (pool, instance, options), appended as instances are done.
 
-The file is append-only (bench.jsonl_file); a completed audit is sorted, and two completed audits of the same thing
+The file is append-only (bench.runs.jsonl_file); a completed audit is sorted, and two completed audits of the same thing
 differ in `timing` only.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from bench.audit.findings import Findings
-from bench.jsonl_file import JsonlFile, RecordKind
+from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import Timing, config_digest
 
 RECORD_VERSION = 3

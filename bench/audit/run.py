@@ -16,11 +16,11 @@ from typing import Any, Literal, NamedTuple
 from bench.audit.findings import Findings
 from bench.audit.instance import AuditOptions, audit_instance
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
-from bench.jobs import Failure, Progress, completed, error_line, one_line
+from bench.runs.jobs import Failure, Progress, completed, error_line, one_line
 from bench.runs.records import Timing, config_digest
 from bench.version import program_version
-from dsl.pool import file_digest, read_pool
-from dsl.problem import Pool, Problem
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.problem import Pool, Problem
 from solvers.budget import BudgetSpent
 
 

@@ -9,16 +9,16 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from audits.separation import PairAudit
+from audits.replayscm.separation import PairAudit
 from bench.audit.findings import Survivors
-from dsl.alternative import witness_for
-from dsl.problem import Problem
-from dsl.scm import Scm
-from dsl.separation import PairwiseExperiments, Separation
-from dsl.text import render
-from solvers.essential import COMPLETE, essential_functions, synthesised
-from solvers.members import smallest_members
-from solvers.version_space import ModelClass, VersionSpace
+from dsl.formulas.text import render
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.separation import PairwiseExperiments, Separation
+from solvers.formulas.essential import COMPLETE, essential_functions, synthesised
+from solvers.replayscm.members_by_size import smallest_members
+from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 LARGEST_SIZE = 15  # every function of four variables has a formula of at most this size
 NUM_SMALLEST = 6

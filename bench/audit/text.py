@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bench.audit.calibration import AnswerRow, Calibration
 from bench.audit.findings import Ceiling, ClassCount, Findings
 from bench.audit.records import AuditRecord
-from bench.tables.text import aligned
+from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError, shown
 
 MAX_CLASS = 6

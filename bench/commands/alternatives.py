@@ -30,9 +30,9 @@ def alternatives(
     """
     from itertools import chain
 
-    from bench.runs.found_models import FoundModels
+    from bench.answers.found_models import FoundModels
+    from bench.pages.aligned import aligned
     from bench.runs.records import folder_records
-    from bench.tables.text import aligned
 
     if sweep:
         _sweep(sweep, folders[0], seeds)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bench.audit.calibration import Calibration
     from bench.audit.instance import AuditOptions
     from bench.audit.run import AuditedPool
-    from solvers.version_space import ModelClass
+    from solvers.replayscm.version_space import ModelClass
 
 CertifiedSize: TypeAlias = Annotated[
     int | None, typer.Option("--max-size", min=1, max=12, help="Cap on formula size of the certificates' class.")
@@ -105,8 +105,8 @@ def _audited(pool: Path, out: Path | None, options: AuditOptions, workers: int, 
 
 
 def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bool) -> ModelClass:
-    from audits.plain_sizes import LARGEST_CAP
-    from solvers.version_space import ModelClass
+    from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from solvers.replayscm.version_space import ModelClass
 
     most = LARGEST_CAP.get(max_parents, 0)
     if max_size is not None and max_size > most:

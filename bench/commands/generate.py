@@ -39,10 +39,10 @@ def generate(
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
-    from audits.generator_plans import MAX_ADDED_WORLDS, PLANS
-    from audits.strata import stratum
+    from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
     from bench.pools.generated import GenerateOptions, generated_pool
-    from dsl.pool import write_pool
+    from dsl.replayscm.pools.files import write_pool
+    from dsl.replayscm.sampling.strata import stratum
 
     audits = audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
     require_distinct({"--out": out, "--audits": audits})

@@ -78,7 +78,7 @@ def harden(
 def _write(
     made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
 ) -> None:
-    from dsl.pool import write_pool
+    from dsl.replayscm.pools.files import write_pool
     from dsl.whole_file import write_whole
 
     if report:

@@ -25,7 +25,7 @@ def convert(
     ] = False,
 ) -> None:
     """Write a pool in the native format, which loads faster and has a schema."""
-    from dsl.pool import read_pool, write_pool
+    from dsl.replayscm.pools.files import read_pool, write_pool
 
     pool = read_pool(source, keep_results=not drop_results)
     write_pool(pool, target)
@@ -45,7 +45,7 @@ def alternatives(
     """
     from bench.commands.progress import progress_bar
     from bench.pools.alternative_scm import alternative_pool
-    from dsl.pool import read_pool, write_pool
+    from dsl.replayscm.pools.files import read_pool, write_pool
 
     with progress_bar() as progress:
         pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
@@ -94,9 +94,9 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 @pool_app.command()
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
+    from bench.pages.aligned import aligned
     from bench.pools.stats import pool_stats
-    from bench.tables.text import aligned
-    from dsl.pool import read_pool
+    from dsl.replayscm.pools.files import read_pool
 
     rows = [row for path in pools for row in pool_stats(read_pool(path, keep_results=False))]
     if as_json:
@@ -108,6 +108,6 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 @pool_app.command()
 def schema() -> None:
     """Print the JSON Schema of the native format."""
-    from dsl.pool_records import schema as native_schema
+    from dsl.replayscm.pools.records import schema as native_schema
 
     typer.echo(json.dumps(native_schema(), indent=1))

@@ -26,10 +26,10 @@ def prompts(
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     Responses, as JSON lines of instanceId, model and response, are scored by `calibrant score`.
     """
-    from bench.prompts import SYSTEM, prompt
+    from bench.pools.show import find_instance
     from bench.runs.runner import Selection
-    from bench.show import find_instance
-    from dsl.pool import read_pool
+    from dsl.replayscm.pools.files import read_pool
+    from dsl.replayscm.prompt import SYSTEM, prompt
 
     loaded = read_pool(pool, keep_results=False)
     for instance in only or ():

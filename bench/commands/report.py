@@ -65,12 +65,12 @@ def report(
     Intervals are 95% percentile bootstrap over latent SCMs, paired where two rows share them. HTML is one file with
     the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
+    from bench.answers.columns import Means
     from bench.report.ambiguity import ambiguities
+    from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
     from bench.report.tables import Wanted, chosen_tables
     from bench.report.writing import report_text
-    from bench.tables.calibration import Grouping
-    from bench.tables.columns import Means
     from dsl.whole_file import write_whole
 
     if not (sources or predictions or official):

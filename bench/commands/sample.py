@@ -24,9 +24,9 @@ def sample(
     Latent SCMs, training worlds that rule out shortcut formulas, held-out worlds; no worlds against local alternatives,
     no balance of held-out worlds, no audits. One seed gives the same latent SCMs and worlds in every setting.
     """
-    from audits.sampler import sample_pool
-    from audits.strata import NAMED_STRATA, stratum
-    from dsl.pool import write_pool
+    from dsl.replayscm.pools.files import write_pool
+    from dsl.replayscm.sampling.problems import sample_pool
+    from dsl.replayscm.sampling.strata import NAMED_STRATA, stratum
 
     try:
         chosen = NAMED_STRATA if strata == "all" else tuple(stratum(name.strip()) for name in strata.split(","))

@@ -38,9 +38,9 @@ def score(
     With --json the verdicts go to standard output and the table to standard error. FILE appears complete or not at all;
     `calibrant table` reads it.
     """
-    from bench.predictions import Predictions, PredictionScorer, json_line
-    from bench.tables.calibration import CalibrationTable
-    from bench.tables.text import table_text
+    from bench.answers.predictions import Predictions, PredictionScorer, json_line
+    from bench.pages.aligned import table_text
+    from bench.report.rate_rows import CalibrationTable
 
     scorer = PredictionScorer(pool, extractor=extractor, with_structure=structure)
     collected = CalibrationTable()

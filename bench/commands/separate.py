@@ -29,9 +29,9 @@ def separate(
 
     Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
     """
-    from bench.separations import against_file, fit_text, member_pairs, pair_text, smallest
-    from bench.show import find_instance
-    from dsl.pool import read_pool
+    from bench.audit.separations import against_file, fit_text, member_pairs, pair_text, smallest
+    from bench.pools.show import find_instance
+    from dsl.replayscm.pools.files import read_pool
 
     if against and members:
         raise typer.BadParameter("--against and --members exclude each other")

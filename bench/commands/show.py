@@ -17,8 +17,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one instance as a solver may see it."""
-    from bench.show import find_instance, instance_record, instance_text, sealed_record, sealed_text
-    from dsl.pool import read_pool
+    from bench.pools.show import find_instance, instance_record, instance_text, sealed_record, sealed_text
+    from dsl.replayscm.pools.files import read_pool
 
     problem = find_instance(read_pool(pool, keep_results=False), instance)
     if as_json:

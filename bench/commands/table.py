@@ -13,7 +13,7 @@ import typer
 from bench.commands.options import AsJson
 
 if TYPE_CHECKING:
-    from bench.tables.stored_results import StoredResults
+    from bench.answers.stored_results import StoredResults
 
 
 def table(
@@ -64,11 +64,11 @@ def print_table(
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
-    from bench.tables.calibration import CalibrationTable, Grouping
-    from bench.tables.columns import Means
-    from bench.tables.sources import scored_runs
-    from bench.tables.stored_results import StoredResults
-    from bench.tables.text import table_text
+    from bench.answers.columns import Means
+    from bench.answers.sources import scored_runs
+    from bench.answers.stored_results import StoredResults
+    from bench.pages.aligned import table_text
+    from bench.report.rate_rows import CalibrationTable, Grouping
 
     collected = CalibrationTable(by=Grouping(by), means=Means(means))
     stored = [StoredResults(path) for path in official]

@@ -13,7 +13,7 @@ from bench.commands.options import AsJson
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dsl.problem import Problem
+    from dsl.replayscm.problem import Problem
 
 
 def verify(
@@ -22,7 +22,7 @@ def verify(
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""
     from dsl.errors import in_one_line
-    from dsl.pool import read_pool
+    from dsl.replayscm.pools.files import read_pool
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
@@ -39,8 +39,8 @@ def verify(
 
 
 def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:
-    from audits.verification import Refused
-    from audits.verification import verify as verify_certificate
+    from audits.replayscm.certificates.verification import Refused
+    from audits.replayscm.certificates.verification import verify as verify_certificate
 
     text = path.read_bytes()  # a file that cannot be read is bad input, not a forged certificate
     try:
@@ -55,7 +55,7 @@ def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    from audits.verification import Refused
+    from audits.replayscm.certificates.verification import Refused
     from dsl.errors import shown
 
     made = dict(pairs)
@@ -66,7 +66,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _certificate(text: bytes) -> Mapping[str, object]:
-    from audits.verification import Refused
+    from audits.replayscm.certificates.verification import Refused
 
     try:
         made = json.loads(text, object_pairs_hook=_unique)

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dsl.alternative import as_bit
-from dsl.disclosure import HiddenRoots
-from dsl.formula import Formula, apply, constant, var
-from dsl.problem import Problem, TaskKind
-from dsl.reference import Cell, first_mismatch, replay_row
-from dsl.scm import Scm
-from dsl.score import Score
-from dsl.world import Intervention, World
+from dsl.formulas.formula import Formula, apply, constant, var
+from dsl.replayscm.alternative import as_bit
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.reference import Cell, first_mismatch, replay_row
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.score import Score
+from dsl.replayscm.world import Intervention, World
 
 
 class WrongVerdictError(Exception):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsl.disclosure import Blocks, Disclosure, HiddenRoots, Ordered
-from dsl.problem import Problem
-from dsl.scm import Scm
-from dsl.text import render
-from dsl.world import World
+from dsl.formulas.text import render
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenRoots, Ordered
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import World
 
 FORMS = ("compact", "expanded", "older")
 

@@ -19,10 +19,10 @@ from bench.fuzz.official_form import FORMS, official_record
 from bench.fuzz.submissions import alternative, good_answer
 from bench.pools.bundled import bundled_pools
 from dsl.errors import CalibrantError
-from dsl.pool import native_lines, read_pool
-from dsl.problem import Pool, Problem, TaskKind
-from dsl.score import Evaluator
-from dsl.world import Panel, World
+from dsl.replayscm.pools.files import native_lines, read_pool
+from dsl.replayscm.problem import Pool, Problem, TaskKind
+from dsl.replayscm.score import Evaluator
+from dsl.replayscm.world import Panel, World
 
 WORLDS, ROWS = 3, 4  # of each split and world that are kept: small files are damaged in more ways per second
 TOKENS = (

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from bench.fuzz.answers import answer, response
 from bench.fuzz.independent import Judge, require
 from bench.pools.bundled import bundled_pools
-from dsl.alternative import witness_for
-from dsl.formula import apply
-from dsl.pool import read_pool
-from dsl.problem import Problem, TaskKind
-from dsl.scm import Scm
-from dsl.score import Evaluator, Score
-from dsl.separation import PairwiseExperiments
-from dsl.text import render
+from dsl.formulas.formula import apply
+from dsl.formulas.text import render
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.pools.files import read_pool
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.score import Evaluator, Score
+from dsl.replayscm.separation import PairwiseExperiments
 
 EVERY = 3  # of the 24 problems of a bundled pool: one of each stratum
 THOROUGH = 1 / 16  # of the valid answers that are said to be inexact are replayed all the same

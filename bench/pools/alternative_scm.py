@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from audits.alternative_items import alternative_item
-from bench.jobs import Progress
+from audits.replayscm.alternative_items import alternative_item
+from bench.runs.jobs import Progress
 from dsl.errors import CalibrantError
-from dsl.problem import Pool
+from dsl.replayscm.problem import Pool
 
 
 def alternative_pool(

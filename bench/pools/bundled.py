@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from audits.sampler import SETTINGS, sample_pool
-from audits.strata import NAMED_STRATA
-from dsl.pool import write_pool
+from dsl.replayscm.pools.files import write_pool
+from dsl.replayscm.sampling.problems import SETTINGS, sample_pool
+from dsl.replayscm.sampling.strata import NAMED_STRATA
 
 BUNDLED_SEED = 20
 BUNDLED_PER_STRATUM = 3

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.pools.official import BY_DIGEST, BY_NAME
 from bench.pools.unread import unread_fields
-from dsl.pool import file_digest, read_pool
-from dsl.problem import Problem
-from dsl.reference import first_mismatch
-from dsl.scm import Scm
-from dsl.world import Panel, World
-from solvers.certified import illegality
-from solvers.roots import nested_variables
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Panel, World
+from solvers.replayscm.certified import illegality
+from solvers.replayscm.roots import nested_variables
 
 Check = Callable[[Problem], str | None]
 """Why a problem fails, "" if it passes, None if the check does not apply to it."""

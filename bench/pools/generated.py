@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits.generator_plans import MAX_ADDED_WORLDS
-from audits.generator_pool import Job, pool_jobs, pool_metadata, pool_name, run_job
-from audits.strata import Stratum
-from bench.jobs import Progress
+from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+from audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from bench.pools.unfinished import Made, unfinished_pool
-from dsl.problem import Pool
+from bench.runs.jobs import Progress
+from dsl.replayscm.problem import Pool
+from dsl.replayscm.sampling.strata import Stratum
 
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """setting: one of audits.sampler.SETTINGS; max_added: worlds that targeted disambiguation may add"""
+    """setting: one of the sampler's SETTINGS; max_added: worlds that targeted disambiguation may add"""
 
     strata: Sequence[Stratum]
     per_stratum: int

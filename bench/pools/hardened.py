@@ -8,20 +8,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from audits.ambiguity import gold_class
-from audits.hardening import Hardening, cex, extra_worlds
-from audits.hardening_limits import Goal
-from audits.hardening_steps import AddedWorld
-from audits.patterns import latent_scm
-from bench.jobs import Progress
+from audits.replayscm.ambiguity import gold_class
+from audits.replayscm.hardening.harden import Hardening, cex, extra_worlds
+from audits.replayscm.hardening.limits import Goal
+from audits.replayscm.hardening.steps import AddedWorld
+from audits.replayscm.patterns import latent_scm
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
 from bench.pools.unfinished import Made, unfinished_pool
+from bench.runs.jobs import Progress
 from bench.runs.records import config_digest
 from dsl.names import natural_key
-from dsl.pool import file_digest, read_pool
-from dsl.problem import Pool, Problem
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.problem import Pool, Problem
 from solvers.outcome import Found, Impossible
-from solvers.version_space import ModelClass, VersionSpace
+from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
 GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]

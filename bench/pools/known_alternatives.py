@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.separations import submitted_scm
+from bench.audit.separations import submitted_scm
 from dsl.errors import CalibrantError, shown
-from dsl.problem import Problem
-from dsl.reference import first_mismatch
-from dsl.scm import Scm
-from dsl.submission import Rejection
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.submission import Rejection
 
 
 @dataclass(frozen=True, slots=True)

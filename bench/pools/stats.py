@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from bench.tables.columns import UNDEFINED
-from dsl.problem import Pool, Problem
-from dsl.scm import Scm
+from bench.answers.columns import UNDEFINED
+from dsl.replayscm.problem import Pool, Problem
+from dsl.replayscm.scm import Scm
 
 MODES = ("none", "hard_constant", "hard_assigned")
 

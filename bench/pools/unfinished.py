@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.jobs import Failure, Progress, completed
-from bench.jsonl_file import JsonlFile, RecordKind
+from bench.runs.jobs import Failure, Progress, completed
+from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import config_digest
 from bench.version import program_version
 from dsl.errors import CalibrantError
-from dsl.pool import record_from_problem
-from dsl.pool_build import problem_from_record
-from dsl.pool_records import ProblemRecord
-from dsl.problem import Problem
+from dsl.replayscm.pools.build import problem_from_record
+from dsl.replayscm.pools.files import record_from_problem
+from dsl.replayscm.pools.records import ProblemRecord
+from dsl.replayscm.problem import Problem
 
 J = TypeVar("J")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dsl.pool_results import cut_results
-from dsl.pool_yaml import problem_from_official
+from dsl.replayscm.pools.official import problem_from_official
+from dsl.replayscm.pools.results import cut_results
 from dsl.yaml_text import load_yaml
 
 

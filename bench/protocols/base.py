@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from dsl.problem import Task, TaskKind
-from dsl.scm import Scm
-from dsl.text import render
+from dsl.formulas.text import render
+from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.scm import Scm
 
 if TYPE_CHECKING:
-    from solvers.alternative import AlternativeAnswer
     from solvers.outcome import Impossible, OutOfBudget
+    from solvers.replayscm.alternative import AlternativeAnswer
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 

@@ -12,12 +12,12 @@ import msgspec
 
 from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from bench.protocols.exact import warming_task
-from dsl.problem import Task, TaskKind
+from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.constraints import Constraints
-    from baselines.discovery import GraphProposal
-    from baselines.frame import Frame
+    from baselines.replayscm.discovery.proposals import GraphProposal
+    from baselines.structure_learning.constraints import Constraints
+    from baselines.structure_learning.frame import Frame
 
 EXTRA = "discovery"
 
@@ -36,7 +36,7 @@ class Discovery(Protocol, frozen=True):
     max_parents: NumParents = 5
 
     def require(self) -> None:
-        from baselines.extras import require_extra
+        from baselines.replayscm.discovery.extras import require_extra
 
         require_extra(EXTRA, *self.modules)
 
@@ -48,9 +48,9 @@ class Discovery(Protocol, frozen=True):
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
-        from baselines.constraints import disclosed_constraints
-        from baselines.fit import Fitter, Unfit
-        from baselines.frame import frame_from_panel
+        from baselines.replayscm.fit import Fitter, Unfit
+        from baselines.structure_learning.constraints import disclosed_constraints
+        from baselines.structure_learning.frame import frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
             return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "no Alternative-SCM row"})
@@ -79,8 +79,8 @@ class PcThenFit(Discovery, frozen=True):
     test: Literal["gsq", "chisq"] = "gsq"
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.causal_learn import pc_graph
-        from baselines.discovery import adjacency_proposal
+        from baselines.replayscm.discovery.causal_learn import pc_graph
+        from baselines.replayscm.discovery.proposals import adjacency_proposal
 
         return adjacency_proposal(task, frame, pc_graph(frame, known, alpha=self.alpha, test=self.test))
 
@@ -96,8 +96,8 @@ class GesThenFit(Discovery, frozen=True):
     score: Literal["bdeu", "bic"] = "bdeu"
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.causal_learn import ges_graph
-        from baselines.discovery import dag_proposal
+        from baselines.replayscm.discovery.causal_learn import ges_graph
+        from baselines.replayscm.discovery.proposals import dag_proposal
 
         return dag_proposal(task, frame, ges_graph(frame, max_parents=self.max_parents, score=self.score))
 
@@ -115,8 +115,8 @@ class PgmpyThenFit(Discovery, frozen=True):
     imaginary_rows: ImaginaryRows = 1.0
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.discovery import dag_proposal
-        from baselines.pgmpy_hc import hill_climbing_graph
+        from baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
+        from baselines.replayscm.discovery.proposals import dag_proposal
 
         graph = hill_climbing_graph(frame, known, score=self.score, imaginary_rows=self.imaginary_rows)
         return dag_proposal(task, frame, graph)
@@ -129,8 +129,8 @@ class GiesThenFit(Discovery, frozen=True):
     modules = ("gies", "threadpoolctl")
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.discovery import dag_proposal
-        from baselines.gies_search import gies_graph, intervention_targets
+        from baselines.replayscm.discovery.gies_search import gies_graph, intervention_targets
+        from baselines.replayscm.discovery.proposals import dag_proposal
 
         return dag_proposal(task, frame, gies_graph(frame, intervention_targets(task.training)))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bench.protocols.base import Protocol, ProtocolResult, alternative_answer, nothing_found, scm_answer
-from dsl.problem import Task, TaskKind
+from dsl.replayscm.problem import Task, TaskKind
 
 MAX_PARENTS = 6  # the solver's own limit
 
 
 class Exact(Protocol, frozen=True):
-    """The train-exact SCM of least total formula size, with proof of it, from solvers.exact.
+    """The train-exact SCM of least total formula size, with proof of it, from solvers.replayscm.exact.
 
     max_parents: how many variables a mechanism may mention
     """
@@ -25,9 +25,9 @@ class Exact(Protocol, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from solvers.alternative import find_alternative  # imports the compiler
-        from solvers.exact import solve
         from solvers.outcome import Found
+        from solvers.replayscm.alternative import find_alternative  # imports the compiler
+        from solvers.replayscm.exact import solve
 
         if task.kind is TaskKind.ALTERNATIVE:
             other = find_alternative(task, max_parents=min(self.max_parents, 4))
@@ -48,9 +48,9 @@ def warming_task() -> Task:
 
     To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
     """
-    from dsl.disclosure import HiddenOrder
-    from dsl.text import STANDARD, parse
-    from dsl.world import Intervention, Panel, World
+    from dsl.formulas.text import STANDARD, parse
+    from dsl.replayscm.disclosure import HiddenOrder
+    from dsl.replayscm.world import Intervention, Panel, World
 
     roots = ("X1", "X2", "X3", "X4", "X5")
     texts = {

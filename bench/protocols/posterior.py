@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bench.protocols.base import Protocol, ProtocolResult, scm_answer
 from bench.protocols.exact import Exact, warming_task
-from dsl.problem import Task, TaskKind
-from dsl.text import STANDARD
+from dsl.formulas.text import STANDARD
+from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.posterior import Posterior
+    from baselines.replayscm.posterior.posterior import Posterior
 
 
 class MostPosterior(Protocol, frozen=True):
-    """A member of the version space chosen by the posterior of baselines.generator_prior; `exact` out of its reach.
+    """A member of the version space chosen by the posterior under the generator's prior; `exact` out of its reach.
 
     choose: "agreeing", the member that most probably replays held-out worlds, or "probable", the most probable one
     configurations: what the prior mixes: "shape", the published ones with the task's numbers of variables and rows, or
@@ -42,8 +42,8 @@ class MostPosterior(Protocol, frozen=True):
             return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
         if task.grammar != STANDARD:
             return self._exact(task, "the prior is of formulas over the standard operators without constants")
-        from baselines.generator_prior import CONFIGURATIONS
-        from baselines.posterior import Posterior
+        from baselines.replayscm.posterior.posterior import Posterior
+        from baselines.replayscm.posterior.prior import CONFIGURATIONS
 
         try:
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
@@ -59,7 +59,7 @@ class MostPosterior(Protocol, frozen=True):
         return ProtocolResult(found.outcome, found.answer, found.size, provenance)
 
     def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
-        from baselines.posterior_choice import certified_member, most_agreeing, most_probable
+        from baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
 
         choose = most_agreeing if self.choose == "agreeing" else most_probable
         choice = choose(posterior, self.draws)

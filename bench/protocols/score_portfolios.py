@@ -13,11 +13,11 @@ import msgspec
 
 from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from bench.protocols.exact import warming_task
-from dsl.problem import Task, TaskKind
+from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.portfolio import Candidate
-    from dsl.scm import Scm
+    from baselines.replayscm.portfolio import Candidate
+    from dsl.replayscm.scm import Scm
 
 NumParents = Annotated[int, msgspec.Meta(ge=1, le=6)]
 ImaginaryRows = Annotated[float, msgspec.Meta(gt=0)]
@@ -65,7 +65,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
     states: States = 120_000_000_000
 
     def candidates(self, task: Task) -> Iterator[Candidate]:
-        from baselines.bnlearn_dsl import bnlearn_candidates  # imports the compiler
+        from baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
 
         return bnlearn_candidates(task, seed=self.seed, states=self.states)
 
@@ -86,7 +86,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     states: States = 200_000_000
 
     def candidates(self, task: Task) -> Iterator[Candidate]:
-        from baselines.exact_mbde_dsl import exact_mbde_candidates
+        from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 
         return exact_mbde_candidates(
             task, iss=self.iss, max_parents=self.max_parents, networks=self.networks, states=self.states
@@ -100,9 +100,9 @@ def _nothing(task: Task) -> ProtocolResult:
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """The answer object, if the menu's best intervention shows a difference."""
     from bench.protocols.base import alternative_answer
-    from dsl.alternative import witness_for
-    from dsl.separation import PairwiseExperiments
-    from solvers.alternative import AlternativeAnswer
+    from dsl.replayscm.alternative import witness_for
+    from dsl.replayscm.separation import PairwiseExperiments
+    from solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):
         return None

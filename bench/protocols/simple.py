@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from bench.protocols.exact import warming_task
-from dsl.problem import Task, TaskKind
-from dsl.scm import Scm
+from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.scm import Scm
 
 
 class SimpleRow(Protocol, frozen=True):
@@ -33,7 +33,7 @@ class FirstFound(SimpleRow, frozen=True):
     name = "first-found"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.simple_rows import first_found
+        from baselines.replayscm.simple_rows import first_found
 
         return first_found(task)
 
@@ -48,7 +48,7 @@ class RandomLegal(SimpleRow, frozen=True):
     seed: int = 0
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.simple_rows import random_legal
+        from baselines.replayscm.simple_rows import random_legal
 
         return random_legal(task, self.seed)
 
@@ -59,7 +59,7 @@ class CopyParent(SimpleRow, frozen=True):
     name = "copy-parent"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.simple_rows import copy_parent
+        from baselines.replayscm.simple_rows import copy_parent
 
         return copy_parent(task)
 
@@ -70,7 +70,7 @@ class Majority(SimpleRow, frozen=True):
     name = "majority"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.simple_rows import majority
+        from baselines.replayscm.simple_rows import majority
 
         return majority(task)
 

@@ -8,7 +8,7 @@ import msgspec
 
 from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
 from bench.protocols.exact import warming_task
-from dsl.problem import Task, TaskKind
+from dsl.replayscm.problem import Task, TaskKind
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -28,7 +28,7 @@ class StagedExactSearch(Protocol, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from baselines.staged_search import NODES_PER_SECOND, STAGES, NotFound, staged_search
+        from baselines.replayscm.staged.search import NODES_PER_SECOND, STAGES, NotFound, staged_search
 
         if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
             return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "no Alternative-SCM row"})

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from bench.answers.columns import UNDEFINED
 from bench.audit.findings import Findings
 from bench.audit.records import AUDIT_RECORDS, AuditRecord
 from bench.audit.text import heldout_share
@@ -16,7 +17,6 @@ from bench.report.layout import Cell, Heading, Table, TableRow, cell
 from bench.report.pairs import HELDOUT_EXACT
 from bench.report.rates import ROW_LABELS
 from bench.report.rows import Observation, SystemRow
-from bench.tables.columns import UNDEFINED
 from dsl.errors import CalibrantError
 
 

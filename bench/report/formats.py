@@ -8,9 +8,9 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from bench.answers.columns import UNDEFINED
+from bench.pages.aligned import aligned
 from bench.report.layout import Cell, Source, Table, TableRow
-from bench.tables.columns import UNDEFINED
-from bench.tables.text import aligned
 from dsl.errors import in_one_line
 
 TEXT_WIDTH = 110

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.html_page import html_page
+from bench.pages.html_page import html_page
 from bench.report.formats import heading_of
 from bench.report.intervals import LEVEL, RESAMPLES
 from bench.report.layout import Source, Table

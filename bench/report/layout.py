@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from bench.answers.columns import UNDEFINED
 from bench.report.intervals import Interval
-from bench.tables.columns import UNDEFINED
 
 
 class Source(Enum):

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED, Column
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.paper import PAIR, notes, with_printed_rows
 from bench.report.rows import Observation, SystemRow, by_pools, per_unit
-from bench.tables.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED, Column
 from dsl.errors import CalibrantError, shown
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (

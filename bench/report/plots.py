@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from bench.answers.columns import UNDEFINED
 from bench.report.ambiguity import Ambiguities
 from bench.report.curves import (
     BINS,
@@ -24,7 +25,6 @@ from bench.report.layout import Source, TableRow
 from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from bench.report.paper import with_printed_rows
 from bench.report.rows import SystemRow
-from bench.tables.columns import UNDEFINED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bench.answers.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
 from bench.report.intervals import Interval, bootstrap_intervals
 from bench.report.layout import Cell, Heading, Table, TableRow, cell
 from bench.report.paper import is_papers, notes, with_printed_rows
 from bench.report.rows import SystemRow, by_pools
-from bench.tables.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
 
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 

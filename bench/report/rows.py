@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.tables.calibration import Grouping, Run, differing_options, ladder_place, natural
-from bench.tables.columns import Means, Verdict
+from bench.answers.columns import Means, Verdict
+from bench.report.rate_rows import Grouping, Run, differing_options, ladder_place, natural
 from dsl.errors import in_one_line
-from dsl.pool_yaml import latent_of
+from dsl.replayscm.pools.official import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.answers.columns import Means
+from bench.answers.sources import scored_runs
+from bench.report.rate_rows import Grouping, Run
 from bench.report.rows import RowCollector, SystemRow
-from bench.tables.calibration import Grouping, Run
-from bench.tables.columns import Means
-from bench.tables.sources import scored_runs
 from dsl.errors import CalibrantError, shown
 
 
@@ -45,7 +45,7 @@ class Sources:
         return rows
 
     def _scored(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
-        from bench.tables.stored_results import StoredResults
+        from bench.answers.stored_results import StoredResults
 
         yield from scored_runs(self.runs)
         for path in self.official:
@@ -54,7 +54,7 @@ class Sources:
             yield from self._predicted(path)
 
     def _predicted(self, path: Path) -> Iterator[tuple[Run, Mapping[str, Any]]]:
-        from bench.predictions import Predictions, PredictionScorer
+        from bench.answers.predictions import Predictions, PredictionScorer
 
         if not self.pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
@@ -76,7 +76,7 @@ class Sources:
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
     """(pool digest, instance) -> the id of its latent SCM, as pool files state it."""
-    from dsl.pool import file_digest, read_pool
+    from dsl.replayscm.pools.files import file_digest, read_pool
 
     found: dict[tuple[str, str], str] = {}
     for path in pools:

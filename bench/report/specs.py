@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bench.report.rates import Count, RateTable
-from bench.tables.columns import (
+from bench.answers.columns import (
     ALTERNATIVE_COLUMNS,
     FUNNEL_COLUMNS,
     REPLAY_COLUMNS,
@@ -12,6 +11,7 @@ from bench.tables.columns import (
     Column,
     Verdict,
 )
+from bench.report.rates import Count, RateTable
 
 _KNOWN = {
     column.key: column

@@ -1,7 +1,7 @@
 """Records of runs: one JSON line per (pool, instance, protocol, options), appended as results come in.
 
-The file is append-only (bench.jsonl_file). When a run completes, its lines are sorted: two completed runs of the same
-thing differ in `timing` only, whatever the number of workers.
+The file is append-only (bench.runs.jsonl_file). When a run completes, its lines are sorted: two completed runs of the
+same thing differ in `timing` only, whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.jsonl_file import JsonlFile, RecordKind
 from bench.protocols.base import Outcome
+from bench.runs.jsonl_file import JsonlFile, RecordKind
 from dsl.errors import CalibrantError
 
 RECORD_VERSION = 1

@@ -12,15 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.jobs import Progress
 from bench.protocols.base import Protocol
+from bench.runs.jobs import Progress
 from bench.runs.records import Key, Record, RecordFile, config_digest
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
 from dsl.errors import CalibrantError, shown
-from dsl.pool import file_digest, read_pool
-from dsl.problem import Pool, Problem, TaskKind
-from dsl.score import Evaluator, Score
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.problem import Pool, Problem, TaskKind
+from dsl.replayscm.score import Evaluator, Score
 
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from bench.jobs import Crew, Failure, one_line, open_crew
 from bench.protocols.base import Protocol, ProtocolResult, no_answer
+from bench.runs.jobs import Crew, Failure, one_line, open_crew
 from bench.runs.records import Timing
 from dsl.errors import MissingExtraError
-from dsl.problem import Task
+from dsl.replayscm.problem import Task
 from solvers.budget import BudgetSpent
 
 K = TypeVar("K")
@@ -54,7 +54,7 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, *, workers: int = 1, wall_budget: float | None = None) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.jobs.open_crew)."""
+    """Workers that have warmed up (bench.runs.jobs.open_crew)."""
     with open_crew(partial(_warm_up, protocol), workers=workers, wall_budget=wall_budget) as crew:
         yield Workers(protocol, crew, wall_budget)
 

@@ -15,7 +15,7 @@ from bench.speed.comparison import QUICK, THOROUGH, Row
 from bench.speed.options import Options, usable
 from bench.speed.report import json_report, print_report
 from dsl.errors import CalibrantError
-from dsl.pool import read_pool
+from dsl.replayscm.pools.files import read_pool
 
 # name on the command line -> module with a function rows(options); in the order in which they run
 BENCHMARKS = {

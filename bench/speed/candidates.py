@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from dsl.formula import Apply, Formula, Node
-from dsl.problem import Problem
-from dsl.replay import Candidate
-from dsl.scm import Scm
+from dsl.formulas.formula import Apply, Formula, Node
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.replay import Candidate
+from dsl.replayscm.scm import Scm
 
 LISTS = ("and", "or", "xor", "iff")
 

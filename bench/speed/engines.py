@@ -3,8 +3,8 @@
 On the pools' problems of 10 variables whose order is hidden: the exact count by dynamic programming, and beside it what
 six variants of the CNF take to say whether there is a member and a second one. On a scaling suite, drawn by the
 project's sampler with 5 to 30 endogenous variables of up to 3 parents, every engine answers the same questions; one
-that took longer than MOST_SECONDS is not asked about larger problems. `solvers.engines.automatic` is read from that
-table.
+that took longer than MOST_SECONDS is not asked about larger problems. `solvers.replayscm.engines.registry.automatic` is
+read from that table.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from audits.sample_evidence import sample_evidence
-from audits.sample_scm import sample_scm
-from audits.sampler import problem_of
-from audits.strata import NUM_ROOTS, Stratum
 from bench.speed.comparison import Row, seconds
 from bench.speed.options import Options
-from dsl.disclosure import HiddenOrder
-from dsl.problem import Problem, Task
-from solvers.cnf import linear_order, tight_levels, topological_levels
-from solvers.engine import Counted, Engine, Enumeration
-from solvers.engines import ENGINES, engine
+from dsl.replayscm.disclosure import HiddenOrder
+from dsl.replayscm.problem import Problem, Task
+from dsl.replayscm.sampling.evidence import sample_evidence
+from dsl.replayscm.sampling.problems import problem_of
+from dsl.replayscm.sampling.scms import sample_scm
+from dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
 from solvers.outcome import Found, OutOfBudget
-from solvers.sat_engine import SatMembers
-from solvers.sat_version_space import SYMMETRY_BREAKS, SymmetryBreak
-from solvers.version_space import ModelClass, VersionSpace
+from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
+from solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from solvers.replayscm.engines.registry import ENGINES, engine
+from solvers.replayscm.engines.sat import SatMembers
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from solvers.sat.cnf import linear_order, tight_levels, topological_levels
 
 TOPIC = "engines"
 LARGEST = 10  # variables of the pools' largest problems

@@ -12,11 +12,11 @@ from statistics import median
 
 from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
 from bench.speed.options import Options
-from dsl.partial import PartialTable
-from dsl.table import num_rows
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import num_rows
+from solvers.formulas.least import least_formula
+from solvers.formulas.sat_search import least_formula_by_sat
 from solvers.outcome import Found
-from solvers.sat_search import least_formula_by_sat
-from solvers.synthesis import least_formula
 
 TOPIC = "sat"
 VARIABLES = (4, 5, 6, 7, 8, 9, 10)

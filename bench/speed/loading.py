@@ -15,7 +15,7 @@ import yaml
 from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
 from bench.speed.official_file import MEGABYTE, write_official_file
 from bench.speed.options import Options
-from dsl.pool import read_pool, write_pool
+from dsl.replayscm.pools.files import read_pool, write_pool
 
 TOPIC = "load"
 NUM_BYTES = 86 * MEGABYTE

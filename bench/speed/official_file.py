@@ -18,10 +18,10 @@ from typing import Any
 from bench.protocols.base import scm_answer
 from bench.speed.candidates import gold_of
 from dsl.errors import CalibrantError
-from dsl.pool import read_pool
-from dsl.pool_results import cut_results
-from dsl.problem import Problem
-from dsl.score import Evaluator
+from dsl.replayscm.pools.files import read_pool
+from dsl.replayscm.pools.results import cut_results
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.score import Evaluator
 
 SEED = 6
 MODELS = tuple(f"model-{number}" for number in range(1, 10))

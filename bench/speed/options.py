@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.speed.comparison import Discipline
-from dsl.problem import Problem, TaskKind
+from dsl.replayscm.problem import Problem, TaskKind
 
 
 class Options(NamedTuple):

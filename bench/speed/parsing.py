@@ -10,8 +10,8 @@ from bench.speed import published
 from bench.speed.candidates import gold_of
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting
-from dsl.problem import Problem
-from dsl.text import parse, render
+from dsl.formulas.text import parse, render
+from dsl.replayscm.problem import Problem
 
 TOPIC = "parse"
 Tree: TypeAlias = "str | list[Tree]"

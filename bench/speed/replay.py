@@ -15,12 +15,12 @@ from bench.speed.candidates import random_candidates, typical
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting
 from bench.speed.rowwise import RowwisePanels
-from dsl.batch import compile_candidates, pack_panels, replay_batch
-from dsl.problem import Problem
-from dsl.reference import replay_world
-from dsl.replay import Candidate, replay_splits
-from dsl.scm import Scm
-from dsl.world import Panel
+from dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import replay_world
+from dsl.replayscm.replay import Candidate, replay_splits
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Panel
 
 TOPIC = "replay"
 BATCH = 10_000

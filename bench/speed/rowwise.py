@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formula import fold
-from dsl.replay import Candidate
-from dsl.world import Column, Panel
+from dsl.formulas.formula import fold
+from dsl.replayscm.replay import Candidate
+from dsl.replayscm.world import Column, Panel
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Counts: TypeAlias = npt.NDArray[np.int64]

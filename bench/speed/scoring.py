@@ -18,10 +18,10 @@ from bench.speed import published
 from bench.speed.candidates import LISTS, gold_of
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting, by_stratum
-from dsl.formula import Apply, Formula, apply, fold
-from dsl.problem import Problem
-from dsl.scm import Scm
-from dsl.score import Evaluator
+from dsl.formulas.formula import Apply, Formula, apply, fold
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.score import Evaluator
 
 TOPIC = "score"
 TIMES_PUBLISHED = 30

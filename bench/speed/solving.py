@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from bench.speed.comparison import Row, seconds
 from bench.speed.options import Options, by_setting, by_stratum
-from dsl.problem import Problem
-from solvers.exact import solve
+from dsl.replayscm.problem import Problem
 from solvers.outcome import Found
+from solvers.replayscm.exact import solve
 
 TOPIC = "solve"
 MAX_PARENTS, FEWER_PARENTS = 5, 4

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from baselines.causal_learn import ges_graph, table
-from baselines.constraints import unconstrained
-from baselines.extras import library, one_thread
-from baselines.frame import Frame
-from baselines.gies_search import gies_graph
-from baselines.pgmpy_hc import hill_climbing_graph, unclamped_score
+from baselines.replayscm.discovery.causal_learn import ges_graph, table
+from baselines.replayscm.discovery.extras import library, one_thread
+from baselines.replayscm.discovery.gies_search import gies_graph
+from baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
+from baselines.structure_learning.constraints import unconstrained
+from baselines.structure_learning.frame import Frame
 from bench.speed.comparison import Rival
 
 LIBRARIES = {"pgmpy": "pgmpy", "causal-learn": "causallearn", "gies": "gies", "pyAgrum": "pyagrum"}

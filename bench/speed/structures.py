@@ -14,13 +14,13 @@ from math import lgamma
 
 import numpy as np
 
-from baselines.bootstrap import arc_strengths, draw_resamples
-from baselines.constraints import unconstrained
-from baselines.frame import Frame, frame_from_panel
-from baselines.gies_search import intervention_targets
-from baselines.score_optimum import ScoreOptimum
-from baselines.scores import LocalScores, Score, bde, bic, k2, mbde
-from baselines.search import HillClimbing, Tabu, learn
+from baselines.replayscm.discovery.gies_search import intervention_targets
+from baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
+from baselines.structure_learning.constraints import unconstrained
+from baselines.structure_learning.frame import Frame, frame_from_panel
+from baselines.structure_learning.score_optimum import ScoreOptimum
+from baselines.structure_learning.scores import LocalScores, Score, bde, bic, k2, mbde
+from baselines.structure_learning.search import HillClimbing, Tabu, learn
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
 from bench.speed.structure_rivals import (
@@ -36,8 +36,8 @@ from bench.speed.structure_rivals import (
     tabu_searchers,
     without_interventions,
 )
-from dsl.problem import Problem
-from dsl.world import Panel
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.world import Panel
 
 TOPIC = "structures"
 MAX_PARENTS = 5

@@ -11,13 +11,13 @@ from random import Random
 
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
-from dsl.formula import Formula, apply, var
-from dsl.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.partial import PartialTable
-from dsl.table import from_formula, full_mask, num_rows, projection
+from dsl.formulas.formula import Formula, apply, var
+from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import from_formula, full_mask, num_rows, projection
 from solvers.budget import Budget
+from solvers.formulas.least import least_formula
 from solvers.outcome import Found
-from solvers.synthesis import least_formula
 
 TOPIC = "synthesis"
 PARENTS = (2, 3, 4, 5, 6)

@@ -10,10 +10,10 @@ import numpy as np
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
 from bench.speed.rowwise import RULES, Bools
-from dsl.formula import Formula, fold
-from dsl.operators import OPERATORS
-from dsl.table import TruthTable, cofactor, from_formula, num_rows, support
-from dsl.text import parse
+from dsl.formulas.formula import Formula, fold
+from dsl.formulas.operators import OPERATORS
+from dsl.formulas.table import TruthTable, cofactor, from_formula, num_rows, support
+from dsl.formulas.text import parse
 
 TOPIC = "tables"
 NUM_VARS = (4, 6, 10, 16)

@@ -1,0 +1,117 @@
+"""Alternative-SCM items from the version space: gold and another member, and the experiment that tells them apart.
+
+The paper mines alternatives from stored answers (section B.2.5). Here the other member is drawn from all SCMs of the
+class that fit, small ones with more weight; where the class is empty because gold has more parents, it is gold with one
+mechanism exchanged. It is kept only if it differs from gold semantically and a single-variable hard intervention
+separates the two. Either of them is the reference, by a fair draw, as in the official records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from dsl.formulas.text import render
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.separation import PairwiseExperiments, Separation
+from solvers.outcome import Found
+from solvers.replayscm.alternative import find_alternative
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+MEMBERS = ModelClass(4, 15)  # every function of four variables has a formula of at most 15 nodes
+SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold
+DRAWS = 32  # members drawn before the nearest edit of gold is taken
+
+SUFFIX = "__ALT_EXP"
+
+
+@dataclass(frozen=True)
+class KnownPair:
+    """Two SCMs that fit the training worlds of one problem and do not mean the same.
+
+    reference_role: "gold" or "alternative", whichever the reference is; `other` is the one that is not
+    separation: the best experiment of the menu, which separates the two
+    witness: root assignment and differing values that show it
+    """
+
+    source: Problem
+    reference_role: str
+    reference: Scm
+    other: Scm
+    separation: Separation
+    witness: Mapping[str, Any]
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The known answer, as a submission: the other SCM, the experiment, the witness."""
+        return {
+            "alternative": {"mechanisms": _texts(self.other)},
+            "experiment": self.separation.experiment.to_dict(),
+            "witness": dict(self.witness),
+        }
+
+    @property
+    def problem(self) -> Problem:
+        """The item: the source's evidence and disclosure with the reference supplied; the pair is in its labels."""
+        task = replace(self.source.task, kind=TaskKind.ALTERNATIVE, reference=self.reference)
+        labels = {
+            **self.source.sealed.labels,
+            "reference_role": self.reference_role,
+            "known_answer": json.dumps(self.answer),
+            "best_disagreement_rate": str(self.separation.disagreement_rate),
+        }
+        return replace(
+            self.source, id=self.source.id + SUFFIX, task=task, sealed=replace(self.source.sealed, labels=labels)
+        )
+
+
+def alternative_item(problem: Problem, seed: int) -> Problem | None:
+    """The Alternative-SCM item of a problem and a seed, or None where `known_pair` finds no pair."""
+    pair = known_pair(problem, seed)
+    return pair.problem if pair else None
+
+
+def known_pair(problem: Problem, seed: int) -> KnownPair | None:
+    """Gold with a member that a single-variable intervention separates from it.
+
+    None if no draw can be separated from gold and solvers.replayscm.alternative finds no other SCM either. `ValueError`
+    for a problem that has no gold SCM, hides its roots or already has a reference.
+    """
+    gold = problem.sealed.gold
+    if gold is None or problem.task.kind is not TaskKind.SCM or isinstance(problem.task.disclosure, HiddenRoots):
+        raise ValueError(f"problem '{problem.id}' has no gold SCM, hides its roots or has a reference")
+    rng = Random(f"alternative:{problem.id}:{seed}")
+    gold_is_reference = rng.random() < 0.5
+    for member in _members(problem, gold, rng):
+        reference, other = (gold, member) if gold_is_reference else (member, gold)
+        if reference.equivalent(other) or not replays_exactly(member, problem.task.training.worlds):
+            continue
+        pair = PairwiseExperiments(reference, other)
+        best = pair.best()
+        witness = witness_for(pair, best.experiment)
+        if best.separates and witness is not None:
+            role = "gold" if gold_is_reference else "alternative"
+            return KnownPair(problem, role, reference, other, best, witness)
+    return None
+
+
+def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:
+    """Random members of the class, then the nearest separable SCM, if there is one."""
+    space = VersionSpace(problem.task, MEMBERS)
+    if space.count:
+        for _ in range(DRAWS):
+            yield from space.sample(rng, 1, size_penalty=SIZE_PENALTY)
+    nearest = find_alternative(replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold))
+    if isinstance(nearest, Found):
+        yield nearest.value.model
+
+
+def _texts(model: Scm) -> dict[str, str]:
+    return {variable: render(mechanism) for variable, mechanism in model.mechanisms.items()}

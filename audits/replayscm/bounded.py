@@ -1,0 +1,199 @@
+"""The paper's bounded searches for other mechanisms, and next to each the exact number it is a bound for.
+
+Budgets are those of the paper's Table B.2: local alternatives with slack 2 up to size 8 and 50,000 states a size, the
+stronger audit with slack 4 up to size 10 and 80,000 states, coordinated pairs with slack 3 up to size 9 and 5
+alternatives upstream, shortcuts of at most 5 nodes. A state is a semantically distinct function; seconds are not
+counted, so the same budget means the same on every machine. A mechanism's search goes over the nearest latent
+predecessors, the window from which the generator draws parents (docs/semantics.md, "The published generator").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb, inf
+
+import numpy as np
+
+from dsl.replayscm.batch import PackedPanels, pack_panels
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
+
+MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
+SHORTCUT_SIZE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBudget:
+    """Bounds of one search: formula size at most min(gold size + slack, cap), so many new functions a size."""
+
+    slack: int
+    cap: int
+    states_per_size: int
+
+
+LOCAL = SearchBudget(2, 8, 50_000)
+STRONGER = SearchBudget(4, 10, 80_000)
+PAIRS = SearchBudget(3, 9, 50_000)
+UPSTREAM_ALTERNATIVES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFinding:
+    """What a bounded search finds for one variable, and what is there.
+
+    found: semantically distinct functions over the window, other than gold's, that fit and are small enough
+    budget_hit: whether some size has more functions than the search may hold, so `found` is a lower bound
+    exact: all functions over the window, of any size, that fit and are not gold's
+    """
+
+    variable: str
+    size_bound: int
+    found: int
+    budget_hit: bool
+    exact: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairFinding:
+    """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do.
+
+    budget_hit: whether more functions or more upstream alternatives were there than the search may hold
+    """
+
+    upstream: str
+    downstream: str
+    found: int
+    budget_hit: bool
+    exact: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """The smallest function below the gold size that fits over the window; size None if there is none.
+
+    budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit
+    """
+
+    variable: str
+    size_bound: int
+    size: int | None
+    budget_hit: bool
+    exact: int
+
+
+class BoundedAudit:
+    """The searches of one instance. Reads gold and the latent order: this is for benchmark authors, not solvers."""
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.sealed.gold is None:
+            raise ValueError("bounded audits need the gold mechanisms")
+        self.gold: Scm = problem.sealed.gold
+        self.variables = problem.task.variables
+        self._order = problem.sealed.latent_order
+        bound = problem.sealed.max_predecessors
+        self._window = MAX_WINDOW if bound is None else min(bound, MAX_WINDOW)
+        self._packed: PackedPanels = pack_panels([problem.task.training])
+        self._grammar = problem.task.grammar
+        self._spaces = {v: self._space(v) for v in self.gold.endogenous}
+
+    def window(self, variable: str) -> tuple[str, ...]:
+        """The nearest latent predecessors, farthest first."""
+        before = self._order[: self._order.index(variable)]
+        return before[-self._window :] if self._window else ()
+
+    def local_alternatives(self, budget: SearchBudget) -> list[LocalFinding]:
+        """The targeted search (LOCAL) or the post-generation one (STRONGER), for every endogenous variable."""
+        return [self._local(variable, budget) for variable in self.gold.endogenous]
+
+    def coordinated_pairs(self) -> list[PairFinding]:
+        """Pairs of alternatives along gold's functional edges between endogenous variables."""
+        local = {v: self._local(v, PAIRS) for v in self.gold.endogenous}
+        edges = sorted(edge for edge in self.gold.functional_edges if edge[0] in local)
+        return [_pair(local[u], local[v]) for u, v in edges]
+
+    def shortcuts(self, *, floor: int = 3) -> list[Shortcut]:
+        """The shortcut class: at most min(5, gold size - 1) nodes, operators of two or three arguments.
+
+        Variables whose bound is below `floor` are left out, as the generator does.
+        """
+        found = []
+        for variable in self.gold.endogenous:
+            bound = min(SHORTCUT_SIZE, self.gold.mechanisms[variable].size - 1)
+            if bound >= floor:
+                found.append(self._shortcut(variable, bound))
+        return found
+
+    def _shortcut(self, variable: str, bound: int) -> Shortcut:
+        crowded = self._crowded(self._functions(variable), len(self.window(variable)), bound, LOCAL.states_per_size)
+        exact = sum(self._spaces[variable].counts.values())
+        return Shortcut(variable, bound, self._smallest(variable, bound), crowded, exact)
+
+    def _space(self, variable: str) -> LocalSpace:
+        window = sorted(self.variables.index(u) for u in self.window(variable))
+        return local_space(self._packed, self.variables.index(variable), window, len(window))
+
+    def _functions(self, variable: str) -> EssentialFunctions:
+        return essential_functions(max(1, len(self.window(variable))), synthesised(self._grammar))
+
+    def _sized(self, variable: str, bound: int) -> LocalSpace:
+        functions = self._functions(variable)
+        return sized_local_space(self._spaces[variable], functions, constant_sizes(functions, self._grammar), bound)
+
+    def _smallest(self, variable: str, bound: int) -> int | None:
+        sized = self._sized(variable, bound)
+        sizes = [
+            size
+            for mask, by_size in sized.by_size.items()
+            for size in by_size
+            if not (mask.bit_count() == 4 and size == 5)  # four arguments under one operator: more than three
+        ]
+        return min(sizes, default=None)
+
+    def _local(self, variable: str, budget: SearchBudget) -> LocalFinding:
+        mechanism = self.gold.mechanisms[variable]
+        bound = min(mechanism.size + budget.slack, budget.cap)
+        functions, space = self._functions(variable), self._spaces[variable]
+        sized = self._sized(variable, bound)
+        found = sum(sized.counts.values())
+        fits = self._gold_fits(variable)
+        return LocalFinding(
+            variable,
+            bound,
+            found - (fits and self._gold_size(variable) <= bound),
+            self._crowded(functions, len(self.window(variable)), bound, budget.states_per_size),
+            sum(space.counts.values()) - fits,
+        )
+
+    def _gold_fits(self, variable: str) -> bool:
+        """Whether gold's function is one of those of the window: its parents lie there, and it agrees with the rows."""
+        local = self.gold.local_functions[variable]
+        table = self._spaces[variable].tables.get(sum(1 << self.variables.index(u) for u in local.parents))
+        return table is not None and (local.table.bits ^ table.value) & table.care == 0
+
+    def _gold_size(self, variable: str) -> float:
+        """Nodes of gold's least formula (its text may be longer than need be); infinite if that is not listed."""
+        functions, local = self._functions(variable), self.gold.local_functions[variable]
+        if not local.parents:
+            return constant_sizes(functions, self._grammar).get(int(bool(local.table.bits)), inf)
+        start, end = functions.starts[local.table.num_vars], functions.ends[local.table.num_vars]
+        same = functions.sizes[start:end][functions.bits[start:end] == np.uint64(local.table.bits)]
+        return min(same.tolist(), default=inf)
+
+    def _crowded(self, functions: EssentialFunctions, num_vars: int, bound: int, limit: int) -> bool:
+        """Whether some size up to the bound has more distinct functions of the window's variables than the limit."""
+
+        totals = np.zeros(bound + 1, np.int64)
+        for j in range(1, num_vars + 1):
+            sizes = functions.sizes[functions.starts[j] : functions.ends[j]]
+            totals += comb(num_vars, j) * np.bincount(sizes[sizes <= bound], minlength=bound + 1)
+        return bool((totals > limit).any())
+
+
+def _pair(upstream: LocalFinding, downstream: LocalFinding) -> PairFinding:
+    tried = min(upstream.found, UPSTREAM_ALTERNATIVES)
+    hit = upstream.budget_hit or downstream.budget_hit or upstream.found > tried
+    return PairFinding(
+        upstream.variable, downstream.variable, tried * downstream.found, hit, upstream.exact * downstream.exact
+    )

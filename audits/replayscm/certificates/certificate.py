@@ -1,0 +1,149 @@
+"""Certificates: what a count or a claim of uniqueness rests on, as JSON that a third party can check.
+
+A certificate holds the class, the evidence's digest, the number of functions for every variable and parent set, and the
+sum over DAGs by root set. For a unique member it also holds a CNF that says "there is a second one" and a DRUP proof
+that it has no model. audits.replayscm.certificates.verification recomputes all of it and shares no code with this
+module or the engines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from dsl.formulas.text import render
+from dsl.replayscm.pools.files import record_from_problem
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from solvers.replayscm.members_by_size import smallest_members
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+FORMAT = "calibrant-certificate"
+VERSION = 2
+LISTED_SIZE = 15  # every function of up to four parents has a formula of at most this size
+
+
+def evidence_digest(problem: Problem) -> str:
+    """SHA-256 of everything a solver sees: the native record without id, sealed part and results, keys sorted."""
+    record = msgspec.to_builtins(record_from_problem(problem))
+    seen = {key: value for key, value in record.items() if key not in ("id", "sealed", "results")}
+    for world in seen["training"]:
+        world.pop("environment", None)
+    return hashlib.sha256(json.dumps(seen, sort_keys=True).encode()).hexdigest()
+
+
+def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
+    """The certificate of an instance's count in a class."""
+    space = VersionSpace(problem.task, model_class)
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "instance": problem.id,
+        "evidence": evidence_digest(problem),
+        "class": {
+            "max_parents": model_class.max_parents,
+            "max_size": model_class.max_size,
+            "nested_roots": model_class.nested_roots,
+            "in_words": model_class.describe(problem.task),
+        },
+        "functions": {v: _functions(space, v) for v in problem.task.variables if _can_be_endogenous(space, v)},
+        "by_roots": {" ".join(roots): str(count) for roots, count in space.counts_by_roots.items()},
+        "count": str(space.count),
+    }
+    if space.count == 1:
+        made["unique"] = _unique(space)
+    return made
+
+
+def _can_be_endogenous(space: VersionSpace, variable: str) -> bool:
+    return any(variable not in roots for roots in space.root_sets)
+
+
+def _functions(space: VersionSpace, variable: str) -> dict[str, str]:
+    counts = space.space(space.index[variable]).counts
+    return {" ".join(space.names(mask)): str(number) for mask, number in sorted(counts.items())}
+
+
+def _unique(space: VersionSpace) -> dict[str, Any]:
+    """The member, and the refutation of a second one over the same root set."""
+    (roots,) = space.counts_by_roots
+    model = _only_member(space)
+    numbered, clauses = second_member_cnf(space, model)
+    return {
+        "roots": list(roots),
+        "mechanisms": {v: render(mechanism) for v, mechanism in model.mechanisms.items()},
+        "variables": numbered,
+        "cnf": clauses,
+        "proof": refutation(clauses),
+    }
+
+
+def _only_member(space: VersionSpace) -> Scm:
+    """The one member, with least formulas where its mechanisms have at most four parents."""
+    if space.model_class.max_size is not None:
+        return smallest_members(space, 1).models[0]
+    if space.model_class.max_parents <= 4:
+        capped = ModelClass(space.model_class.max_parents, LISTED_SIZE, space.model_class.nested_roots)
+        return smallest_members(VersionSpace(space.task, capped), 1).models[0]
+    from random import Random
+
+    return space.sample(Random(0), 1)[0]
+
+
+def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], list[list[int]]]:
+    """ "A second member with the same roots exists", when every parent set of the member has one function only.
+
+    Selectors `V <- S` for every parent set with functions, at least one per variable; precedence `U < V` between
+    endogenous variables, total and transitive; a selected parent precedes; and not all of the member's own selectors.
+    """
+    endogenous = list(model.mechanisms)
+    numbered: dict[str, int] = {}
+
+    def number(name: str) -> int:
+        return numbered.setdefault(name, len(numbered) + 1)
+
+    def before(u: str, v: str) -> int:
+        return number(f"{u} < {v}") if endogenous.index(u) < endogenous.index(v) else -number(f"{v} < {u}")
+
+    clauses: list[list[int]] = []
+    for v in endogenous:
+        masks = [m for m in sorted(space.space(space.index[v]).counts) if _within(space.names(m), model)]
+        clauses.append([number(_selector(v, space.names(mask))) for mask in masks])
+        for mask in masks:
+            for u in space.names(mask):
+                if u in model.mechanisms:
+                    clauses.append([-number(_selector(v, space.names(mask))), before(u, v)])
+    for u, v, w in combinations(endogenous, 3):
+        clauses.append([-before(u, v), -before(v, w), before(u, w)])
+        clauses.append([before(u, v), before(v, w), -before(u, w)])
+    own = [number(_selector(v, local.parents)) for v, local in model.local_functions.items()]
+    clauses.append([-selector for selector in own])
+    return numbered, clauses
+
+
+def _within(parents: Iterable[str], model: Scm) -> bool:
+    return all(u in model.mechanisms or u in model.roots for u in parents)
+
+
+def _selector(variable: str, parents: Sequence[str]) -> str:
+    return f"{variable} <- {' '.join(parents)}"
+
+
+def refutation(clauses: Sequence[Sequence[int]]) -> list[str]:
+    """A DRUP proof of unsatisfiability, logged by CaDiCaL; `ValueError` if the clauses have a model."""
+    from pysat.solvers import Cadical153
+
+    with Cadical153(bootstrap_with=[list(clause) for clause in clauses], with_proof=True) as solver:
+        if solver.solve():
+            raise ValueError("the clauses have a model: there is a second member")
+        return [line for line in solver.get_proof() or ["0"] if line.strip()]
+
+
+def to_json(made: Mapping[str, Any]) -> str:
+    """One stable text: keys sorted, so equal certificates are equal bytes."""
+    return json.dumps(made, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,321 @@
+"""Checking certificates by other means: plain counting over rows, and a proof checker of its own.
+
+Shares no code with the engines or with audits.replayscm.certificates.certificate: rows are read as dictionaries,
+functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
+(Robinson 1973, "Counting labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a
+cap on formula size functions come from a list that audits.replayscm.certificates.plain_sizes makes anew. Only dsl
+(problems, the reference, the parser), audits.replayscm.certificates.rup and audits.replayscm.certificates.plain_sizes
+are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain, combinations
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from audits.replayscm.certificates.rup import ProofError, check_refutation
+from dsl.errors import CalibrantError, in_one_line, shown
+from dsl.formulas.text import parse
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.pools.files import record_from_problem
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.scm import LocalFunction, Scm
+from dsl.replayscm.world import World
+
+KEYS = {"format", "version", "instance", "evidence", "class", "functions", "by_roots", "count", "unique"}
+CLASS_KEYS = {"max_parents", "max_size", "nested_roots", "in_words"}
+UNIQUE_KEYS = {"roots", "mechanisms", "variables", "cnf", "proof"}
+
+
+class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is reached
+    """A certificate that does not hold; the message says what is wrong."""
+
+
+def verify(made: Mapping[str, Any], problem: Problem) -> str:
+    """One line saying what was verified; `Refused` with the reason otherwise."""
+    try:
+        _check_shape(made)
+        return in_one_line(_Verification(made, problem).run())
+    except Refused as refusal:
+        raise Refused(in_one_line(str(refusal))) from None
+    except (CalibrantError, KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = f"the certificate is malformed: {type(error).__name__} {error}"
+        raise Refused(in_one_line(reason)) from None
+
+
+def _check_shape(made: Mapping[str, Any]) -> None:
+    """The fields that a certificate has, no others, and the types of those that say what is claimed."""
+    for part, keys in ((made, KEYS), (made["class"], CLASS_KEYS), (made.get("unique", {}), UNIQUE_KEYS)):
+        strange = set(part) - keys
+        if strange:
+            raise Refused(f"a certificate has no field {shown(min(strange, key=str))}")
+    chosen = made["class"]
+    if type(chosen["max_parents"]) is not int or type(chosen["nested_roots"]) is not bool:
+        raise Refused("its class has a number of parents or a rule for roots that is none")
+
+
+Names = frozenset[str]
+
+
+class _Verification:
+    def __init__(self, made: Mapping[str, Any], problem: Problem) -> None:
+        self.made = made
+        self.problem = problem
+        self.task = problem.task
+        self.max_parents = made["class"]["max_parents"]
+        self.max_size = made["class"]["max_size"]
+        self.nested = made["class"]["nested_roots"]
+        self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
+
+    def run(self) -> str:
+        if (self.made["format"], self.made["version"]) != ("calibrant-certificate", 2):
+            raise Refused("not a certificate of a version that this program checks")
+        if self.made["instance"] != self.problem.id:
+            raise Refused(f"it is about instance {self.made['instance']}, not {self.problem.id}")
+        if self.made["evidence"] != self._digest():
+            raise Refused("it is about other evidence: the digest of the training worlds and disclosure differs")
+        if not isinstance(self.max_parents, int) or not 1 <= self.max_parents <= 6:
+            raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
+        most = LARGEST_CAP.get(self.max_parents, 0)
+        if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
+            able = f"with {self.max_parents} parents sizes up to {most} can be recounted"
+            raise Refused(f"its class has formula sizes up to {self.max_size!r}; {able}")
+        functions = {v: self._functions(v) for v in self.task.variables if self._may_be_endogenous(v)}
+        self._compare_functions(functions)
+        by_roots = {roots: _dags(functions, roots, self.task.variables) for roots in self._root_sets()}
+        by_roots = {roots: count for roots, count in by_roots.items() if count}
+        self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
+        count = sum(by_roots.values())
+        if self.made["count"] != str(count):
+            raise Refused(f"it claims {self.made['count']} members; plain counting finds {count}")
+        if (count == 1) != ("unique" in self.made):
+            raise Refused("a claim of uniqueness belongs to a count of 1, and only to that")
+        if count == 1:
+            self._check_unique(functions, next(iter(by_roots)))
+        if self.made["class"]["in_words"] != self._in_words():
+            raise Refused(f"its class is called {shown(self.made['class']['in_words'])}, but is: {self._in_words()}")
+        return f"{self.problem.id}: {count} members ({self._in_words()})"
+
+    def _digest(self) -> str:
+        record = msgspec.to_builtins(record_from_problem(self.problem))
+        for key in ("id", "sealed", "results"):
+            record.pop(key, None)
+        for world in record["training"]:
+            world.pop("environment", None)
+        return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+
+    def _in_words(self) -> str:
+        size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        operators = self.task.grammar.operators
+        if self.max_size is not None and "if" in operators:
+            size += f" over {' '.join(name for name in operators if name != 'if')}"
+        nested = ", roots with nested columns" if self.nested and isinstance(self.task.disclosure, HiddenRoots) else ""
+        return f"functional parents <= {self.max_parents}, {size}, {self.task.disclosure.label}{nested}"
+
+    def _may_be_endogenous(self, variable: str) -> bool:
+        return any(variable not in roots for roots in self._root_sets())
+
+    def _root_sets(self) -> list[tuple[str, ...]]:
+        disclosure = self.task.disclosure
+        if not isinstance(disclosure, HiddenRoots):
+            return [disclosure.roots]
+        able = [v for v in self.task.variables if not self.nested or self._nested(v)]
+        return list(combinations(able, disclosure.root_count))
+
+    def _nested(self, variable: str) -> bool:
+        """Whether the units with value 1 form a chain over the worlds that leave the variable alone."""
+        sets = []
+        for world in self.task.training.worlds:
+            if variable not in world.intervention.targets and not _cyclic(world):
+                rows = dict(zip(world.units, world.rows(), strict=True))
+                sets.append(({u for u, row in rows.items() if row[variable]}, set(rows)))
+        return all(
+            a & shared <= b or b & shared <= a
+            for (a, known), (b, others) in combinations(sets, 2)
+            for shared in [known & others]
+        )
+
+    def _functions(self, variable: str) -> dict[Names, int]:
+        """Functions of exactly S that agree with every row in which the variable is not a target."""
+        allowed = sorted(self.task.disclosure.admissible_parents(variable))
+        over: dict[Names, int] = {}
+        exactly: dict[Names, int] = {}
+        for size in range(min(self.max_parents, len(allowed)) + 1):
+            for chosen in combinations(allowed, size):
+                seen: dict[tuple[int, ...], int] = {}
+                fits = all(
+                    seen.setdefault(tuple(row[u] for u in chosen), row[variable]) == row[variable]
+                    for row, targets in self.rows
+                    if variable not in targets
+                )
+                over[frozenset(chosen)] = 2 ** (2**size - len(seen)) if fits else 0
+                if self.max_size is not None and fits and (small := self._small(size, seen)):
+                    exactly[frozenset(chosen)] = small
+        if self.max_size is not None:
+            return exactly
+        for parents in over:
+            number = sum((-1) ** (len(parents) - len(part)) * over[part] for part in _parts(parents))
+            if number:
+                exactly[parents] = number
+        return exactly
+
+    def _small(self, num_parents: int, seen: Mapping[tuple[int, ...], int]) -> int:
+        """Functions of exactly so many parents that agree with what was seen and have a formula within the cap."""
+        grammar, operators = self.task.grammar, frozenset(self.task.grammar.operators)
+        if num_parents == 0:
+            sizes = least_sizes(1, self.max_size, operators)
+            said = {bit: 1 if grammar.allow_constants else sizes.get(3 * bit) for bit in (0, 1)}
+            return sum(
+                size is not None and size <= self.max_size and seen.get((), bit) == bit for bit, size in said.items()
+            )
+        row_of = {values: sum(bit << i for i, bit in enumerate(values)) for values in seen}
+        care = sum(1 << row for row in row_of.values())
+        value = sum(seen[values] << row for values, row in row_of.items())
+        functions = essential_functions(num_parents, self.max_size, operators)
+        return int(np.count_nonzero(functions & np.uint64(care) == np.uint64(value)))
+
+    def _within_cap(self, local: LocalFunction) -> bool:
+        if not local.parents:
+            return bool(self._small(0, {(): int(bool(local.table.bits))}))
+        sizes = least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
+        return int(local.table.bits) in sizes
+
+    def _compare_functions(self, functions: Mapping[str, Mapping[Names, int]]) -> None:
+        order = self.task.variables.index
+        for variable, counts in functions.items():
+            ours = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
+            claimed = self.made["functions"].get(variable)
+            if claimed is None:
+                raise Refused(f"it says nothing about {variable}")
+            for parents in ours.keys() | claimed.keys():
+                if ours.get(parents) != claimed.get(parents):
+                    raise Refused(
+                        f"functions of {variable} over ({parents}): it claims {claimed.get(parents, 'none')}, "
+                        f"plain counting finds {ours.get(parents, 'none')}"
+                    )
+        if set(self.made["functions"]) != set(functions):
+            raise Refused("it counts functions of a variable that cannot be endogenous")
+
+    def _compare(self, key: str, ours: Mapping[str, str]) -> None:
+        claimed = self.made[key]
+        for part in ours.keys() | claimed.keys():
+            if ours.get(part) != claimed.get(part):
+                found = ours.get(part, "none")
+                raise Refused(f"{key} ({part}): it claims {claimed.get(part, 'none')}, plain counting finds {found}")
+
+    def _check_unique(self, functions: Mapping[str, Mapping[Names, int]], roots: tuple[str, ...]) -> None:
+        claim = self.made["unique"]
+        if tuple(claim["roots"]) != roots:
+            raise Refused("the unique member has other roots than the count")
+        mechanisms = {v: parse(text, self.task.grammar) for v, text in claim["mechanisms"].items()}
+        disclosure = self.task.disclosure
+        judge = disclosure.given_roots(roots) if isinstance(disclosure, HiddenRoots) else disclosure
+        violation = judge.violation(mechanisms)
+        if violation:
+            raise Refused(f"the unique member is not legal: {violation.reason}")
+        model = Scm(roots, mechanisms)
+        wrong = first_mismatch(model, self.task.training.worlds)
+        if wrong:
+            raise Refused(f"the unique member does not replay row {wrong.row} of {wrong.world}")
+        parents = {v: frozenset(local.parents) for v, local in model.local_functions.items()}
+        if any(functions[v].get(own) != 1 for v, own in parents.items()):
+            raise Refused("a parent set of the unique member has not exactly one function")
+        for variable, local in model.local_functions.items():
+            if self.max_size is not None and not self._within_cap(local):
+                raise Refused(f"the unique member's {variable} has no formula of at most {self.max_size} nodes")
+        numbered = claim["variables"]
+        ours = {frozenset(numbered_clause) for numbered_clause in _second_member(functions, parents, roots, numbered)}
+        if {frozenset(clause) for clause in claim["cnf"]} != ours:
+            raise Refused("its CNF is not the one that says a second member exists")
+        try:
+            check_refutation(claim["cnf"], claim["proof"])
+        except ProofError as error:
+            raise Refused(str(error)) from None
+
+
+def _cyclic(world: World) -> bool:
+    rows = [tuple(row.values()) for row in world.rows()]
+    return any(rows == (rows[:period] * len(rows))[: len(rows)] for period in range(1, len(rows) // 2 + 1))
+
+
+def _parts(parents: Names) -> Iterator[Names]:
+    listed = sorted(parents)
+    return map(frozenset, chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1)))
+
+
+def _dags(functions: Mapping[str, Mapping[Names, int]], roots: Sequence[str], variables: Sequence[str]) -> int:
+    """Sum over acyclic parent maps of the product of function counts, by the sinks that are taken away.
+
+    The recurrence of Robinson (1973), weighted and on sets of names: an acyclic map is a set of sinks, whose parents
+    lie among the roots and the rest, over an acyclic map of the rest. A map with several sinks is met in several ways,
+    which inclusion and exclusion over sets of sinks count once.
+    """
+    endogenous = frozenset(v for v in variables if v not in roots)
+    given = frozenset(roots)
+
+    @cache
+    def choices(variable: str, available: Names) -> int:
+        return sum(n for parents, n in functions[variable].items() if parents <= available | given)
+
+    @cache
+    def ways(placed: Names) -> int:
+        """Weighted acyclic maps on `placed`: over its nonempty sets of sinks, with alternating sign."""
+        if not placed:
+            return 1
+        added = 0
+        for size in range(1, len(placed) + 1):
+            for sinks in combinations(sorted(placed), size):
+                rest = placed.difference(sinks)
+                product = ways(rest)
+                for variable in sinks:
+                    product *= choices(variable, rest)
+                added += product if size % 2 else -product
+        return added
+
+    return ways(endogenous)
+
+
+def _second_member(
+    functions: Mapping[str, Mapping[Names, int]],
+    parents: Mapping[str, Names],
+    roots: Sequence[str],
+    numbered: Mapping[str, int],
+) -> Iterator[list[int]]:
+    """The clauses, rebuilt: a parent set each, parents precede, precedence is a total order, not the member."""
+    variables = [name for name in numbered if " <- " in name or name.endswith(" <-")]
+    if len(set(numbered.values())) != len(numbered) or not all(type(n) is int and n > 0 for n in numbered.values()):
+        raise Refused("its CNF variables are not numbered one to one")
+    selectors: dict[tuple[str, Names], int] = {}
+    for name in variables:
+        child, _, listed = name.partition(" <-")
+        selectors[child, frozenset(listed.split())] = numbered[name]
+    before = _precedence(numbered)
+    known = set(roots) | set(parents)
+    for child in parents:
+        possible = [own for own in functions[child] if own <= known]
+        yield [selectors[child, own] for own in possible]
+        for own in possible:
+            for parent in own & set(parents):
+                yield [-selectors[child, own], before(parent, child)]
+    listed_variables = list(parents)
+    for u, v, w in combinations(listed_variables, 3):
+        yield [-before(u, v), -before(v, w), before(u, w)]
+        yield [before(u, v), before(v, w), -before(u, w)]
+    yield [-selectors[child, own] for child, own in parents.items()]
+
+
+def _precedence(numbered: Mapping[str, int]) -> Callable[[str, str], int]:
+    def before(u: str, v: str) -> int:
+        direct = numbered.get(f"{u} < {v}")
+        return direct if direct is not None else -numbered[f"{v} < {u}"]
+
+    return before

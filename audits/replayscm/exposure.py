@@ -1,0 +1,85 @@
+"""Exposure, intervention coverage and held-out balance of an instance (paper, section B.2.3 and Table B.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.world import Intervention, World
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """How often one endogenous variable is scored in training, and how often it is a target."""
+
+    variable: str
+    scored_worlds: int
+    scored_cells: int
+    intervened_worlds: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionMix:
+    """How many training worlds have each mode; `by_targets[n]` worlds have n targets."""
+
+    none: int
+    hard_constant: int
+    hard_assigned: int
+    by_targets: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldoutBalance:
+    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set."""
+
+    smallest: float
+    mean: float
+    largest: float
+
+
+def exposure(problem: Problem) -> list[Exposure]:
+    """One row per endogenous variable of gold, natural order."""
+    gold = problem.sealed.gold
+    if gold is None:
+        raise ValueError("exposure needs to know which variables are endogenous")
+    worlds = problem.task.training.worlds
+    return [_exposure(variable, worlds) for variable in gold.endogenous]
+
+
+def _exposure(variable: str, worlds: tuple[World, ...]) -> Exposure:
+    free = [world for world in worlds if variable not in world.intervention.targets]
+    return Exposure(variable, len(free), sum(world.num_rows for world in free), len(worlds) - len(free))
+
+
+def intervention_mix(problem: Problem) -> InterventionMix:
+    """Modes and target counts of the training worlds."""
+    worlds = problem.task.training.worlds
+    modes = [world.intervention.mode for world in worlds]
+    targets = [len(world.intervention.targets) for world in worlds]
+    return InterventionMix(
+        modes.count("none"),
+        modes.count("hard_constant"),
+        modes.count("hard_assigned"),
+        {number: targets.count(number) for number in sorted(set(targets))},
+    )
+
+
+def heldout_balance(problem: Problem) -> HeldoutBalance | None:
+    """Novelty of the held-out targets; None without held-out worlds."""
+    training = problem.task.training.worlds
+    novelties = [target_novelty(world.intervention, training) for world in problem.sealed.heldout.worlds]
+    if not novelties:
+        return None
+    return HeldoutBalance(min(novelties), sum(novelties) / len(novelties), max(novelties))
+
+
+def target_novelty(intervention: Intervention, training: Iterable[World]) -> float:
+    """1 minus the largest Jaccard similarity of the targets to those of a training world."""
+    similar = (_jaccard(intervention.targets, world.intervention.targets) for world in training)
+    return 1 - max(similar, default=0.0)
+
+
+def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    union = one | other
+    return len(one & other) / len(union) if union else 1.0

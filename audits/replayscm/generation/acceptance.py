@@ -1,0 +1,81 @@
+"""What makes an instance acceptable (Algorithm 3 of the paper, steps 3 and 9), and held-out worlds that are.
+
+To the conditions of dsl.replayscm.sampling.evidence (there every endogenous variable has to vary where it is scored;
+the published generator asks it of half of them) come the survivor reduction, the bound on interventions and the balance
+of the held-out targets. Bounded audits are measured and reported, not filters: the paper states no threshold for them.
+
+Reading: the paper calls a formula a shortcut only if it differs from the intended mechanism; the published generator
+counts equivalents as well and so can never accept some SCMs (dsl.replayscm.sampling.scms drops them before any world is
+drawn). Here they count as surviving, as in the published pools, but not in the reduction, which they would make
+unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from audits.replayscm.exposure import target_novelty
+from audits.replayscm.generation.plans import Plan
+from audits.replayscm.generation.proposals import Proposer
+from audits.replayscm.generation.training import Training, reduction
+from dsl.replayscm.sampling.evidence import Evidence, rejections
+from dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut
+from dsl.replayscm.sampling.shortcuts import with_shortcuts
+from dsl.replayscm.sampling.strata import NUM_WORLDS, Stratum
+from dsl.replayscm.sampling.worlds import Drawn
+from dsl.replayscm.world import Intervention, World
+
+HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded
+
+
+def reduces_shortcuts(stratum: Stratum, plan: Plan, latent: LatentScm, training: Training) -> bool:
+    """Whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
+    irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
+    few = len(with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
+    return few and reduction(training, irreducible) >= plan.min_reduction
+
+
+def unmet(stratum: Stratum, plan: Plan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+    """Every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
+    yield from rejections(stratum, latent, evidence)
+    if plan.max_intervened is not None:
+        for variable in latent.model.endogenous:
+            intervened = sum(variable in world.intervention.targets for world in evidence.training)
+            if intervened > plan.max_intervened:
+                yield f"{variable} is a target in {intervened} training worlds, more than {plan.max_intervened}"
+    yield from unbalanced(plan, evidence.training, evidence.heldout)
+
+
+def unbalanced(plan: Plan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
+    """Held-out worlds whose targets are too like or too unlike those of the training worlds."""
+    if plan.novelty is None:
+        return
+    low, high = plan.novelty
+    for world in heldout:
+        novelty = target_novelty(world.intervention, training)
+        if not low <= novelty <= high:
+            yield f"target novelty of {world.id} is {novelty:.3f}, not within {low} to {high}"
+
+
+def sample_heldout(plan: Plan, proposer: Proposer) -> tuple[Drawn, ...] | None:
+    """Held-out worlds of signatures that neither training nor each other have; fresh environments, the same units.
+
+    Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.
+    """
+    training = [drawn.world for drawn in proposer.taken]
+    low, high = plan.novelty or (0.0, 1.0)
+    for _ in range(HELDOUT_DRAWS):
+        interventions = _distinct(proposer.interventions())
+        if all(low <= target_novelty(intervention, training) <= high for intervention in interventions):
+            named = enumerate(interventions)
+            return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in named)
+    return None
+
+
+def _distinct(proposals: Iterator[Intervention]) -> list[Intervention]:
+    """The first NUM_WORLDS of different signatures."""
+    found: dict[object, Intervention] = {}
+    while len(found) < NUM_WORLDS:
+        intervention = next(proposals)
+        found.setdefault(intervention.signature, intervention)
+    return list(found.values())

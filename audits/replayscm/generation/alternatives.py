@@ -1,0 +1,98 @@
+"""Local alternatives: other mechanisms over a variable's window that its training rows leave open, listed completely.
+
+Bounds are those of the paper's targeted search (audits.replayscm.bounded.LOCAL), without its limits of states and
+seconds: the functions are known in advance, so none is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.replayscm.bounded import LOCAL
+from audits.replayscm.local_patterns import rows_by_pattern
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.table import from_formula
+from dsl.replayscm.sampling.scms import LatentScm
+from dsl.replayscm.world import World
+from solvers.formulas.essential import essential_functions
+
+Tables: TypeAlias = npt.NDArray[np.uint64]
+"""Functions of one window, as bits of their truth tables; variable i is the i-th of the window."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalAlternatives:
+    """What fits a set of worlds besides gold.
+
+    gold: variable -> its mechanism as the table of a function of its window
+    tables: variable -> the alternatives that fit every row in which it is no target
+    """
+
+    windows: Mapping[str, tuple[str, ...]]
+    gold: Mapping[str, int]
+    tables: Mapping[str, Tables]
+
+    @property
+    def num_left(self) -> int:
+        return sum(len(tables) for tables in self.tables.values())
+
+    def fitting(self, worlds: Iterable[World]) -> LocalAlternatives:
+        """Those that fit these worlds too."""
+        left = dict(self.tables)
+        for world in worlds:
+            columns = dict(zip(world.variables, world.columns, strict=True))
+            for variable in left.keys() - world.intervention.targets:
+                care = self.shown(variable, columns, world.num_rows)
+                wrong = (left[variable] ^ np.uint64(self.gold[variable])) & np.uint64(care)
+                left[variable] = left[variable][wrong == 0]
+        return replace(self, tables=left)
+
+    def shown(self, variable: str, columns: Mapping[str, int], num_rows: int) -> int:
+        """The rows of the variable's table whose window pattern occurs. Gold has the values that were seen there."""
+        groups = rows_by_pattern([columns[u] for u in self.windows[variable]], (1 << num_rows) - 1)
+        return sum(1 << pattern for pattern, rows in enumerate(groups) if rows)
+
+
+def local_alternatives(latent: LatentScm, max_parents: int, training: Iterable[World]) -> LocalAlternatives:
+    """The alternatives within the budget of the targeted search that fit the training worlds."""
+    windows = latent.windows(max_parents)
+    gold = {v: from_formula(mechanism, windows[v]).bits for v, mechanism in latent.model.mechanisms.items()}
+    tables = {}
+    for variable, mechanism in latent.model.mechanisms.items():
+        listed, sizes = functions_over(len(windows[variable]), LOCAL.cap)
+        small = sizes <= min(mechanism.size + LOCAL.slack, LOCAL.cap)
+        tables[variable] = listed[small & (listed != np.uint64(gold[variable]))]
+    return LocalAlternatives(windows, gold, tables).fitting(training)
+
+
+@cache
+def functions_over(num_vars: int, max_size: int) -> tuple[Tables, npt.NDArray[np.uint8]]:
+    """Every function of any of the variables up to that size, with its least size.
+
+    Without the constants: no accepted training set leaves a variable constant.
+    """
+    known = essential_functions(num_vars, STANDARD_OPERATORS)
+    tables, sizes = [], []
+    for number in range(1, num_vars + 1):
+        listed = slice(int(known.starts[number]), int(known.ends[number]))
+        small = known.sizes[listed] <= max_size
+        for positions in combinations(range(num_vars), number):
+            tables.append(_spread(known.bits[listed][small], positions, num_vars))
+            sizes.append(known.sizes[listed][small])
+    return np.concatenate(tables), np.concatenate(sizes)
+
+
+def _spread(tables: Tables, positions: Sequence[int], num_vars: int) -> Tables:
+    """The same functions as tables over all variables; their variable j is the one at positions[j]."""
+    spread = np.zeros_like(tables)
+    for row in range(1 << num_vars):
+        own = sum((row >> position & 1) << j for j, position in enumerate(positions))
+        spread |= (tables >> np.uint64(own) & np.uint64(1)) << np.uint64(row)
+    return spread

@@ -1,0 +1,143 @@
+"""Targeted disambiguation: compact worlds that rule out local alternatives (Algorithm 3 of the paper, steps 6 and 7).
+
+A world rules out an alternative where a row shows a window pattern on which it differs from gold. Rows do not depend on
+each other, so for given targets and environment every unit is simulated under all values of the targets, and the values
+are chosen row by row, greedily by the alternatives that they rule out.
+
+Departures from the records that carry such worlds (`train_aug_*`; their builder is not released): those repeat a few
+rows cyclically and hold roots constant that are no target, which breaks the rule that a root follows unit and
+environment. Here each row is chosen for its own unit, rows that no alternative asks for are random, and roots obey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.replayscm.generation.alternatives import LocalAlternatives
+from audits.replayscm.local_patterns import rows_by_pattern
+from dsl.replayscm.disclosure import natural
+from dsl.replayscm.sampling.worlds import Drawn, Environment, Population, sample_assigned, sample_environment
+from dsl.replayscm.world import Column, Intervention
+
+TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four
+CANDIDATES = 32  # target sets tried for one world
+MANY = 0.5  # a world is added if it rules out at least this share of the alternatives that are left
+
+
+class Separation(NamedTuple):
+    """Worlds that were added, and how many alternatives there were before the first and after each."""
+
+    drawn: tuple[Drawn, ...]
+    num_left: tuple[int, ...]
+
+
+def separating_worlds(
+    population: Population,
+    alternatives: LocalAlternatives,
+    max_added: int,
+    admits: Callable[[Sequence[Drawn]], bool],
+    rng: Random,
+) -> Separation:
+    """Worlds train_aug_01, ... while one rules out many alternatives.
+
+    admits: whether the instance is still acceptable with these worlds added
+    """
+    added: list[Drawn] = []
+    num_left = [alternatives.num_left]
+    while num_left[-1] and len(added) < max_added:
+        name = f"train_aug_{len(added) + 1:02d}"
+        candidates = [_candidate(name, population, alternatives, rng) for _ in range(CANDIDATES)]
+        left = {id(drawn): alternatives.fitting([drawn.world]) for drawn in candidates}
+        ranked = sorted(candidates, key=lambda d: (left[id(d)].num_left, len(d.world.intervention.targets)))
+        best = next((drawn for drawn in ranked if admits([*added, drawn])), None)
+        if best is None or num_left[-1] - left[id(best)].num_left < MANY * num_left[-1]:
+            break
+        added.append(best)
+        alternatives = left[id(best)]
+        num_left.append(alternatives.num_left)
+    return Separation(tuple(added), tuple(num_left))
+
+
+def _candidate(world_id: str, population: Population, alternatives: LocalAlternatives, rng: Random) -> Drawn:
+    """A hard_assigned world on random possible causes of variables with alternatives."""
+    causes = {u for v, tables in alternatives.tables.items() if len(tables) for u in alternatives.windows[v]}
+    number = rng.choice([count for count in TARGET_COUNTS if count <= len(causes)])
+    targets = natural(rng.sample(natural(causes), number))
+    environment = sample_environment(population.model.roots, rng)
+    chosen = _row_values(population, targets, environment, alternatives)
+    columns = sample_assigned(targets, len(population.units), rng)
+    fixed = sum(1 << row for row in chosen)
+    for i, target in enumerate(targets):
+        column = sum((value >> i & 1) << row for row, value in chosen.items())
+        columns[target] = _not_constant(columns[target] & ~fixed | column, fixed, len(population.units))
+    return Drawn(population.simulate(world_id, Intervention(assigned=targets), environment, columns), environment)
+
+
+def _row_values(
+    population: Population, targets: Sequence[str], environment: Environment, alternatives: LocalAlternatives
+) -> dict[int, int]:
+    """Unit -> values of the targets (bit i for target i), for the units that rule out something.
+
+    Each step takes the unit and values that rule out most of what the units before left over.
+    """
+    num_units = len(population.units)
+    refutes = _refutations(population, targets, environment, alternatives)
+    chosen: dict[int, int] = {}
+    while len(chosen) < num_units and refutes.shape[1]:
+        strength = refutes.sum(axis=1)
+        best = int(strength.argmax())
+        if not strength[best]:
+            break
+        value, row = divmod(best, num_units)
+        chosen[row] = value
+        refutes = refutes[:, ~refutes[best]]
+        refutes[row::num_units] = False
+    return chosen
+
+
+def _refutations(
+    population: Population, targets: Sequence[str], environment: Environment, alternatives: LocalAlternatives
+) -> npt.NDArray[np.bool_]:
+    """[value * units + unit, alternative]: whether the unit with those values of the targets rules it out."""
+    values = range(1 << len(targets))
+    num_units, num_rows = len(population.units), len(population.units) * len(values)
+    block = (1 << num_units) - 1
+    assigned: dict[str, Column] = {
+        target: sum(block << value * num_units for value in values if value >> i & 1)
+        for i, target in enumerate(targets)
+    }
+    everything = Population(
+        population.model,
+        population.units * len(values),
+        {root: thresholds * len(values) for root, thresholds in population.thresholds.items()},
+    )
+    world = everything.simulate("", Intervention(assigned=tuple(targets)), environment, assigned)
+    columns = dict(zip(world.variables, world.columns, strict=True))
+    parts = [np.empty((num_rows, 0), np.bool_)]
+    for variable, tables in alternatives.tables.items():
+        if len(tables) and variable not in targets:
+            groups = rows_by_pattern([columns[u] for u in alternatives.windows[variable]], (1 << num_rows) - 1)
+            pattern = np.empty(num_rows, np.uint64)
+            for index, rows in enumerate(groups):
+                pattern[_members(rows)] = index
+            differs = tables ^ np.uint64(alternatives.gold[variable])
+            parts.append((differs[None, :] >> pattern[:, None] & np.uint64(1)).astype(np.bool_))
+    return np.concatenate(parts, axis=1)
+
+
+def _members(rows: Column) -> list[int]:
+    return [row for row in range(rows.bit_length()) if rows >> row & 1]
+
+
+def _not_constant(column: Column, fixed: Column, num_rows: int) -> Column:
+    """The column, or if it is all equal the same with one row flipped: the first that is not fixed, if there is one."""
+    every_row = (1 << num_rows) - 1
+    if column not in (0, every_row):
+        return column
+    free = every_row & ~fixed or every_row
+    return column ^ (free & -free)

@@ -1,0 +1,139 @@
+"""Instances from nothing: the paper's Algorithms 1 to 3, every accepted instance with its audit.
+
+A latent SCM that can be accepted (dsl.replayscm.sampling.scms); training worlds that leave no shortcut, with restarts
+(audits.replayscm.generation.training); held-out worlds; every filter (audits.replayscm.generation.acceptance); worlds
+against local alternatives (audits.replayscm.generation.disambiguation); the bounded audits beside exact counts
+(audits.replayscm.generation.record).
+
+Each instance draws from one `random.Random`, seeded by the stratum's name and the seed: the same arguments give the
+same bytes. Worlds of targeted disambiguation come last and change nothing before them, so with `max_added` 0 the same
+seed gives the same instance without them: the paper's base cohort, and what the released generator is comparable with.
+
+Departures are named by the module that departs. Here: an SCM that fails with all of its populations is replaced by
+another, where the published generator never changes the SCM of a seed and ends without an instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+
+from audits.replayscm.generation.acceptance import reduces_shortcuts, sample_heldout, unmet
+from audits.replayscm.generation.alternatives import local_alternatives
+from audits.replayscm.generation.disambiguation import Separation, separating_worlds
+from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, Plan, plan_for
+from audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
+from audits.replayscm.generation.training import Training, TrainingChoice
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.evidence import Evidence
+from dsl.replayscm.sampling.problems import disclosed, problem_of
+from dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from dsl.replayscm.sampling.shortcuts import num_functions, with_shortcuts
+from dsl.replayscm.sampling.strata import Stratum
+from dsl.replayscm.sampling.worlds import Drawn, Population, sample_population
+
+
+@dataclass(frozen=True)
+class Generated:
+    """An accepted instance and its audit, which is of this disclosure."""
+
+    problem: Problem
+    audit: GenerationAudit
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    """An SCM with worlds that pass every filter, before any is added. training_sets: how many were drawn for it."""
+
+    latent: LatentScm
+    population: Population
+    training: Training
+    heldout: tuple[Drawn, ...]
+    training_sets: int
+
+    def evidence(self, added: Sequence[Drawn]) -> Evidence:
+        training, heldout = (*self.training.drawn, *added), self.heldout
+        return Evidence(
+            tuple(drawn.world for drawn in training),
+            tuple(drawn.world for drawn in heldout),
+            {drawn.world.id: drawn.environment for drawn in (*training, *heldout)},
+        )
+
+
+def generate(
+    stratum: Stratum,
+    seed: int,
+    *,
+    setting: str = "hidden-order",
+    max_added: int = MAX_ADDED_WORLDS,
+    plan: Plan | None = None,
+) -> Generated:
+    """The instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
+
+    max_added: how many worlds targeted disambiguation may add
+    plan: budgets and filters, if not the stratum's own
+    """
+    plan = plan or plan_for(stratum)
+    rng = Random(f"generate:{stratum.name}:{seed}")
+    accepted, effort = _accepted(stratum, plan, rng)
+    separation = _separate(stratum, plan, accepted, max_added, rng)
+    name = f"GEN_{stratum.name}_{seed}"
+    base, final = (
+        disclosed(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting)
+        for added in ((), separation.drawn)
+    )
+    before = evidence_audit(stratum, base)
+    after = evidence_audit(stratum, final) if separation.drawn else before
+    stages = {**accepted.training.stages, **{drawn.world.id: "disambiguation" for drawn in separation.drawn}}
+    survivors = accepted.training.survivors
+    audit = GenerationAudit(
+        effort,
+        stages,
+        tuple(num_functions(left) for left in survivors),
+        tuple(len(with_shortcuts(left)) for left in survivors),
+        separation.num_left,
+        before,
+        after,
+    )
+    return Generated(final, audit)
+
+
+def _accepted(stratum: Stratum, plan: Plan, rng: Random) -> tuple[_Accepted, Effort]:
+    for scms in count(1):
+        latent = sample_scm(stratum, rng)
+        for populations in range(1, plan.attempts + 1):
+            found = _attempt(stratum, plan, latent, rng)
+            if found is not None:
+                return found, Effort(scms, populations, found.training_sets)
+    raise AssertionError("counting ended")
+
+
+def _attempt(stratum: Stratum, plan: Plan, latent: LatentScm, rng: Random) -> _Accepted | None:
+    """One population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
+    population = sample_population(stratum, latent.model, rng)
+    for restart in range(1, plan.restarts + 1):
+        choice = TrainingChoice(stratum, plan, latent, population, rng)
+        training = choice.training()
+        if reduces_shortcuts(stratum, plan, latent, training):
+            heldout = sample_heldout(plan, choice.proposer)
+            if heldout is None:
+                return None
+            found = _Accepted(latent, population, training, heldout, restart)
+            return None if any(unmet(stratum, plan, latent, found.evidence(()))) else found
+    return None
+
+
+def _separate(stratum: Stratum, plan: Plan, accepted: _Accepted, max_added: int, rng: Random) -> Separation:
+    """Worlds against local alternatives, none of which breaks a filter or repeats a signature."""
+    evidence = accepted.evidence(())
+    used = {world.intervention.signature for world in (*evidence.training, *evidence.heldout)}
+
+    def admits(added: Sequence[Drawn]) -> bool:
+        signatures = {drawn.world.intervention.signature for drawn in added}
+        new = len(signatures) == len(added) and not signatures & used
+        return new and not any(unmet(stratum, plan, accepted.latent, accepted.evidence(added)))
+
+    alternatives = local_alternatives(accepted.latent, stratum.max_parents, evidence.training)
+    return separating_worlds(accepted.population, alternatives, max_added, admits, rng)

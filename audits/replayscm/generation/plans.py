@@ -1,0 +1,65 @@
+"""How hard the generator tries for each stratum: budgets of the searches for worlds, and the filters beyond exposure.
+
+Source: the published configurations, stored under `knobs` in every record (a test compares), and the paper's Table B.2
+for the targeted disambiguation, which no configuration mentions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from dsl.replayscm.sampling.strata import Stratum
+
+SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
+PROBE_SIZE = 3  # predecessors in a local pattern
+MAX_ADDED_WORLDS = 3  # by targeted disambiguation: the paper's records have 8 to 11 training worlds
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Budgets and filters of one stratum.
+
+    restarts: training sets drawn for one population until its shortcuts are gone
+    candidates: worlds tried at most in one step of survivor reduction
+    iterations: steps of survivor reduction
+    min_reduction: share of the surviving shortcuts that those steps must remove
+    attempts: populations of one SCM before it is given up
+    support_candidates: worlds tried for new local patterns; 0 leaves that stage out
+    support_assigned: their probability of mode hard_assigned
+    max_intervened: training worlds in which an endogenous variable may be a target; None for any number
+    novelty: bounds of every held-out world's target novelty; None for none
+    """
+
+    restarts: int
+    candidates: int
+    iterations: int
+    min_reduction: float
+    attempts: int
+    support_candidates: int
+    support_assigned: float
+    max_intervened: int | None = None
+    novelty: tuple[float, float] | None = None
+
+
+PLANS: Mapping[str, Plan] = MappingProxyType(
+    {
+        "hs_n6_easy_calibration": Plan(8, 180, 8, 0.75, 120, 24, 0.75),
+        "hs_n7_anchor_plus": Plan(10, 200, 10, 0.85, 150, 24, 0.80),
+        "hs_n8_bridge": Plan(12, 220, 12, 0.88, 170, 24, 0.80),
+        "vhs_n8_dense": Plan(12, 240, 12, 0.88, 180, 24, 0.80),
+        "vhs_n9_anchor": Plan(12, 240, 12, 0.88, 180, 24, 0.80),
+        "vhs_n9_dense_strict": Plan(14, 260, 14, 0.90, 220, 28, 0.82),
+        "vhs_n10_anchor_m10": Plan(12, 250, 12, 0.90, 210, 28, 0.82),
+        "vhs_n10_extreme_near_impossible": Plan(16, 280, 16, 0.92, 260, 28, 0.85),
+        "t1_clean_hard": Plan(16, 320, 16, 0.93, 260, 0, 0.85, max_intervened=5, novelty=(0.25, 0.72)),
+    }
+)
+
+
+def plan_for(stratum: Stratum) -> Plan:
+    """The stratum's own plan; ValueError that lists the known ones otherwise."""
+    if stratum.name not in PLANS:
+        raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(PLANS)}")
+    return PLANS[stratum.name]

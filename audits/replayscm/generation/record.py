@@ -1,0 +1,117 @@
+"""The audit that an accepted instance carries: how its worlds were found, and what they leave open.
+
+The bounded searches are the paper's (audits.replayscm.bounded), each with the exact number beside it; the counts are
+exact for the disclosure of the instance. Nothing here is told to a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
+from audits.replayscm.exposure import (
+    Exposure,
+    HeldoutBalance,
+    InterventionMix,
+    exposure,
+    heldout_balance,
+    intervention_mix,
+)
+from audits.replayscm.local_patterns import all_probes, coverage
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.strata import Stratum
+from dsl.replayscm.world import World
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What it took.
+
+    scms: latent SCMs that were tried; those that can never pass are dropped before and not counted
+    populations: of the accepted SCM, and training_sets of the accepted population, the accepted ones included
+    """
+
+    scms: int
+    populations: int
+    training_sets: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceAudit:
+    """What one set of training worlds leaves open.
+
+    counts: bound of the number of functional parents -> SCMs of that class that fit, any formula size
+    coverage: share of the local predecessor patterns that rows show
+    local: the targeted search; stronger: the audit after generation; pairs along gold's edges; shortcuts
+    """
+
+    num_worlds: int
+    counts: Mapping[int, int]
+    coverage: float
+    local: tuple[LocalFinding, ...]
+    stronger: tuple[LocalFinding, ...]
+    pairs: tuple[PairFinding, ...]
+    shortcuts: tuple[Shortcut, ...]
+    exposure: tuple[Exposure, ...]
+    mix: InterventionMix
+    balance: HeldoutBalance | None
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationAudit:
+    """The record of one instance.
+
+    stages: training world -> why it is there
+    survivors: shortcut functions that fit the seed worlds, then after each step of the reduction, then all worlds
+    variables_with_shortcut: the same, in variables
+    alternatives: local alternatives before targeted disambiguation, then after each world it added
+    base, final: what is open without and with those worlds; the same where none was added
+    """
+
+    effort: Effort
+    stages: Mapping[str, str]
+    survivors: tuple[int, ...]
+    variables_with_shortcut: tuple[int, ...]
+    alternatives: tuple[int, ...]
+    base: EvidenceAudit
+    final: EvidenceAudit
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; counts as text, because they are larger than many readers' integers."""
+        made = asdict(self)
+        for part in ("base", "final"):
+            made[part]["counts"] = {str(k): str(count) for k, count in made[part]["counts"].items()}
+            made[part]["mix"]["by_targets"] = {str(k): n for k, n in made[part]["mix"]["by_targets"].items()}
+            for name in ("local", "stronger", "pairs", "shortcuts"):
+                for finding in made[part][name]:
+                    finding["exact"] = str(finding["exact"])
+        return made
+
+
+def exact_counts(problem: Problem) -> dict[int, int]:
+    """How many SCMs fit the training worlds, by bound of the number of functional parents."""
+    return {k: VersionSpace(problem.task, ModelClass(k)).count for k in CLASSES}
+
+
+def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
+    """Everything that is measured of one set of training worlds. Reads gold and the latent order."""
+    audit = BoundedAudit(problem)
+    windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
+    worlds: tuple[World, ...] = problem.task.training.worlds
+    return EvidenceAudit(
+        len(worlds),
+        exact_counts(problem),
+        coverage(worlds, all_probes(windows)),
+        tuple(audit.local_alternatives(LOCAL)),
+        tuple(audit.local_alternatives(STRONGER)),
+        tuple(audit.coordinated_pairs()),
+        tuple(audit.shortcuts(floor=stratum.shortcut_floor)),
+        tuple(exposure(problem)),
+        intervention_mix(problem),
+        heldout_balance(problem),
+    )

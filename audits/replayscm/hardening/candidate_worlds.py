@@ -1,0 +1,133 @@
+"""The worlds that hardening may add: simulated from gold on the instance's own units, never one that is held out.
+
+Admissible are interventions with at most `max_targets` targets in one mode whose signature no held-out world has. A
+signature that a training world has may come again: with other values row by row, or another environment, it shows
+something else. Every world sets the levels of its roots, so a unit may show a root either way unless its threshold lies
+beyond all levels; the values of hard_assigned targets are free row by row. Rows do not depend on each other. So what
+all admissible worlds together can ever show is a finite list of rows (`reachable`): two SCMs that agree on all of them
+are told apart by no number of admissible worlds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations, product
+from random import Random
+from typing import TypeAlias
+
+from dsl.replayscm.disclosure import natural
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
+from dsl.replayscm.sampling.worlds import (
+    Drawn,
+    Population,
+    baseline_environment,
+    sample_world,
+)
+from dsl.replayscm.world import Intervention, World
+
+MAX_TARGETS = 3  # of ordinary published worlds (paper, Table B.1)
+ASSIGNED = 0.75  # share of hard_assigned among random proposals: they show more
+
+Targets: TypeAlias = tuple[str, ...]
+Signature: TypeAlias = tuple[str, tuple[tuple[str, int], ...], tuple[str, ...]]
+
+
+def heldout_signatures(problem: Problem) -> frozenset[Signature]:
+    return frozenset(world.intervention.signature for world in problem.sealed.heldout.worlds)
+
+
+class WorldFamily:
+    """The admissible worlds of one instance: at most `max_targets` targets, none of the excluded signatures."""
+
+    def __init__(
+        self, population: Population, excluded: Collection[Signature], *, max_targets: int = MAX_TARGETS
+    ) -> None:
+        self.population = population
+        self.excluded = frozenset(excluded)
+        self.variables = natural(population.model.variables)
+        self.max_targets = min(max_targets, len(self.variables))
+
+    def admits(self, intervention: Intervention) -> bool:
+        return len(intervention.targets) <= self.max_targets and intervention.signature not in self.excluded
+
+    def interventions(self, targets: Targets) -> list[Intervention]:
+        """The admissible interventions on exactly these targets: hard_assigned, or else what constants are left."""
+        if not targets:
+            return [i for i in (Intervention(),) if self.admits(i)]
+        assigned = Intervention(assigned=targets)
+        if self.admits(assigned):
+            return [assigned]
+        values = product((0, 1), repeat=len(targets))
+        constants = (Intervention(dict(zip(targets, bits, strict=True))) for bits in values)
+        return [intervention for intervention in constants if self.admits(intervention)]
+
+    @cached_property
+    def target_sets(self) -> tuple[Targets, ...]:
+        """Every set of at most `max_targets` variables, fewest first."""
+        return tuple(t for number in range(self.max_targets + 1) for t in combinations(self.variables, number))
+
+    def rows(self, targets: Targets) -> list[World]:
+        """Every row that an admissible world on exactly these targets can show, as worlds of made-up units."""
+        return [self._all_rows(intervention) for intervention in self.interventions(targets)]
+
+    @cached_property
+    def reachable(self) -> tuple[World, ...]:
+        """Every row that any admissible world can show."""
+        return tuple(world for targets in self.target_sets for world in self.rows(targets))
+
+    def _all_rows(self, intervention: Intervention) -> World:
+        free = [root for root in self.population.model.roots if root not in intervention.targets]
+        contexts = sorted({c for unit in range(len(self.population.units)) for c in self._contexts(unit, free)})
+        values = list(product((0, 1), repeat=len(intervention.assigned)))
+        rows = [(context, chosen) for context in contexts for chosen in values]
+        level = baseline_environment(self.population.model.roots)
+        shown = {root: [context[i] for context, _ in rows] for i, root in enumerate(free)}
+        thresholds = {
+            root: tuple(0.0 if bit else 1.0 for bit in shown.get(root, [0] * len(rows)))
+            for root in self.population.model.roots
+        }
+        units = tuple(f"r{index}" for index in range(len(rows)))
+        assigned = {
+            target: sum(chosen[i] << row for row, (_, chosen) in enumerate(rows))
+            for i, target in enumerate(intervention.assigned)
+        }
+        everything = Population(self.population.model, units, thresholds)
+        return everything.simulate(f"all {intervention}", intervention, level, assigned)
+
+    def _contexts(self, unit: int, roots: Sequence[str]) -> Iterator[tuple[int, ...]]:
+        """Values that the roots, when left alone, can have in one unit."""
+        return product(*([bit for bit in (0, 1) if self.levels(unit, root, bit)] for root in roots))
+
+    def levels(self, unit: int, root: str, bit: int) -> list[float]:
+        """The levels at which the root has that value in that unit."""
+        threshold = self.population.thresholds[root][unit]
+        return [level for level in ENVIRONMENT_LEVELS if int(threshold < level) == bit]
+
+    # --- proposals ---------------------------------------------------------------------------------------------------
+
+    def singles(self) -> list[Intervention]:
+        """No intervention, and every single-variable one: what the paper adds (section B.2.5)."""
+        listed = [Intervention()]
+        for variable in self.variables:
+            listed += [Intervention({variable: 0}), Intervention({variable: 1}), Intervention(assigned=(variable,))]
+        return [intervention for intervention in listed if self.admits(intervention)]
+
+    @cached_property
+    def _by_number(self) -> list[list[Targets]]:
+        """The target sets that have an admissible intervention, by their number of targets; no empty list."""
+        usable = [targets for targets in self.target_sets if self.interventions(targets)]
+        groups = ([t for t in usable if len(t) == number] for number in range(self.max_targets + 1))
+        return [group for group in groups if group]
+
+    def random_world(self, world_id: str, rng: Random) -> Drawn:
+        """A random admissible intervention, environment and assignment; `IndexError` if nothing is admissible."""
+        targets = rng.choice(rng.choice(self._by_number))
+        constants = Intervention({target: rng.getrandbits(1) for target in targets})
+        (intervention, *_) = options = self.interventions(targets)
+        if not intervention.assigned:
+            intervention = rng.choice(options)
+        elif rng.random() >= ASSIGNED and self.admits(constants):
+            intervention = constants
+        return sample_world(world_id, self.population, intervention, rng)

@@ -1,0 +1,182 @@
+"""Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can.
+
+`extra_worlds` adds a few worlds for local patterns, as the paper's Extra Worlds level does. `cex` completes local
+coverage, separates every supplied alternative, and then, beyond the paper, reduces the version space of a named class
+to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
+audits.replayscm.hardening.steps). The same seed gives the same worlds; gold and held-out worlds never change.
+
+That nothing more can be separated is decided by exhaustion: the count with every reachable row added is the least that
+any number of admissible worlds can reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from random import Random
+
+from audits.replayscm.ambiguity import gold_class
+from audits.replayscm.hardening.candidate_worlds import MAX_TARGETS, WorldFamily, heldout_signatures
+from audits.replayscm.hardening.limits import (
+    Goal,
+    SuppliedAlternative,
+    goal_objective,
+    goal_outcome,
+    supplied_alternatives,
+)
+from audits.replayscm.hardening.objectives import (
+    FittingAlternatives,
+    Members,
+    OpenPatterns,
+)
+from audits.replayscm.hardening.steps import AddedWorld, Effort, Selector, WorldNames
+from audits.replayscm.hardening.thresholds import population
+from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.sampling.worlds import Drawn, sample_world
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Panel
+from solvers.outcome import Outcome
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+EFFORT = Effort()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An instance before or after hardening.
+
+    members: SCMs of the class that fit the training worlds
+    coverage: share of local predecessor patterns that the training rows show
+    agreement: share of members that replay the held-out worlds
+    """
+
+    num_worlds: int
+    members: int
+    coverage: Fraction
+    agreement: Fraction
+
+
+@dataclass(frozen=True)
+class Hardening:
+    """A hardened instance and what it took.
+
+    problem: the instance with the worlds added, whatever the outcome
+    outcome: Found if the goal is reached, Impossible with what was exhausted, or OutOfBudget
+    least_members: what the class would have with every reachable row added
+    alternatives: what became of those that were supplied
+    """
+
+    problem: Problem
+    model_class: ModelClass
+    added: tuple[AddedWorld, ...]
+    outcome: Outcome[Problem]
+    before: Measured
+    after: Measured
+    least_members: int
+    alternatives: tuple[SuppliedAlternative, ...]
+
+    @property
+    def unseparated(self) -> tuple[str, ...]:
+        """The alternatives that could not be separated, and why."""
+        return tuple(f"alternative {one.number}: {one.why}" for one in self.alternatives if one.why)
+
+    def num_added(self, objective: str) -> int:
+        """How many worlds were added for one objective (names: audits.replayscm.hardening.objectives)."""
+        return sum(step.objective == objective for step in self.added)
+
+
+def with_training_worlds(problem: Problem, drawn: Sequence[Drawn]) -> Problem:
+    """The instance with worlds added to its training panel; nothing else changes."""
+    task, sealed = problem.task, problem.sealed
+    training = Panel(task.training.variables, (*task.training.worlds, *(one.world for one in drawn)))
+    environments = {**sealed.environments, **{one.world.id: one.environment for one in drawn}}
+    return replace(problem, task=replace(task, training=training), sealed=replace(sealed, environments=environments))
+
+
+def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int = 4) -> Problem:
+    """The paper's Extra Worlds level: worlds chosen one by one for the most new local patterns.
+
+    Candidates are the observational world and every single-variable hard_constant or hard_assigned one, in `draws`
+    environments each, without held-out signatures. Stops early when no candidate shows anything new. The paper's
+    selector adds three or four worlds; what decides between them is not published. The disclosure is not looked at, so
+    variants of one instance get the same worlds.
+    """
+    rng = Random(f"extra worlds {seed}")
+    units = population(problem, rng)
+    family, names = WorldFamily(units, heldout_signatures(problem)), WorldNames(problem)
+    objective = open_patterns(problem)
+    added: list[Drawn] = []
+    for _ in range(max_worlds):
+        name = names.next()
+        drawn = [sample_world(name, units, chosen, rng) for chosen in family.singles() for _ in range(draws)]
+        if not drawn:
+            break
+        best = min(drawn, key=lambda one: objective.left([one.world]))
+        if objective.left([best.world]) == objective.left(()):
+            break
+        objective = objective.after(best.world)
+        added.append(best)
+    return with_training_worlds(problem, added)
+
+
+def open_patterns(problem: Problem) -> OpenPatterns:
+    listed = probes(problem)
+    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed))
+
+
+def cex(
+    problem: Problem,
+    seed: int,
+    *,
+    alternatives: Sequence[Scm] = (),
+    model_class: ModelClass | None = None,
+    goal: Goal = Goal.SINGLE_MEMBER,
+    complete_coverage: bool = True,
+    max_targets: int = MAX_TARGETS,
+    effort: Effort = EFFORT,
+) -> Hardening:
+    """Complete local coverage, separate the alternatives, then reduce the version space to the goal.
+
+    model_class: `gold_class` by default; `ValueError` if gold is not a member that fits
+    complete_coverage: without it the version space is reduced at once, with fewer worlds
+    """
+    model_class = model_class or gold_class(problem)
+    _check_gold(problem, model_class)
+    rng = Random(f"cex {seed}")
+    family = WorldFamily(population(problem, rng), heldout_signatures(problem), max_targets=max_targets)
+    space = VersionSpace(problem.task, model_class)
+    selector = Selector(family, Members(space), WorldNames(problem), rng, effort)
+    if complete_coverage:
+        selector.reduce(open_patterns(problem))
+    supplied = FittingAlternatives(FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds))
+    selector.reduce(FittingAlternatives(supplied.fitting(selector.worlds)))
+    selector.reduce(goal_objective(goal, problem, selector.members.space))
+    hardened = with_training_worlds(problem, [step.drawn for step in selector.steps])
+    _check_gold(hardened, model_class)
+    after = selector.members.space
+    return Hardening(
+        hardened,
+        model_class,
+        tuple(selector.steps),
+        goal_outcome(hardened, goal, after, family),
+        _measured(problem, space),
+        _measured(hardened, after),
+        space.with_worlds(family.reachable).count,
+        tuple(supplied_alternatives(problem, alternatives, selector.worlds, family)),
+    )
+
+
+def _check_gold(problem: Problem, model_class: ModelClass) -> None:
+    gold, worlds = latent_scm(problem), problem.task.training.worlds
+    if not replays_exactly(gold, worlds):
+        raise ValueError(f"problem '{problem.id}': gold does not replay the training worlds")
+    if any(len(function.parents) > model_class.max_parents for function in gold.local_functions.values()):
+        raise ValueError(f"problem '{problem.id}': gold is not in the class {model_class.describe(problem.task)}")
+
+
+def _measured(problem: Problem, space: VersionSpace) -> Measured:
+    worlds, heldout = problem.task.training.worlds, problem.sealed.heldout.worlds
+    return Measured(len(worlds), space.count, pattern_coverage(problem).share, space.agreement(heldout))

@@ -1,0 +1,76 @@
+"""The units of an instance, reconstructed: thresholds that are consistent with every root value its worlds show.
+
+A unit's threshold for a root is one number for all worlds and not in the file (paper, section B.2.2). In a world with
+level L that leaves the root alone, 1 says threshold < L and 0 says threshold >= L. Where the file gives the levels,
+these bounds leave an interval; where it does not, the sets of units that show 1 are ordered by inclusion and the levels
+are taken to be equally spaced in that order, which keeps everything that was observed. Either way the threshold is
+drawn uniformly from its interval.
+
+Worlds that contradict the rule are skipped, later ones in favour of earlier ones: published disambiguation worlds
+(`train_aug_*`) do not follow the thresholds. Worlds of other units say nothing; where the panel does not share units,
+thresholds are uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import NamedTuple
+
+from audits.replayscm.patterns import latent_scm
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.worlds import Population
+from dsl.replayscm.world import Column
+
+
+class Shown(NamedTuple):
+    """The units in which a root is 1 in one world that leaves it alone, and the world's level if it is known."""
+
+    ones: Column
+    level: float | None
+
+
+def population(problem: Problem, rng: Random) -> Population:
+    """Gold with the instance's units; `ValueError` without gold or without a training world."""
+    gold, worlds = latent_scm(problem), problem.task.training.worlds
+    if not worlds:
+        raise ValueError(f"problem '{problem.id}' has no training world that could name its units")
+    units = worlds[0].units
+    thresholds = {}
+    for root in gold.roots:
+        bounds = threshold_bounds(list(_shown(problem, root, units)), len(units))
+        thresholds[root] = tuple(low + (high - low) * rng.random() for low, high in bounds)
+    return Population(gold, units, thresholds)
+
+
+def _shown(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[Shown]:
+    if not problem.task.shares_units:
+        return
+    for world in problem.worlds:
+        if world.units == units and root not in world.intervention.targets:
+            yield Shown(world.column(root), problem.sealed.environments.get(world.id, {}).get(root))
+
+
+def threshold_bounds(shown: Sequence[Shown], num_units: int) -> list[tuple[float, float]]:
+    """Per unit the half-open interval in which its threshold lies."""
+    levelled = [one for one in shown if one.level is not None]
+    bounds = [(0.0, 1.0)] * num_units
+    for ones, level in levelled or _equally_spaced(shown):
+        assert level is not None
+        narrowed = [
+            (low, min(high, level)) if ones >> unit & 1 else (max(low, level), high)
+            for unit, (low, high) in enumerate(bounds)
+        ]
+        if all(low < high for low, high in narrowed):
+            bounds = narrowed
+    return bounds
+
+
+def _equally_spaced(shown: Sequence[Shown]) -> list[Shown]:
+    """The sets that form a chain, earlier ones first choice, with levels in its order."""
+    chain: list[Column] = []
+    for ones, _ in shown:
+        if ones not in chain and all(ones & ~other == 0 or other & ~ones == 0 for other in chain):
+            chain.append(ones)
+    chain.sort(key=int.bit_count)
+    return [Shown(ones, (place + 1) / (len(chain) + 1)) for place, ones in enumerate(chain)]

@@ -1,0 +1,98 @@
+"""Local predecessor-pattern coverage of an instance, as the paper words it (section B.2.3, Table F.2).
+
+For an endogenous variable V the window is its last `max_predecessors` predecessors in the latent order; a local pattern
+is an assignment to a subset of the window with three variables (all of it where it has fewer), counted on training
+rows in which V is no target. The paper does not say which subsets are probed; all of them are.
+
+The released code probes the first and the last subset only, and masks the record of seen patterns, one bit a pattern,
+with the number of variables in the subset instead of the number of patterns. So it counts no pattern but 0 to size - 1:
+a probe of three variables never exceeds 3/8. `released_coverage` repeats that, to compare with stored diagnostics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from audits.replayscm.local_patterns import Probe, Seen, all_probes, outer_probes, patterns, together
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class VariableCoverage:
+    """Patterns of one endogenous variable: how many its scored training rows show, and how many there are."""
+
+    variable: str
+    seen: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class PatternCoverage:
+    """Local coverage of an instance; `by_variable` in the latent order."""
+
+    by_variable: tuple[VariableCoverage, ...]
+
+    @property
+    def seen(self) -> int:
+        return sum(part.seen for part in self.by_variable)
+
+    @property
+    def total(self) -> int:
+        return sum(part.total for part in self.by_variable)
+
+    @property
+    def share(self) -> Fraction:
+        """Seen patterns over all patterns; 1 where there are none."""
+        return Fraction(self.seen, self.total) if self.total else Fraction(1)
+
+
+def latent_scm(problem: Problem) -> Scm:
+    """The gold SCM, which audits of local evidence and simulated worlds cannot do without."""
+    if problem.sealed.gold is None:
+        raise ValueError(f"problem '{problem.id}' has no gold SCM")
+    return problem.sealed.gold
+
+
+def windows(problem: Problem) -> dict[str, tuple[str, ...]]:
+    """Per endogenous variable, latent order: its nearest predecessors; all of them where the file sets no bound."""
+    gold, order = latent_scm(problem), problem.sealed.latent_order
+    bound = problem.sealed.max_predecessors
+    starts = {v: 0 if bound is None else max(0, place - bound) for place, v in enumerate(order)}
+    return {v: order[starts[v] : place] for place, v in enumerate(order) if v in gold.mechanisms}
+
+
+def probes(problem: Problem) -> tuple[Probe, ...]:
+    """All local predecessor subsets of the instance."""
+    return all_probes(windows(problem))
+
+
+def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Seen:
+    """Per probe the patterns that some world shows."""
+    return together((patterns(world, listed) for world in worlds), len(listed))
+
+
+def pattern_coverage(problem: Problem) -> PatternCoverage:
+    """What the training worlds show of each endogenous variable."""
+    listed = probes(problem)
+    seen = seen_patterns(problem.task.training.worlds, listed)
+    by_variable: dict[str, list[int]] = {variable: [0, 0] for variable in windows(problem)}
+    for probe, shown in zip(listed, seen, strict=True):
+        by_variable[probe.variable][0] += shown.bit_count()
+        by_variable[probe.variable][1] += probe.num_patterns
+    return PatternCoverage(tuple(VariableCoverage(v, *numbers) for v, numbers in by_variable.items()))
+
+
+def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
+    """What the released code reports per variable, with its two probes and its mask; see the head of this module."""
+    listed = outer_probes(windows(problem))
+    seen = seen_patterns(problem.task.training.worlds, listed)
+    counted: dict[str, list[int]] = {}
+    for probe, shown in zip(listed, seen, strict=True):
+        parts = counted.setdefault(probe.variable, [0, 0])
+        parts[0] += (shown & ((1 << len(probe.causes)) - 1)).bit_count()
+        parts[1] += probe.num_patterns
+    return {variable: Fraction(*parts) for variable, parts in counted.items()}

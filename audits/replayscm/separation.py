@@ -1,0 +1,141 @@
+"""What separates two SCMs: every hard intervention on up to three targets, over every assignment of the roots.
+
+Single-variable interventions are measured by dsl.replayscm.separation, as the Alternative-SCM task does. For more
+targets all assignments are simulated at once: with per-row values (hard_assigned) a world can show every one of them,
+so a set of targets separates two SCMs under hard_assigned iff it does so under some constants. If no set of at most n
+targets separates them, no evidence from such interventions ever will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from dsl.formulas.table import projection
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.disclosure import natural
+from dsl.replayscm.replay import compute
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.separation import PairwiseExperiments, Separation
+from dsl.replayscm.world import Column
+
+MAX_TARGETS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSeparation:
+    """How well hard interventions on a set of targets tell two SCMs apart; () is no intervention.
+
+    disagreement_rate: per-row values, every one equally often: share of (root assignment, values) with a difference
+    constants: the values that separate best when they are constant, and constants_rate their share of root assignments
+    witness: an Alternative-SCM witness with the targets' values beside it; None where nothing differs
+    """
+
+    targets: tuple[str, ...]
+    disagreement_rate: float
+    constants: Mapping[str, int]
+    constants_rate: float
+    witness: Mapping[str, Any] | None
+
+    @property
+    def separates(self) -> bool:
+        return self.disagreement_rate > 0
+
+
+class PairAudit:
+    """Two SCMs over the same roots; `ValueError` from dsl.replayscm.separation otherwise."""
+
+    def __init__(self, one: Scm, other: Scm, *, max_targets: int = MAX_TARGETS) -> None:
+        self.pair = PairwiseExperiments(one, other)
+        self.models = one, other
+        self.max_targets = max_targets
+        self.roots = one.roots
+
+    @cached_property
+    def single(self) -> tuple[Separation, ...]:
+        """The single-variable interventions that separate, best first: disagreement, cell rate, place in the menu."""
+        measured = [self.pair.separation(experiment) for experiment in self.pair.menu()]
+        separating = [separation for separation in measured if separation.separates]
+        return tuple(sorted(separating, key=lambda s: (-s.disagreement_rate, -s.cell_rate)))  # sorting is stable
+
+    @property
+    def witness(self) -> dict[str, Any] | None:
+        """A witness for the best single-variable intervention, as an Alternative-SCM answer needs it."""
+        return witness_for(self.pair, self.single[0].experiment) if self.single else None
+
+    @cached_property
+    def any_targets(self) -> tuple[TargetSeparation, ...]:
+        """The target sets that separate: fewest targets first, then highest disagreement rate, then by name."""
+        names = natural(self.models[0].variables)
+        measured = (
+            self.separation(targets)
+            for number in range(self.max_targets + 1)
+            for targets in combinations(names, number)
+        )
+        separating = [separation for separation in measured if separation.separates]
+        return tuple(sorted(separating, key=lambda s: (len(s.targets), -s.disagreement_rate)))
+
+    @property
+    def best(self) -> TargetSeparation | None:
+        """The highest disagreement rate, then fewest targets; None if no set of at most `max_targets` separates."""
+        return max(self.any_targets, key=lambda s: s.disagreement_rate, default=None)
+
+    def separation(self, targets: tuple[str, ...]) -> TargetSeparation:
+        """All root assignments and all values of the targets together, a row each.
+
+        Row number: root i of those that are no targets has bit i, then come the targets.
+        """
+        free = [root for root in self.roots if root not in targets]
+        given = [*free, *targets]
+        one, other = (self._simulate(model, given) for model in self.models)
+        differing = {v: one[v] ^ other[v] for v in self.models[0].endogenous if one[v] != other[v]}
+        anywhere = 0
+        for column in differing.values():
+            anywhere |= column
+        contexts = 1 << len(free)
+        block = (1 << contexts) - 1
+        shares = [(anywhere >> value * contexts & block).bit_count() for value in range(1 << len(targets))]
+        constants = shares.index(max(shares))
+        return TargetSeparation(
+            targets,
+            sum(shares) / (contexts << len(targets)),
+            {target: constants >> i & 1 for i, target in enumerate(targets)},
+            max(shares) / contexts,
+            self._witness(targets, given, anywhere, one, other) if anywhere else None,
+        )
+
+    def _simulate(self, model: Scm, given: list[str]) -> dict[str, Column]:
+        rows = (1 << (1 << len(given))) - 1
+        values = {name: projection(i, len(given)).bits for i, name in enumerate(given)}
+        for variable in model.order:
+            if variable not in values:
+                values[variable] = compute(model.mechanisms[variable], values, rows)
+        return values
+
+    def _witness(
+        self,
+        targets: tuple[str, ...],
+        given: list[str],
+        anywhere: Column,
+        one: Mapping[str, Column],
+        other: Mapping[str, Column],
+    ) -> dict[str, Any]:
+        row = (anywhere & -anywhere).bit_length() - 1
+        bits = {name: row >> i & 1 for i, name in enumerate(given)}
+        return {
+            "assignments": {target: bits[target] for target in targets},
+            "rootAssignment": {root: bits[root] for root in self.roots},
+            "differences": list(_claims(self.models[0].endogenous, row, one, other)),
+        }
+
+
+def _claims(
+    endogenous: tuple[str, ...], row: int, one: Mapping[str, Column], other: Mapping[str, Column]
+) -> Iterator[dict[str, Any]]:
+    for variable in endogenous:
+        reference, alternative = one[variable] >> row & 1, other[variable] >> row & 1
+        if reference != alternative:
+            yield {"variable": variable, "reference": reference, "alternative": alternative}

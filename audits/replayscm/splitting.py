@@ -1,0 +1,202 @@
+"""Splitting a version space: which world removes the largest share of its members.
+
+For a known truth the share that a world removes is exact: one minus the agreement. Otherwise the truth is one of the
+members, and a world that splits them into outcomes of shares p1, p2, ... leaves sum p ** 2 of them on average. That sum
+is exact where the outcomes can be listed within the budget of counts. Else it is bounded by the outcomes found so far,
+and estimated without bias: the share of a drawn member's own outcome has that sum as its expectation.
+
+Where roots are hidden, a row that no truth has filled in fixes no context: members with other roots would copy other
+values. There a split is measured for a known truth only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from random import Random
+from statistics import fmean, stdev
+
+from audits.replayscm.behaviour import simulated
+from audits.replayscm.class_search import ClassSearch, classes
+from dsl.replayscm.disclosure import HiddenRoots, natural
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Intervention, World
+from solvers.budget import Budget
+from solvers.replayscm.version_space import VersionSpace
+
+MAX_TARGETS = 3
+MAX_COUNTS = 200
+NUM_DRAWS = 16
+FINALISTS, FINAL_DRAWS = 8, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """The expected share of members that a world leaves, over truths drawn from the members.
+
+    lower, upper: certified
+    estimate, standard_error: from drawn truths where they differ; no error (None) can be told from a single draw
+    outcomes: how many different ones are known
+    """
+
+    lower: Fraction
+    upper: Fraction
+    estimate: float
+    standard_error: float | None
+    outcomes: int
+
+    @property
+    def is_exact(self) -> bool:
+        return self.lower == self.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A world with what it is expected to leave; for a known truth, what it does leave."""
+
+    world: World
+    remaining: Remaining
+
+
+def removed_share(space: VersionSpace, world: World) -> Fraction:
+    """The share of members that do not replay a world simulated from the truth; exact."""
+    return 1 - space.agreement([world])
+
+
+def expected_remaining(
+    space: VersionSpace, world: World, rng: Random, *, max_counts: int = MAX_COUNTS, num_draws: int = NUM_DRAWS
+) -> Remaining:
+    """What a world leaves on average. Of its columns only those of targets and roots count.
+
+    Needs known roots: with hidden ones a row does not fix the context.
+    """
+    _require_roots(space)
+    search = ClassSearch(space, [world], rng, budget=Budget(max_counts))
+    found, complete = classes(search)
+    squares = sum((one.share**2 for one in found), start=Fraction(0))
+    if complete:
+        return Remaining(squares, squares, float(squares), 0.0, len(found))
+    rest = 1 - sum((one.share for one in found), start=Fraction(0))
+    upper = squares + rest * Fraction(search.bound, search.mass)
+    estimate = Truths(space, space.sample(rng, num_draws)).remaining(world)
+    return Remaining(squares, upper, *estimate, len(found))
+
+
+def best_split(
+    space: VersionSpace,
+    candidates: Iterable[World],
+    rng: Random,
+    *,
+    num_draws: int = NUM_DRAWS,
+    max_counts: int = MAX_COUNTS,
+) -> Split:
+    """The candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
+
+    All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many
+    others, since few draws can miss an outcome that many members share. The winner is measured again with fresh ones,
+    because the estimate that made it win is too favourable.
+    """
+    _require_roots(space)
+    finalists = list(candidates)
+    for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
+        truths = Truths(space, space.sample(rng, number))
+        finalists = sorted(finalists, key=lambda candidate: truths.remaining(candidate)[0])[:kept]
+    if not finalists:
+        raise ValueError("no candidate worlds to choose from")
+    (world,) = finalists
+    return Split(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
+
+
+def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World]) -> tuple[World, Fraction]:
+    """The candidate that removes the largest share when this SCM is the truth, and that share; exact.
+
+    The worlds show contexts of the truth's roots, also where the task does not tell them.
+    """
+    shown = [simulated(truth, world) for world in candidates]
+    if not shown:
+        raise ValueError("no candidate worlds to choose from")
+    removed = [removed_share(space, world) for world in shown]
+    best = removed.index(max(removed))
+    return shown[best], removed[best]
+
+
+def single_worlds(
+    task: Task, rng: Random, *, roots: Sequence[str] | None = None, contexts_per_world: int | None = None
+) -> Iterator[World]:
+    """Every hard intervention on one variable: 0, 1, and values drawn row by row; contexts as in `candidate_worlds`."""
+    for target in task.variables:
+        for intervention in (Intervention({target: 0}), Intervention({target: 1}), Intervention(assigned=(target,))):
+            yield _world(task, rng, intervention, roots, contexts_per_world)
+
+
+def candidate_worlds(
+    task: Task,
+    rng: Random,
+    number: int,
+    *,
+    roots: Sequence[str] | None = None,
+    max_targets: int = MAX_TARGETS,
+    contexts_per_world: int | None = None,
+) -> Iterator[World]:
+    """Random worlds to choose from: one to `max_targets` targets in either mode, a row per root assignment.
+
+    roots: of the truth, for a task that hides them
+    contexts_per_world: that many root assignments, drawn without repetition, instead of all
+    Columns of variables that are neither targets nor roots are 0 and mean nothing.
+    """
+    for _ in range(number):
+        targets = natural(rng.sample(task.variables, rng.randint(1, min(max_targets, len(task.variables)))))
+        assigned = rng.random() < 0.5
+        intervention = (
+            Intervention(assigned=targets)
+            if assigned
+            else Intervention({target: rng.getrandbits(1) for target in targets})
+        )
+        yield _world(task, rng, intervention, roots, contexts_per_world)
+
+
+def _world(
+    task: Task, rng: Random, intervention: Intervention, roots: Sequence[str] | None, contexts_per_world: int | None
+) -> World:
+    if roots is None:
+        if isinstance(task.disclosure, HiddenRoots):
+            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
+        roots = task.disclosure.roots
+    every = range(1 << len(roots))
+    contexts = list(every) if contexts_per_world is None else rng.sample(every, min(contexts_per_world, len(every)))
+    columns = dict.fromkeys(task.variables, 0)
+    for i, root in enumerate(roots):
+        columns[root] = sum((context >> i & 1) << row for row, context in enumerate(contexts))
+    for target in intervention.targets:
+        constant = -intervention.constants.get(target, 0) & ((1 << len(contexts)) - 1)
+        columns[target] = rng.getrandbits(len(contexts)) if target in intervention.assigned else constant
+    units = tuple(f"r{row}" for row in range(len(contexts)))
+    return World(f"candidate_{intervention}", intervention, task.variables, units, tuple(columns.values()))
+
+
+def _require_roots(space: VersionSpace) -> None:
+    if isinstance(space.task.disclosure, HiddenRoots):
+        raise ValueError("the expected split of a world needs known roots")
+
+
+class Truths:
+    """Drawn members, each in turn taken for the truth."""
+
+    def __init__(self, space: VersionSpace, drawn: Sequence[Scm]) -> None:
+        self.space = space
+        self.drawn = drawn
+
+    def remaining(self, world: World) -> tuple[float, float | None]:
+        """Mean share of members that replay what a drawn one makes of the world, and its standard error."""
+        shares: dict[tuple[int, ...], float] = {}
+        listed = []
+        for model in self.drawn:
+            shown = simulated(model, world)
+            if shown.columns not in shares:
+                shares[shown.columns] = float(self.space.agreement([shown]))
+            listed.append(shares[shown.columns])
+        error = stdev(listed) / sqrt(len(listed)) if len(listed) > 1 else None
+        return fmean(listed), error

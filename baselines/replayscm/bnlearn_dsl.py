@@ -1,0 +1,188 @@
+"""Greedy structure learning, then exact formulas: the published row `bnlearn+DSL` (ReplaySCM, appendix H).
+
+Four stages, each only where the earlier ones fit nothing. Structures are tried in falling order of their mbde score,
+learned DAGs before parent proposals. What the paper prints is kept: 500, 2,000, 4,000 and 5,000 iterations, 5 and 6
+parents, 96 bootstrap replicates, size caps 10, 12 and 13. What it leaves open is chosen here. The ensemble searches
+under equivalent sample sizes 1 and 10, with tabu lists of 10 and 50 and by hill climbing, from the empty graph and from
+random ones. The first three stages cap formulas at 10. Columns come in an order drawn from the seed, as a greedy search
+breaks ties by it. And 600 seconds are so many states of formula search, so that a rerun finds the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+
+import numpy as np
+
+from baselines.replayscm.fit import Fitter
+from baselines.replayscm.portfolio import (
+    MAX_HYPOTHESES,
+    Candidate,
+    RootedDag,
+    Roots,
+    best_supported,
+    by_score,
+    choice_in_reach,
+    fitted_dags,
+    named_sets,
+    root_hypotheses,
+    rooted_constraints,
+)
+from baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
+from baselines.structure_learning.constraints import Constraints
+from baselines.structure_learning.frame import Dag, Frame, frame_from_panel
+from baselines.structure_learning.scores import LocalScores, mbde
+from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+
+SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
+REPLICATES = 96
+STATES_PER_SECOND = 200_000_000  # of formula search
+RESIDUAL_STATES = 600 * STATES_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """Searches of one stage, each under every sample size and from every start.
+
+    starts: random graphs besides the empty one
+    pool: how many best-supported variables a parent proposal may draw from; None means all with support
+    """
+
+    max_parents: int
+    methods: tuple[Method, ...]
+    starts: int
+    pool: int | None
+    caps: tuple[int, ...]
+
+
+INITIAL = Ensemble(5, (Tabu(10, 500),), 0, 5, (10,))
+MIDDLE = Ensemble(5, (Tabu(10, 2_000), Tabu(50, 2_000), HillClimbing(2_000)), 8, 5, (10,))
+RESIDUAL = Ensemble(6, (Tabu(10, 4_000), Tabu(50, 4_000), HillClimbing(5_000)), 24, None, (10, 12, 13))
+
+
+def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[Candidate]:
+    """The train-exact models of the portfolio, in its order; `Candidate.stage` is one of
+
+    initial, ensemble, proposals, residual dags, residual proposals.
+
+    seed: of column order, random starts and bootstrap rows
+    states: of formula search that the residual stage may spend before it tries no further cap
+    """
+    return _Portfolio(task, seed, states).candidates()
+
+
+class _Portfolio:
+    def __init__(self, task: Task, seed: int, states: int) -> None:
+        self.task = task
+        self.seed = seed
+        self.states = states
+        in_order = list(task.variables)
+        Random(seed).shuffle(in_order)
+        self.frame: Frame = frame_from_panel(task.training).reordered(in_order)
+        self.scores = {size: LocalScores(self.frame, mbde(size)) for size in SAMPLE_SIZES}
+
+    def candidates(self) -> Iterator[Candidate]:
+        fitter = self.fitter(MIDDLE, MIDDLE.caps[0], self.states)
+        for model in fitted_dags(fitter, self.frame, self.initial):
+            yield Candidate("initial", model)
+        learned = self.learned(MIDDLE)
+        for model in fitted_dags(fitter, self.frame, learned):
+            yield Candidate("ensemble", model)
+        for model in self.fitted_proposals(fitter, MIDDLE, learned):
+            yield Candidate("proposals", model)
+        yield from self.residual()
+
+    def residual(self) -> Iterator[Candidate]:
+        """Structures under every cap, smallest first, then proposals; all formula search goes to one account."""
+        fitters = [self.fitter(RESIDUAL, cap, self.states) for cap in RESIDUAL.caps]
+        learned = self.learned(RESIDUAL)
+        for fitter in fitters:
+            for model in fitted_dags(fitter, self.frame, learned):
+                yield Candidate("residual dags", model)
+        for fitter in fitters:
+            if sum(each.spent for each in fitters) >= self.states:
+                return
+            for model in self.fitted_proposals(fitter, RESIDUAL, learned):
+                yield Candidate("residual proposals", model)
+
+    def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
+        """states: of the stage; no parent set may take more than a second of it."""
+        return Fitter(self.task, max_parents=stage.max_parents, max_size=cap, states=min(states, STATES_PER_SECOND))
+
+    # --- structures -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def initial(self) -> list[RootedDag]:
+        """One tabu search for each root hypothesis."""
+        found = []
+        for roots in root_hypotheses(self.task):
+            learned = learn(self.scores[SAMPLE_SIZES[0]], self.constraints(roots, INITIAL), INITIAL.methods[0])
+            found.append(RootedDag(roots, learned.dag, learned.score))
+        return by_score(found)
+
+    @cached_property
+    def likely_roots(self) -> list[Roots]:
+        return [one.roots for one in self.initial[:MAX_HYPOTHESES]]
+
+    def constraints(self, roots: Roots, stage: Ensemble) -> Constraints:
+        return rooted_constraints(self.task, self.frame, roots, max_parents=stage.max_parents)
+
+    def learned(self, stage: Ensemble) -> list[RootedDag]:
+        """What the searches of a stage reach, under every likely root hypothesis."""
+        found: list[RootedDag] = []
+        ranking, rng = self.scores[SAMPLE_SIZES[0]], Random(self.seed)
+        for roots in self.likely_roots:
+            known = self.constraints(roots, stage)
+            starts = [known.required, *(random_dag(known, rng) for _ in range(stage.starts))]
+            for scores in self.scores.values():
+                for method in stage.methods:
+                    dags = (learn(scores, known, method, start=start).dag for start in starts)
+                    found.extend(RootedDag(roots, dag, ranking.total(dag)) for dag in dags)
+        return by_score(found)
+
+    # --- parent proposals -------------------------------------------------------------------------------------------
+
+    def fitted_proposals(self, fitter: Fitter, stage: Ensemble, learned: Sequence[RootedDag]) -> Iterator[Scm]:
+        """For each root hypothesis the acyclic choice of least total size, where that can be searched."""
+        if not choice_in_reach(self.task):
+            return
+        for roots in self.likely_roots:
+            dags = [one.dag for one in learned if one.roots == roots] + self.bootstrapped(roots, stage)
+            model = fitter.fit_proposals(named_sets(self.frame, proposed_sets(dags, stage.pool)), roots)
+            if isinstance(model, Scm):
+                yield model
+
+    def bootstrapped(self, roots: Roots, stage: Ensemble) -> list[Dag]:
+        generator = np.random.Generator(np.random.PCG64(self.seed))
+        resamples = draw_resamples(generator, self.frame.num_rows, self.frame.num_vars, replicates=REPLICATES)
+        score = mbde(SAMPLE_SIZES[0])
+        return bootstrap_dags(self.frame, score, self.constraints(roots, stage), stage.methods[0], resamples)
+
+
+def proposed_sets(dags: Sequence[Dag], pool: int | None) -> dict[int, list[int]]:
+    """Per variable its parent sets in the graphs, and the parents that most graphs give it, at most `pool` of them."""
+    num_vars = len(dags[0])
+    proposed = {}
+    for child in range(num_vars):
+        support = [float(sum(dag[child] >> parent & 1 for dag in dags)) for parent in range(num_vars)]
+        proposed[child] = [*(dag[child] for dag in dags), best_supported(support, pool)]
+    return proposed
+
+
+def random_dag(known: Constraints, rng: Random) -> Dag:
+    """A legal graph: variables in a random order that the constraints admit, up to two earlier parents for each."""
+    dag, placed, waiting = [0] * known.num_vars, 0, list(range(known.num_vars))
+    while waiting:
+        ready = [v for v in waiting if (known.required[v] | known.earlier[v]) & ~placed == 0]
+        child = rng.choice(ready)
+        may = [u for u in range(known.num_vars) if known.allowed[child] & placed >> u & 1]
+        chosen = rng.sample(may, min(len(may), known.max_parents, rng.randint(0, 2)))
+        dag[child] = known.required[child] | sum(1 << u for u in chosen)
+        placed |= 1 << child
+        waiting.remove(child)
+    return tuple(dag)

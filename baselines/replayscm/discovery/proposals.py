@@ -1,0 +1,67 @@
+"""From a graph that a library learned to proposals for the exact fitter: roots, and parents of the other variables.
+
+The libraries' graphs are taken as they are: edges only lose, gain or turn their direction where the disclosure decides,
+and no parent is ever added to save a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from baselines.structure_learning.constraints import Constraints, disclosed_constraints
+from baselines.structure_learning.frame import Frame, Mask
+from baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, oriented
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from solvers.replayscm.roots import nested_variables
+
+Parents: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+class GraphProposal(NamedTuple):
+    """roots: in column order, as many as are disclosed
+    parents: for every other variable the parent sets to try, best first
+    """
+
+    roots: tuple[str, ...]
+    parents: Parents
+
+
+def dag_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
+    """One parent set per variable: those of the DAG in the graph that agrees with the disclosure."""
+    roots, known = _rooted(task, frame, graph)
+    dag = oriented(disclosed_graph(graph, known), known).dag
+    parents = {v: (frame.names(dag[i]),) for i, v in enumerate(frame.variables) if not roots >> i & 1}
+    return GraphProposal(frame.names(roots), parents)
+
+
+def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
+    """After those of the DAG, everything adjacent that the disclosure allows as a parent, whatever its direction."""
+    roots, known = _rooted(task, frame, graph)
+    of_dag = dag_proposal(task, frame, graph).parents
+    around = {v: frame.names(adjacent(graph, i) & known.allowed[i]) for i, v in enumerate(frame.variables)}
+    return GraphProposal(frame.names(roots), {v: tuple(dict.fromkeys((*own, around[v]))) for v, own in of_dag.items()})
+
+
+def _rooted(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
+    """The roots, learned where they are hidden, and the constraints that they and the disclosure make."""
+    known = disclosed_constraints(task.disclosure, frame.variables)
+    if not isinstance(task.disclosure, HiddenRoots):
+        return frame.mask(task.disclosure.roots), known
+    roots = _learned_roots(task, frame, oriented(graph, known), task.disclosure.root_count)
+    return roots, known.with_roots(roots)
+
+
+def _learned_roots(task: Task, frame: Frame, learned: Placement, root_count: int) -> Mask:
+    """The variables without parents, if they are as many as disclosed.
+
+    Otherwise those come first that can be roots by the panel (columns of ones that are nested over worlds), and among
+    equals those with fewer learned parents, then those that come earlier in the learned order.
+    """
+    parentless = sum(1 << v for v, parents in enumerate(learned.dag) if not parents)
+    if parentless.bit_count() == root_count:
+        return parentless
+    nested = frame.mask(nested_variables(task))
+    ranked = sorted(learned.order, key=lambda v: (not nested >> v & 1, learned.dag[v].bit_count()))
+    return sum(1 << v for v in ranked[:root_count])

@@ -1,0 +1,181 @@
+"""The exact fitter that all structure proposals share: least formulas over proposed parents, or none.
+
+A proposal only says which variables a mechanism may mention. What is fitted is exact: a mechanism reproduces every row
+in which its variable is not intervened on, and among the formulas that do, over any subset of the proposed parents, it
+is one of least size. A variable whose values its proposed parents do not determine cannot be fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dsl.formulas.formula import Formula
+from dsl.replayscm.disclosure import Ordered
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.budget import Budget
+from solvers.formulas.least import LeastSize
+from solvers.formulas.literals import require_literals_alone
+from solvers.replayscm.certified import certified
+from solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
+
+MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
+_COUNT_BITS = 16  # of the tie-break: fewer than 2**16 mentions in all
+
+
+@dataclass(frozen=True, slots=True)
+class FittedMechanism:
+    """A formula of least size over one set of proposed parents.
+
+    parents: the variables that it mentions, natural order
+    """
+
+    formula: Formula
+    size: int
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """No model: which variables have no mechanism over their proposed parents, or can only have circular ones.
+
+    cyclic: every one of them has mechanisms, but no choice of these is acyclic
+    """
+
+    variables: tuple[str, ...]
+    cyclic: bool = False
+
+
+class Fitter:
+    """Fits mechanisms of one task; the same answer every time, whatever was asked before.
+
+    max_parents: how many variables a mechanism may mention
+    max_size: largest formula size of a mechanism; None means no cap
+    states: functions that formula search may compare for one parent set; what it cannot decide within them is unfit
+    spent: how many it has compared so far
+    """
+
+    def __init__(
+        self, task: Task, *, max_parents: int = MAX_PARENTS, max_size: int | None = None, states: int = MAX_STATES
+    ) -> None:
+        require_literals_alone(task.grammar)
+        self.task = task
+        self.max_size = max_size
+        self.states = states
+        self.spent = 0
+        self._index = {variable: i for i, variable in enumerate(task.variables)}
+        self._search = ParentSearch(task, max_parents)
+        self._sets: dict[tuple[int, Mask], list[ParentSet]] = {}
+        self._fits: dict[tuple[int, Mask], FittedMechanism | None] = {}
+
+    def least(self, variable: str, candidates: Collection[str]) -> FittedMechanism | None:
+        """The least mechanism that mentions only candidates; None if there is none within cap and budget.
+
+        Ties: fewest mentions, then the smallest parent set in natural variable order.
+        """
+        return min(self._mechanisms(variable, candidates), key=self._rank, default=None)
+
+    def fit_dag(self, parents: Mapping[str, Collection[str]], roots: Collection[str]) -> Scm | Unfit:
+        """Every variable that is no root from its parents in an acyclic graph.
+
+        A variable that never changes needs no parents: where it has none it mentions the first root it may.
+        """
+        fitted = {v: self.least(v, parents.get(v, ())) or self._unchanging(v, roots) for v in self._free(roots)}
+        unfit = tuple(v for v, mechanism in fitted.items() if mechanism is None)
+        return Unfit(unfit) if unfit else self._certified(roots, {v: f for v, f in fitted.items() if f is not None})
+
+    def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
+        """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each."""
+        options = {v: self._options(v, proposals.get(v, ()), roots) for v in self._free(roots)}
+        unfit = tuple(v for v, own in options.items() if not own)
+        if unfit:
+            return Unfit(unfit)
+        chosen = self._choose(options, roots)
+        return Unfit(tuple(options), cyclic=True) if chosen is None else self._certified(roots, chosen)
+
+    # --- mechanisms of one variable ---------------------------------------------------------------------------------
+
+    def _mechanisms(self, variable: str, candidates: Collection[str]) -> Iterator[FittedMechanism]:
+        """A least mechanism over every set of candidates that determines the variable and mentions all of the set."""
+        index = self._index[variable]
+        admissible = self.task.disclosure.admissible_parents(variable)
+        mask = sum(1 << self._index[u] for u in set(candidates).intersection(admissible))
+        if (index, mask) not in self._sets:
+            listed = [i for i in range(len(self.task.variables)) if mask >> i & 1]
+            self._sets[index, mask] = self._search.parent_sets(index, listed) if listed else []
+        for parent_set in self._sets[index, mask]:
+            key = index, parent_set.mask
+            if key not in self._fits:
+                self._fits[key] = self._fitted(parent_set)
+            fitted = self._fits[key]
+            if fitted is not None:
+                yield fitted
+
+    def _fitted(self, parent_set: ParentSet) -> FittedMechanism | None:
+        search, budget = LeastSize(parent_set.table, self._search.operators), Budget(self.states)
+        largest = self.max_size
+        if largest is not None and parent_set.at_least > largest:
+            return None
+        cap = search.lower_bound if largest is None else largest
+        while not search.decided and search.in_reach and not budget.exhausted and search.lower_bound <= cap:
+            search.advance(budget)
+            cap = search.lower_bound if largest is None else largest
+        self.spent += budget.used
+        if search.size is None or (largest is not None and search.size > largest):
+            return None
+        names = tuple(self.task.variables[i] for i in parent_set.indices)
+        return FittedMechanism(search.formula(names), search.size, names)
+
+    def _unchanging(self, variable: str, roots: Collection[str]) -> FittedMechanism | None:
+        """Of a variable with one value in all its scored rows: the least mechanism over the first root."""
+        training = self.task.training
+        scored = training.all_rows & ~training.clamped[variable]
+        if not roots or training.columns[variable] & scored not in (0, scored):
+            return None
+        return self.least(variable, [next(u for u in self.task.variables if u in roots)])
+
+    def _rank(self, fitted: FittedMechanism) -> int:
+        """Size, then mentions, then the set as a number: distinct for the sets of one variable."""
+        mask = sum(1 << self._index[u] for u in fitted.parents)
+        return (fitted.size << _COUNT_BITS | len(fitted.parents)) << len(self._index) | mask
+
+    # --- models -----------------------------------------------------------------------------------------------------
+
+    def _free(self, roots: Collection[str]) -> list[str]:
+        return [variable for variable in self.task.variables if variable not in roots]
+
+    def _options(
+        self, variable: str, sets: Sequence[Collection[str]], roots: Collection[str]
+    ) -> dict[Mask, FittedMechanism]:
+        found = [fitted for candidates in sets for fitted in self._mechanisms(variable, candidates)]
+        if not found:
+            unchanging = self._unchanging(variable, roots)
+            found = [unchanging] if unchanging else []
+        return {sum(1 << self._index[u] for u in fitted.parents): fitted for fitted in found}
+
+    def _choose(
+        self, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
+    ) -> dict[str, FittedMechanism] | None:
+        if isinstance(self.task.disclosure, Ordered):  # only earlier variables are admissible: nothing can be cyclic
+            return {v: min(own.values(), key=self._rank) for v, own in options.items()}
+        costs = {self._index[v]: self._costs(self._index[v], own) for v, own in options.items()}
+        best = best_structure(costs, sum(1 << self._index[root] for root in roots))
+        if best is None:
+            return None
+        names = self.task.variables
+        return {names[i]: options[names[i]][mask] for i, mask in best[1].items()}
+
+    def _costs(self, variable: int, options: Mapping[Mask, FittedMechanism]) -> dict[Mask, int]:
+        """Additive over variables: size, then mentions, then the parent sets as one number, variable 0 first."""
+        num = len(self._index)
+        return {
+            mask: (fitted.size << _COUNT_BITS | len(fitted.parents)) << num * num | mask << num * (num - 1 - variable)
+            for mask, fitted in options.items()
+        }
+
+    def _certified(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
+        """The model, once the disclosure admits it and the reference has replayed every training row."""
+        in_order = tuple(v for v in self.task.variables if v in roots)
+        return certified(self.task, Scm(in_order, {variable: one.formula for variable, one in fitted.items()}))

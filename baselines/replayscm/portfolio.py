@@ -1,0 +1,111 @@
+"""What the structure portfolios share: root hypotheses, their constraints, and the fitting of what was proposed.
+
+A portfolio is a lazy sequence of train-exact models in a fixed order of stages. Who wants one answer takes the first,
+and nothing of the later stages is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from baselines.replayscm.fit import Fitter
+from baselines.structure_learning.constraints import Constraints, disclosed_constraints
+from baselines.structure_learning.frame import Dag, Frame, Mask
+from dsl.replayscm.disclosure import HiddenRoots, Ordered
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.least_cost import MAX_FREE_VARIABLES
+from solvers.replayscm.roots import nested_variables, root_sets
+
+MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
+
+Roots: TypeAlias = tuple[str, ...]
+
+
+class Candidate(NamedTuple):
+    """A train-exact model and the stage that found it."""
+
+    stage: str
+    model: Scm
+
+
+class RootedDag(NamedTuple):
+    """A proposed structure under a root hypothesis, and its network score."""
+
+    roots: Roots
+    dag: Dag
+    score: float
+
+
+def root_hypotheses(task: Task) -> list[Roots]:
+    """The known root set alone. Where roots are hidden every set that the panel evidence leaves, or else every set.
+
+    The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
+    """
+    disclosure = task.disclosure
+    if not isinstance(disclosure, HiddenRoots):
+        return [tuple(v for v in task.variables if v in disclosure.roots)]
+    likely = nested_variables(task) if task.shares_units else ()
+    return list(root_sets(likely, disclosure.root_count)) or all_root_sets(task)
+
+
+def all_root_sets(task: Task) -> list[Roots]:
+    """Every root set that the disclosure admits, whatever the evidence says."""
+    disclosure = task.disclosure
+    if isinstance(disclosure, HiddenRoots):
+        return list(root_sets(task.variables, disclosure.root_count))
+    return root_hypotheses(task)
+
+
+def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:
+    """What the disclosure and a root hypothesis leave for a structure."""
+    return disclosed_constraints(task.disclosure, frame.variables, max_parents=max_parents).with_roots(
+        frame.mask(roots)
+    )
+
+
+def choice_in_reach(task: Task) -> bool:
+    """Whether an acyclic choice among proposed parent sets can be searched: a known order, or few enough variables."""
+    disclosure = task.disclosure
+    if isinstance(disclosure, Ordered):
+        return True
+    num_roots = disclosure.root_count if isinstance(disclosure, HiddenRoots) else len(disclosure.roots)
+    return len(task.variables) - num_roots <= MAX_FREE_VARIABLES
+
+
+def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:
+    """Each structure once, by falling score; equal ones in the order given."""
+    distinct: dict[tuple[Roots, Dag], RootedDag] = {}
+    for one in found:
+        distinct.setdefault((one.roots, one.dag), one)
+    return sorted(distinct.values(), key=lambda one: -one.score)
+
+
+def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iterator[Scm]:
+    """The models of those structures that explain every row, in their order."""
+    for roots, dag, _ in dags:
+        model = fitter.fit_dag(named_parents(frame, dag), roots)
+        if isinstance(model, Scm):
+            yield model
+
+
+def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
+    """The parents of every variable by name."""
+    return {v: frame.names(dag[i]) for i, v in enumerate(frame.variables)}
+
+
+def named_sets(frame: Frame, sets: Mapping[int, Sequence[Mask]]) -> dict[str, list[tuple[str, ...]]]:
+    """Proposed parent sets by name, each once, in their order."""
+    return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(own)] for v, own in sets.items()}
+
+
+def best_supported(support: Sequence[float], count: int | None) -> Mask:
+    """The variables of highest positive support, at most so many if that is given.
+
+    Among equals those that come first.
+
+    support: of one child, per possible parent
+    """
+    ranked = sorted((v for v, value in enumerate(support) if value > 0), key=lambda v: -support[v])
+    return sum(1 << v for v in ranked[:count])

@@ -1,0 +1,64 @@
+"""Writes baselines/data/formula_weights.bin: how often the generator's random formulas mean which function.
+
+`python -m baselines.replayscm.posterior.draw_weights` draws from dsl.replayscm.sampling.scms, which restates the
+published grammar, with fixed seeds; baselines may not import it, so the frequencies are shipped as data. Ten minutes on
+one core.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from random import Random
+
+from baselines.replayscm.posterior import formula_weights
+from baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack
+from dsl.formulas.table import TruthTable, from_formula, permute
+from dsl.replayscm.sampling.scms import sample_mechanism
+from dsl.replayscm.sampling.strata import NAMED_STRATA
+
+CHUNK = 2_000  # formulas of one seed, so that a part can be drawn again and compared
+CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}
+
+
+def drawn(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
+    """(table, size) of the mechanisms of one chunk, for sizes in ANY_SIZE; the fallback never occurs there."""
+    parents = tuple(f"X{i + 1}" for i in range(num_parents))
+    stratum = replace(NAMED_STRATA[0], sizes=ANY_SIZE)
+    rng = Random(f"formula weights:{num_parents}:{chunk}")
+    formulas = (sample_mechanism(stratum, parents, rng) for _ in range(CHUNK))
+    return Counter((from_formula(formula, parents).bits, formula.size) for formula in formulas)
+
+
+def representative(bits: int, num_vars: int) -> int:
+    """The smallest table among those that a permutation of the variables gives."""
+    table = TruthTable(num_vars, bits)
+    return min(permute(table, order).bits for order in permutations(range(num_vars)))
+
+
+def by_class(counts: Counter[tuple[int, int]], num_parents: int) -> Counter[tuple[int, int]]:
+    """The same with functions replaced by their class under permutation of the parents."""
+    names: dict[int, int] = {}
+    classes: Counter[tuple[int, int]] = Counter()
+    for (bits, size), number in counts.items():
+        if bits not in names:
+            names[bits] = representative(bits, num_parents)
+        classes[names[bits], size] += number
+    return classes
+
+
+def drawn_classes(num_parents: int) -> Drawn:
+    """All chunks of one number of parents together."""
+    counts = sum((drawn(num_parents, chunk) for chunk in range(CHUNKS[num_parents])), Counter[tuple[int, int]]())
+    return Drawn(num_parents, dict(by_class(counts, num_parents)))
+
+
+def _write() -> None:
+    path = Path(formula_weights.__file__).parent / formula_weights.SHIPPED
+    path.write_bytes(pack(map(drawn_classes, CHUNKS)))
+
+
+if __name__ == "__main__":
+    _write()

@@ -1,0 +1,81 @@
+"""The training rows of a task as the prior reads them: partial tables by parent set, and shortcuts that fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from baselines.replayscm.posterior.formula_weights import ANY_SIZE
+from baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_CAP, SHORTCUT_VARIABLES, essential
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import from_formula
+from dsl.replayscm.problem import Task
+from solvers.acyclic.least_cost import Mask
+from solvers.budget import Budget, BudgetSpent
+from solvers.formulas.least import LeastSize
+from solvers.replayscm.local_counts import local_space
+from solvers.replayscm.parents import ParentSearch
+
+MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
+NO_FIT = 99  # larger than every shortcut
+
+
+class Evidence:
+    """The training rows of a task as the prior reads them."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.index = {variable: i for i, variable in enumerate(task.variables)}
+        self._search = ParentSearch(task, SHORTCUT_VARIABLES)
+        self._tables: dict[int, Mapping[Mask, PartialTable]] = {}
+        self._fits: dict[int, list[tuple[Mask, int]]] = {}
+        self._budget = Budget(MAX_STATES)
+        self._least: dict[tuple[int, int], int] = {}
+        self._agreeing: dict[tuple[int, int], tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]] = {}
+
+    def tables(self, variable: int) -> Mapping[Mask, PartialTable]:
+        """Parent set -> what the rows say, for admissible sets that determine the variable."""
+        if variable not in self._tables:
+            candidates = self._candidates(variable)
+            most = min(MAX_PARENTS, len(candidates))
+            self._tables[variable] = local_space(self._search.packed, variable, candidates, most).tables
+        return self._tables[variable]
+
+    def _candidates(self, variable: int) -> list[int]:
+        admissible = self.task.disclosure.admissible_parents(self.task.variables[variable])
+        return [self.index[parent] for parent in admissible]
+
+    def least_fit(self, variable: int, window: Mask) -> int:
+        """Size of the least formula over the window that fits the rows, if that is a shortcut; else NO_FIT."""
+        if variable not in self._fits:
+            found = self._search.parent_sets(variable, self._candidates(variable))
+            fits = [(one.mask, one.size) for one in found if one.size is not None and one.size <= SHORTCUT_CAP]
+            self._fits[variable] = fits
+        return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
+
+    def agreeing(self, table: PartialTable) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+        """Bits and least sizes of the catalogued functions of five parents that agree; `BudgetSpent` after too many."""
+        key = table.care, table.value
+        if key not in self._agreeing:
+            words, sizes = essential(MAX_PARENTS)
+            self._budget.spend(len(words))
+            agrees = np.flatnonzero((words ^ np.uint32(table.value)) & np.uint32(table.care) == 0)
+            self._agreeing[key] = words[agrees], sizes[agrees]
+        return self._agreeing[key]
+
+    def least_function(self, table: PartialTable) -> int:
+        """Bits of the least function that agrees with a table beyond the catalogue; `BudgetSpent` if none is drawn."""
+        key = table.care, table.value
+        if key not in self._least:
+            search = LeastSize(table)
+            while search.possible and search.size is None and search.lower_bound <= ANY_SIZE[1]:
+                search.advance(self._budget)
+                if self._budget.exhausted:
+                    raise BudgetSpent
+            if search.size is None:
+                raise BudgetSpent
+            names = tuple(str(i) for i in range(table.num_vars))
+            self._least[key] = from_formula(search.formula(names), names).bits
+        return self._least[key]

@@ -1,0 +1,131 @@
+"""Sums over the latent orders in which the generator may have built an SCM.
+
+The roots come first, in an order of their own, because windows slide over them too; then each variable with the window
+of its last predecessors. Orders are equally likely, so the sum is over all that the disclosure admits; prefixes with
+the same variables and the same last window go on alike and are summed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
+from random import Random
+from typing import TypeAlias, TypeVar
+
+from dsl.replayscm.disclosure import Blocks, Disclosure, Ordered
+from solvers.acyclic.least_cost import Mask
+from solvers.budget import Budget
+
+T = TypeVar("T")
+
+WindowWeight: TypeAlias = Callable[[int, Mask], float]
+"""Weight of a variable that is built with this window."""
+
+State: TypeAlias = tuple[Mask, tuple[int, ...]]
+"""What is placed, and the last window in order."""
+
+
+class LatentOrders:
+    """All orders that start with one root set. A state of the budget is a prefix that is gone on from."""
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        disclosure: Disclosure,
+        roots: Sequence[str],
+        window: int,
+        weight: WindowWeight,
+        budget: Budget,
+    ) -> None:
+        self.weight = weight
+        self.window = window
+        self.budget = budget
+        index = {variable: i for i, variable in enumerate(variables)}
+        self.full = (1 << len(variables)) - 1
+        self.roots = [index[root] for root in roots]
+        self.root_mask = sum(1 << root for root in self.roots)
+        self.known = [index[v] for v in disclosure.order] if isinstance(disclosure, Ordered) else None
+        self.before = dict.fromkeys(index.values(), 0)
+        if isinstance(disclosure, Blocks):
+            for v, i in index.items():
+                earlier = (u for block in disclosure.blocks[: disclosure.block_index(v)] for u in block)
+                self.before[i] = sum(1 << index[u] for u in earlier)
+        self._memo: dict[State, float] = {}
+        self._options: dict[State, list[tuple[tuple[int, State], float]]] = {}  # for draws
+
+    def starts(self) -> Iterator[State]:
+        """The roots with every last window they may leave; all equally likely."""
+        if self.known is not None:
+            yield self.root_mask, tuple([v for v in self.known if v in self.roots][-self.window :])
+            return
+        for last in permutations(self.roots, min(self.window, len(self.roots))):
+            yield self.root_mask, last
+
+    def mean(self) -> float:
+        """Total weight of the orders of the other variables, averaged over those of the roots."""
+        sums = [self.completions(start) for start in self.starts()]
+        return sum(sums) / len(sums)
+
+    def completions(self, state: State) -> float:
+        """Total weight of all ways to place the rest; `BudgetSpent` when there are too many."""
+        if state[0] == self.full:
+            return 1.0
+        if state not in self._memo:
+            self.budget.spend(1)
+            self._memo[state] = sum(weight * self.completions(after) for _, weight, after in self.steps(state))
+        return self._memo[state]
+
+    def heaviest(self) -> dict[int, Mask]:
+        """Windows of all endogenous variables in an order of largest weight; the first of several."""
+        best: dict[State, tuple[float, list[tuple[int, Mask]]]] = {}
+
+        def rest(state: State) -> tuple[float, list[tuple[int, Mask]]]:
+            if state[0] == self.full:
+                return 1.0, []
+            if state not in best:
+                self.budget.spend(1)
+                found: tuple[float, list[tuple[int, Mask]]] = 0.0, []
+                for v, weight, after in self.steps(state):
+                    whole, others = rest(after)
+                    if weight * whole > found[0]:
+                        found = weight * whole, [(v, sum(1 << u for u in state[1])), *others]
+                best[state] = found
+            return best[state]
+
+        return dict(max((rest(start) for start in self.starts()), key=lambda found: found[0])[1])
+
+    def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
+        """Every variable that may come next: its weight, and the state behind it."""
+        placed, last = state
+        window = sum(1 << v for v in last)
+        if self.known is not None:
+            free = [next(v for v in self.known if not placed >> v & 1)]
+        else:
+            free = [v for v, earlier in self.before.items() if not placed >> v & 1 and not earlier & ~placed]
+        for v in free:
+            weight = self.weight(v, window)
+            if weight:
+                yield v, weight, (placed | 1 << v, (*last, v)[-self.window :])
+
+    def sample(self, rng: Random) -> dict[int, Mask]:
+        """Windows of all endogenous variables in an order drawn by its weight."""
+        state = drawn(rng, [(start, self.completions(start)) for start in self.starts()])
+        windows: dict[int, Mask] = {}
+        while state[0] != self.full:
+            window = sum(1 << v for v in state[1])
+            if state not in self._options:
+                steps = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
+                self._options[state] = steps
+            v, state = drawn(rng, self._options[state])
+            windows[v] = window
+        return windows
+
+
+def drawn(rng: Random, options: Sequence[tuple[T, float]]) -> T:
+    """One option with probability proportional to its weight."""
+    mark = rng.random() * sum(weight for _, weight in options)
+    for option, weight in options:
+        mark -= weight
+        if mark < 0:
+            return option
+    return next(option for option, weight in reversed(options) if weight)

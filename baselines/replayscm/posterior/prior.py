@@ -1,0 +1,199 @@
+"""The prior: what the published generator draws, as probabilities of parent sets and functions.
+
+Sources: the generator's stages as the paper gives them (Algorithm 1 and Table B.1) and its nine configurations. A slot
+takes its parents from the window of the `window` variables before it: their number is uniform from 2 to the window's
+length, the set is uniform. The function is that of a random formula whose size lies in the configuration's range; where
+no formula can be accepted it is the exclusive or of two parents. No function is accepted that has a formula of size 5
+or less (and below its own size), because no world could refute that shortcut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from baselines.replayscm.posterior.formula_weights import shipped
+from dsl.formulas.operators import STANDARD_OPERATORS
+from solvers.formulas.catalogue import catalogue
+from solvers.formulas.essential import essential_functions
+
+SHORTCUT_CAP = 5  # largest formula that the generator's worlds have to refute
+SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
+XOR_SIZE = 3
+MAX_PARENTS = 5
+
+F64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What of a published configuration shows in an SCM.
+
+    num_variables, num_units: of every problem
+    window: how many predecessors may be parents, and the largest number of parents
+    sizes: smallest and largest size of a drawn formula
+    refutes: whether the training worlds refute every shortcut (one configuration lets one stand)
+    shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
+    """
+
+    name: str
+    num_variables: int
+    num_units: int
+    window: int
+    sizes: tuple[int, int]
+    refutes: bool = True
+    shortcut_floor: int = 3
+
+
+CONFIGURATIONS = (
+    Configuration("hs_n6_easy_calibration", 6, 10, 2, (4, 8), refutes=False),
+    Configuration("hs_n7_anchor_plus", 7, 10, 3, (5, 10)),
+    Configuration("hs_n8_bridge", 8, 10, 4, (6, 11)),
+    Configuration("vhs_n8_dense", 8, 10, 5, (6, 12)),
+    Configuration("vhs_n9_anchor", 9, 10, 4, (6, 12)),
+    Configuration("vhs_n9_dense_strict", 9, 11, 5, (7, 13)),
+    Configuration("vhs_n10_anchor_m10", 10, 10, 4, (7, 13)),
+    Configuration("vhs_n10_extreme_near_impossible", 10, 11, 5, (8, 14)),
+    Configuration("t1_clean_hard", 8, 11, 4, (7, 12), shortcut_floor=2),
+)
+
+
+def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
+    """The configurations that a problem of this shape may come from, equally likely; all of them if none has it."""
+    same = [one for one in CONFIGURATIONS if (one.num_variables, one.num_units) == (num_variables, num_units)]
+    return tuple(same) or CONFIGURATIONS
+
+
+def column_of(least_fit: int, configuration: Configuration) -> int | None:
+    """Which column of the weights serves where the least formula over the window that fits has that size.
+
+    A mechanism of size s is accepted only if no formula of size <= min(5, s - 1) fits, so s is at most the least fit.
+    None if nothing can have been accepted.
+    """
+    if not configuration.refutes or least_fit > SHORTCUT_CAP:
+        return ANY
+    if least_fit < XOR_SIZE:
+        return XOR_ONLY if configuration.shortcut_floor >= XOR_SIZE else None
+    return least_fit - XOR_SIZE
+
+
+XOR_ONLY, UP_TO_4, UP_TO_5, ANY = range(4)  # columns: mechanisms of size <= 3, <= 4, <= 5, any
+NUM_COLUMNS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionWeights:
+    """Probabilities of functions that depend on all of k parents, given that a slot draws k parents.
+
+    bits: [f] tables; weights: [NUM_COLUMNS, f] probability of the function with a formula of a column's size
+    Together they sum to less than 1 by what is never accepted, a function with an equivalent shortcut.
+    """
+
+    bits: npt.NDArray[np.uint32]
+    weights: F64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeWeights:
+    """The same for 5 parents, where functions of one least size share a weight.
+
+    weights: [s] probability of each function of least size s; rest: of all functions beyond the catalogue together
+    """
+
+    weights: F64
+    rest: float
+
+
+@cache
+def function_weights(num_parents: int, configuration: Configuration) -> FunctionWeights:
+    """The weights of 2 to 4 parents, smoothed: what the draws have missed is spread by least size (Good-Turing)."""
+    low, high = configuration.sizes
+    words, least_sizes = essential(num_parents)
+    least = dict(zip(words.tolist(), least_sizes.tolist(), strict=True))
+    smallest = representatives(num_parents)
+    counted = np.zeros((NUM_COLUMNS, len(smallest)))
+    dropped, once, whole = 0, 0, 0
+    by_least: dict[int, float] = {}
+    for (bits, size), number in shipped()[num_parents].counts.items():
+        if not low <= size <= high:
+            continue
+        whole += number
+        once += number == 1
+        cap = min(SHORTCUT_CAP, size - 1)
+        shortens = num_parents <= SHORTCUT_VARIABLES and least[bits] <= cap
+        if configuration.refutes and cap >= configuration.shortcut_floor and shortens:
+            dropped += number
+            continue
+        counted[ANY if size > SHORTCUT_CAP else size - XOR_SIZE :, bits] += number
+        by_least[least[bits]] = by_least.get(least[bits], 0.0) + number
+    if not whole:
+        counted[:, _xor_table(num_parents)] = 1.0
+        return FunctionWeights(words, counted[:, words])
+    counted /= np.maximum(1, np.bincount(smallest, minlength=len(smallest)))
+    weights = counted[:, smallest[words]] / whole
+    missed = once / whole
+    sizes = np.bincount(least_sizes, minlength=max(by_least, default=0) + 1)
+    spread = np.array([by_least.get(size, 0.0) / max(1, int(sizes[size])) for size in range(len(sizes))]) / whole
+    weights *= 1 - missed
+    weights[ANY] += missed * spread[least_sizes]
+    return FunctionWeights(words, weights)
+
+
+@cache
+def size_weights(configuration: Configuration) -> SizeWeights:
+    """The weights of 5 parents."""
+    functions = catalogue(MAX_PARENTS)
+    low, high = configuration.sizes
+    drawn = [(bits, n) for (bits, size), n in shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
+    words = np.array([bits for bits, _ in drawn], functions.words.dtype)
+    numbers = np.array([number for _, number in drawn], np.float64)
+    order = np.argsort(functions.words)
+    place = order[np.minimum(np.searchsorted(functions.words, words, sorter=order), len(order) - 1)]
+    listed = functions.words[place] == words
+    shares = np.bincount(functions.sizes[place[listed]], numbers[listed], minlength=functions.max_size + 1)
+    available = np.bincount(essential(MAX_PARENTS)[1], minlength=functions.max_size + 1)
+    weights = np.divide(shares, available, out=np.zeros(len(shares)), where=available > 0) / numbers.sum()
+    return SizeWeights(weights, float(numbers[~listed].sum() / numbers.sum()))
+
+
+@cache
+def slot_mass(window: int, configuration: Configuration) -> float:
+    """Share of a slot's draws that are accepted, where that many predecessors are in its window."""
+    counts = range(2, window + 1)
+    accepted = [
+        1.0 if k == MAX_PARENTS else float(function_weights(k, configuration).weights[ANY].sum()) for k in counts
+    ]
+    return sum(accepted) / len(accepted)
+
+
+@cache
+def essential(num_parents: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint8]]:
+    """Bits and least sizes of the functions that depend on all of that many parents."""
+    functions = essential_functions(MAX_PARENTS, STANDARD_OPERATORS)
+    span = slice(functions.starts[num_parents], functions.ends[num_parents])
+    return functions.bits[span].astype(np.uint32), functions.sizes[span]
+
+
+def _xor_table(num_parents: int) -> int:
+    """The fallback: the exclusive or, which two parents get where no formula over them can be accepted."""
+    if num_parents != 2:
+        raise AssertionError(f"formulas over {num_parents} parents are always accepted in the end")
+    return 0b0110
+
+
+@cache
+def representatives(num_parents: int) -> npt.NDArray[np.int64]:
+    """[2**2**k] of each table the smallest that permuting its variables gives; for up to 4 variables."""
+    tables = np.arange(1 << (1 << num_parents))
+    smallest = tables.copy()
+    for order in permutations(range(num_parents)):
+        permuted = np.zeros_like(tables)
+        for row in range(1 << num_parents):
+            source = sum(1 << variable for i, variable in enumerate(order) if row >> i & 1)
+            permuted |= (tables >> source & 1) << row
+        np.minimum(smallest, permuted, out=smallest)
+    return smallest

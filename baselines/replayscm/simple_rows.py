@@ -1,0 +1,210 @@
+"""Rows that search little or nothing, to read the others against.
+
+first_found     train-exact, but not small: the first parent sets that fit, unseen rows 0
+random_legal    ignores the evidence
+copy_parent     every variable copies or negates one other
+majority        every variable is constant
+
+Each returns a legal SCM, or None where there is none of its kind: nothing fits, or the allowed operators and earlier
+variables cannot say it. Where the roots are hidden they are the
+first root set, lexicographically, whose columns are nested (solvers.replayscm.roots), or the first of all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from random import Random
+
+from dsl.formulas.formula import Formula, apply, constant, var
+from dsl.formulas.table import TruthTable
+from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.formulas.function_formula import formula_for
+from solvers.replayscm.certified import certified, illegality
+from solvers.replayscm.parents import ParentSearch
+from solvers.replayscm.roots import nested_variables, root_sets
+
+MAX_PARENTS = 5
+FEWEST, MOST = 2, 3  # parents of a random mechanism, as far as there are candidates
+
+
+def first_found(task: Task) -> Scm | None:
+    """The train-exact SCM whose parent sets come first: fewest parents, then the first in variable order.
+
+    Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
+    least total rank is taken, under the first root set that has one.
+    """
+    search, index = ParentSearch(task, MAX_PARENTS), _index(task)
+    for roots in _root_sets(task):
+        tables = {}
+        for variable in _endogenous(task, roots):
+            admissible = [index[u] for u in task.disclosure.admissible_parents(variable)]
+            tables[index[variable]] = {s.mask: s.table for s in search.parent_sets(index[variable], admissible)}
+        ranked = {v: sorted(own, key=lambda mask: (mask.bit_count(), _bits(mask))) for v, own in tables.items()}
+        costs = {v: {mask: rank for rank, mask in enumerate(own)} for v, own in ranked.items()}
+        chosen = _acyclic(task, costs, roots)
+        if chosen is None:
+            continue
+        mechanisms = {}
+        for v, mask in chosen.items():
+            names, table = [task.variables[i] for i in _bits(mask)], tables[v][mask]
+            function = TruthTable(len(names), table.value)
+            mechanisms[task.variables[v]] = formula_for(function, names, search.operators)
+        return certified(task, Scm(roots, mechanisms))
+    return None
+
+
+def random_legal(task: Task, seed: int) -> Scm | None:
+    """A random SCM that the disclosure admits. Drawn from the seed and the content of the task, not from its place."""
+    rng = Random(f"{seed}:{_digest(task)}")
+    roots = next(_root_sets(task))
+    order = _random_order(task, roots, rng)
+    names = [name for name in ("and", "or", "xor", "iff") if name in task.grammar.operators]
+    if not names:
+        return None
+    mechanisms = {}
+    for variable in order:
+        if variable in roots:
+            continue
+        earlier = order[: order.index(variable)]
+        allowed = [u for u in earlier if u in task.disclosure.admissible_parents(variable)]
+        if not allowed:
+            return None  # it could only be a literal
+        parents = rng.sample(allowed, min(rng.randint(FEWEST, MOST), len(allowed)))
+        literals = [_literal(task, parent, negated=rng.random() < 0.5) for parent in parents]
+        mechanisms[variable] = apply(rng.choice(names), literals if len(literals) > 1 else literals * 2)
+    return _legal(task, roots, mechanisms)
+
+
+def copy_parent(task: Task) -> Scm | None:
+    """Every variable copies or, where that fits better, negates one other, with as few wrong cells as possible.
+
+    Cells are compared with the observed value of the other variable. Ties: copies first, then variable order.
+    """
+    index = _index(task)
+    roots = next(_root_sets(task))
+    options: dict[int, dict[Mask, int]] = {}
+    negated: dict[tuple[int, int], bool] = {}
+    for variable in _endogenous(task, roots):
+        own = options[index[variable]] = {}
+        for parent in task.variables:
+            if parent in task.disclosure.admissible_parents(variable):
+                same, different = _agreement(task, variable, parent)
+                turned = different > same and "not" in task.grammar.operators
+                negated[index[variable], index[parent]] = turned
+                own[1 << index[parent]] = same if turned else different
+    chosen = _acyclic(task, options, roots)
+    if chosen is None:
+        return None
+    mechanisms = {}
+    for v, mask in chosen.items():
+        (copied,) = _bits(mask)
+        mechanisms[task.variables[v]] = _literal(task, task.variables[copied], negated=negated[v, copied])
+    return _legal(task, roots, mechanisms)
+
+
+def majority(task: Task) -> Scm | None:
+    """Every variable has the value that it has in most of its scored rows, 0 if that is undecided.
+
+    Constants are said by a variable with itself, the first root, where literals are not allowed.
+    """
+    roots = next(_root_sets(task))
+    mechanisms: dict[str, Formula] = {}
+    for variable in _endogenous(task, roots):
+        training = task.training
+        scored = training.all_rows & ~training.clamped[variable]
+        ones = (training.columns[variable] & scored).bit_count()
+        value = 2 * ones > scored.bit_count()
+        operator = "iff" if value else "xor"
+        if task.grammar.allow_constants:
+            mechanisms[variable] = constant(value)
+        elif operator in task.grammar.operators and roots:
+            mechanisms[variable] = apply(operator, [var(roots[0]), var(roots[0])])
+        else:
+            return None
+    return _legal(task, roots, mechanisms)
+
+
+# --- what they share ------------------------------------------------------------------------------------------------
+
+
+def _index(task: Task) -> dict[str, int]:
+    return {variable: i for i, variable in enumerate(task.variables)}
+
+
+def _bits(mask: Mask) -> tuple[int, ...]:
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+def _root_sets(task: Task) -> Iterator[tuple[str, ...]]:
+    disclosure = task.disclosure
+    if not isinstance(disclosure, HiddenRoots):
+        yield tuple(v for v in task.variables if v in disclosure.roots)
+        return
+    able = nested_variables(task) if task.shares_units else task.variables
+    yield from root_sets(able, disclosure.root_count)
+    every = root_sets(task.variables, disclosure.root_count)
+    yield from (roots for roots in every if not set(able).issuperset(roots))
+
+
+def _endogenous(task: Task, roots: tuple[str, ...]) -> list[str]:
+    return [variable for variable in task.variables if variable not in roots]
+
+
+def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[str, ...]) -> dict[int, Mask] | None:
+    """The acyclic choice of least total cost; between equal ones the smallest parent sets, variable by variable."""
+    if not all(costs.values()):
+        return None
+    num = len(task.variables)
+    distinct = {
+        v: {mask: cost << num * num | mask << num * (num - 1 - v) for mask, cost in own.items()}
+        for v, own in costs.items()
+    }
+    if isinstance(task.disclosure, Ordered):
+        return {v: min(own, key=own.__getitem__) for v, own in distinct.items()}
+    index = _index(task)
+    best = best_structure(distinct, sum(1 << index[root] for root in roots))
+    return None if best is None else best[1]
+
+
+def _random_order(task: Task, roots: tuple[str, ...], rng: Random) -> list[str]:
+    disclosure = task.disclosure
+    if isinstance(disclosure, Ordered):
+        return [*roots, *(v for v in disclosure.order if v not in roots)]
+    groups = disclosure.blocks if isinstance(disclosure, Blocks) else (task.variables,)
+    order = list(roots)
+    for group in groups:
+        free = [v for v in task.variables if v in group and v not in roots]
+        order += rng.sample(free, len(free))
+    return order
+
+
+def _digest(task: Task) -> str:
+    """Of what a solver may read, in an order that does not depend on the file's."""
+    worlds = [(sorted(map(str, w.intervention.signature)), w.row_texts()) for w in task.training.worlds]
+    return hashlib.sha256(repr((task.variables, task.disclosure.label, worlds)).encode()).hexdigest()
+
+
+def _literal(task: Task, variable: str, *, negated: bool) -> Formula:
+    literal = var(variable)
+    return apply("not", [literal]) if negated and "not" in task.grammar.operators else literal
+
+
+def _agreement(task: Task, variable: str, parent: str) -> tuple[int, int]:
+    """In how many scored rows of the variable the two are equal, and in how many they differ."""
+    training = task.training
+    scored = training.all_rows & ~training.clamped[variable]
+    different = (training.columns[variable] ^ training.columns[parent]) & scored
+    return (scored & ~different).bit_count(), different.bit_count()
+
+
+def _legal(task: Task, roots: tuple[str, ...], mechanisms: Mapping[str, Formula]) -> Scm:
+    """The model, once it is an answer to the task, whatever it fits."""
+    model = Scm(roots, dict(mechanisms))
+    wrong = illegality(task, model)
+    if wrong:
+        raise AssertionError(f"a simple row's answer is not legal: {wrong}")
+    return model

@@ -1,0 +1,301 @@
+"""Kernels: dynamic programming over subsets of variables for the best, the k best, and the average DAG.
+
+Dimension letters: v = variables, S = 2**v subsets as masks, k = networks kept, e = parent sets of one variable.
+Scores come as a table [v, S] of local scores, minus infinity where a parent set is not admitted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from baselines.structure_learning._kernels_scores import copy, lowest
+from dsl._jit import kernel
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+TIE = 1e-9  # sums of the same local scores in another order differ by less, different scores by more
+
+
+@kernel
+def best_within(table: F64, best: F64, chosen: I64) -> None:
+    """For each variable the best parent set inside every subset, [v, S]: its score and the set.
+
+    Silander and Myllymaki 2006, equation 7; equally good sets: the smaller one, then the one found first.
+    """
+    num_vars, num_sets = table.shape
+    for v in range(num_vars):
+        for s in range(num_sets):
+            best[v, s] = table[v, s]
+            chosen[v, s] = s
+            rest = s
+            while rest:
+                smaller = s ^ (rest & -rest)
+                rest &= rest - 1
+                if best[v, smaller] >= best[v, s]:
+                    best[v, s] = best[v, smaller]
+                    chosen[v, s] = chosen[v, smaller]
+
+
+@kernel
+def best_networks(best: F64, roots: int, least: F64, totals: F64, sinks: I64) -> None:
+    """The best total of every subset as a network of its own, [S], and the sink that reaches it.
+
+    roots: variables that have no parents; least: [v] their score without any
+    """
+    num_sets = best.shape[1]
+    totals[0] = 0.0
+    sinks[0] = -1
+    for s in range(1, num_sets):
+        totals[s] = -np.inf
+        sinks[s] = -1
+        rest = s
+        while rest:
+            v = lowest(rest)
+            rest &= rest - 1
+            without = s ^ (1 << v)
+            total = totals[without] + (least[v] if roots >> v & 1 else best[v, without])
+            if total > totals[s]:
+                totals[s] = total
+                sinks[s] = v
+
+
+@kernel
+def k_best_networks(
+    orders: I64,  # [v, e] admitted parent sets by falling score, padded with -1
+    scores: F64,  # [v, e] their scores
+    k: int,
+    counts: I64,  # [S] out: how many networks there are, up to k
+    totals: F64,  # [S, k] out: their scores, falling
+    networks: I64,  # [S, k, v] out: the parents; variables outside the subset have none
+) -> None:
+    """The k best networks of every subset (Tian, He and Ram 2010).
+
+    A network of S is a network of S less one of its sinks, and a parent set for the sink. For each sink the pairs come
+    from a heap in falling order; a network with several sinks comes up once for each and is kept once.
+    """
+    num_sets = counts.shape[0]
+    num_vars = orders.shape[0]
+    inside = np.empty((num_vars, k), np.int64)  # positions of the k best parent sets inside the subset
+    num_inside = np.empty(num_vars, np.int64)
+    network = np.empty(num_vars, np.int64)
+    losses = np.empty(num_vars * (k + 1) + 2)  # a heap: a network comes up at most once for each sink
+    pairs = np.empty(
+        (len(losses), 3), np.int64
+    )  # sink, position of its parent set, position of the network of the rest
+    counts[0] = 1
+    totals[0, 0] = 0.0
+    networks[0, 0].fill(0)
+    for s in range(1, num_sets):
+        size = 0
+        count = 0
+        for v in range(num_vars):
+            if s >> v & 1:
+                without = s ^ (1 << v)
+                num_inside[v] = _inside(orders[v], without, k, inside[v])
+                if num_inside[v] and counts[without]:
+                    size = _push(losses, pairs, size, -scores[v, inside[v, 0]] - totals[without, 0], v, 0, 0)
+        while size and count < k:
+            total = -losses[0]
+            v, a, b = pairs[0, 0], pairs[0, 1], pairs[0, 2]
+            size = _pop(losses, pairs, size)
+            without = s ^ (1 << v)
+            own = scores[v, inside[v, a]]
+            if b + 1 < counts[without]:
+                size = _push(losses, pairs, size, -own - totals[without, b + 1], v, a, b + 1)
+            if b == 0 and a + 1 < num_inside[v]:
+                size = _push(losses, pairs, size, -scores[v, inside[v, a + 1]] - totals[without, 0], v, a + 1, 0)
+            copy(networks[without, b], network)
+            network[v] = orders[v, inside[v, a]]
+            if not _is_kept(network, total, count, totals[s], networks[s]):
+                totals[s, count] = total
+                copy(network, networks[s, count])
+                count += 1
+        counts[s] = count
+
+
+@kernel
+def _push(keys: F64, items: I64, size: int, key: float, v: int, a: int, b: int) -> int:
+    """Add to a binary heap with the least key on top; its new size."""
+    at = size
+    while at and keys[(at - 1) // 2] > key:
+        keys[at] = keys[(at - 1) // 2]
+        copy(items[(at - 1) // 2], items[at])
+        at = (at - 1) // 2
+    keys[at] = key
+    items[at, 0] = v
+    items[at, 1] = a
+    items[at, 2] = b
+    return size + 1
+
+
+@kernel
+def _pop(keys: F64, items: I64, size: int) -> int:
+    """Take the top away; the new size."""
+    size -= 1
+    key = keys[size]
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[at] = keys[child]
+        copy(items[child], items[at])
+        at = child
+    keys[at] = key
+    copy(items[size], items[at])
+    return size
+
+
+@kernel
+def _inside(order: I64, subset: int, k: int, inside: I64) -> int:
+    """Positions of the first k sets of a list that lie in a subset; their number."""
+    count = 0
+    for e in range(order.shape[0]):
+        if order[e] < 0 or count == k:
+            break
+        if order[e] & ~subset == 0:
+            inside[count] = e
+            count += 1
+    return count
+
+
+@kernel
+def _is_kept(network: I64, total: float, count: int, totals: F64, networks: I64) -> bool:
+    """Whether a network is among those kept already; only those of the same score can be it."""
+    for t in range(count - 1, -1, -1):
+        if totals[t] - total > TIE:
+            return False
+        same = True
+        for v in range(network.shape[0]):
+            if networks[t, v] != network[v]:
+                same = False
+                break
+        if same:
+            return True
+    return False
+
+
+@kernel
+def networks_within(
+    orders: I64,  # [v, e] as in k_best_networks
+    scores: F64,  # [v, e]
+    totals: F64,  # [S] best total of every subset
+    gap: float,
+    max_steps: int,
+    found: I64,  # [limit, v] out
+) -> tuple[int, bool]:
+    """All networks at most `gap` below the best; their number, and whether that is all of them.
+
+    Depth first: sinks are taken away one by one, each time the highest-numbered one, so that a network is met once. A
+    variable above the chosen sink that is not one itself owes a child: it may not be taken before it has had one.
+    """
+    num_vars = orders.shape[0]
+    limit = found.shape[0]
+    count = 0
+    sink = np.zeros(num_vars + 1, np.int64)
+    place = np.full(num_vars + 1, -1, np.int64)
+    owing = np.zeros(num_vars + 1, np.int64)
+    left = np.zeros(num_vars + 1, np.int64)
+    total = np.zeros(num_vars + 1)
+    network = np.zeros(num_vars, np.int64)
+    left[0] = (1 << num_vars) - 1
+    least = totals[left[0]] - gap
+    depth = 0
+    steps = 0
+    while depth >= 0:
+        steps += 1
+        if steps > max_steps:
+            return count, False
+        if left[depth] == 0:
+            if count == limit:
+                return count, False
+            copy(network, found[count])
+            count += 1
+            depth -= 1
+            continue
+        v = sink[depth]
+        if v == num_vars:
+            depth -= 1
+            continue
+        bit = np.int64(1) << v
+        without = left[depth] & ~bit
+        open_to = left[depth] & bit and not owing[depth] & bit
+        e = place[depth] + 1
+        if not open_to or e == orders.shape[1] or orders[v, e] < 0:
+            sink[depth] = v + 1
+            place[depth] = -1
+            continue
+        place[depth] = e
+        reached = total[depth] + scores[v, e]
+        if reached + totals[without] < least:
+            sink[depth] = v + 1  # the sets that follow are no better
+            place[depth] = -1
+            continue
+        if orders[v, e] & ~without:
+            continue
+        network[v] = orders[v, e]
+        above = without & ~((bit << 1) - 1)
+        owing[depth + 1] = (owing[depth] | above) & ~orders[v, e]
+        left[depth + 1] = without
+        total[depth + 1] = reached
+        depth += 1
+        sink[depth] = 0
+        place[depth] = -1
+    return count, True
+
+
+@kernel
+def _log_add(a: float, b: float) -> float:
+    """log(exp(a) + exp(b)), also for minus infinity."""
+    if a < b:
+        a, b = b, a
+    return a if b == -np.inf else a + math.log1p(math.exp(b - a))
+
+
+@kernel
+def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
+    """Probability of every parent set of every variable, [v, S]; returns the log of the sum over ordered networks.
+
+    Koivisto and Sood 2004 and Koivisto 2006: a network counts once for every order that it agrees with, of those in
+    which the variables of earlier [v] come before v. `before[s]` sums over the ways to begin with the variables of s,
+    `after[s]` over the ways to go on from there.
+    """
+    num_vars, num_sets = table.shape
+    sums = table.copy()  # over the parent sets inside each subset
+    before = np.full(num_sets, -np.inf)
+    after = np.full(num_sets, -np.inf)
+    for v in range(num_vars):
+        for u in range(num_vars):
+            for s in range(num_sets):
+                if s >> u & 1:
+                    sums[v, s] = _log_add(sums[v, s], sums[v, s ^ (1 << u)])
+    before[0] = 0.0
+    for s in range(1, num_sets):
+        for v in range(num_vars):
+            if s >> v & 1 and earlier[v] & ~s == 0:
+                before[s] = _log_add(before[s], before[s ^ (1 << v)] + sums[v, s ^ (1 << v)])
+    after[num_sets - 1] = 0.0
+    for s in range(num_sets - 2, -1, -1):
+        for v in range(num_vars):
+            if not s >> v & 1 and earlier[v] & ~s == 0:
+                after[s] = _log_add(after[s], after[s | (1 << v)] + sums[v, s])
+    evidence = float(before[num_sets - 1])
+    for v in range(num_vars):
+        around = sums[v]  # from here on: over the subsets that contain a parent set
+        for s in range(num_sets):
+            around[s] = -np.inf
+            if not s >> v & 1 and earlier[v] & ~s == 0:
+                around[s] = before[s] + after[s | (1 << v)]
+        for u in range(num_vars):
+            for s in range(num_sets):
+                if not s >> u & 1:
+                    around[s] = _log_add(around[s], around[s | (1 << u)])
+        for s in range(num_sets):
+            posteriors[v, s] = np.exp(table[v, s] + around[s] - evidence)
+    return evidence

@@ -1,0 +1,298 @@
+"""Kernels: greedy search over DAGs, step for step as bnlearn does it, and the bootstrap around it.
+
+Dimension letters: v = variables, l = length of the tabu list, r = replicates, m = rows of a resample.
+A DAG is an array [v] of parent masks. A move is (kind, from, to) with the arc from -> to as it was before the move.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from baselines.structure_learning._kernels_scores import (
+    EMPTY,
+    Scoring,
+    copy,
+    lowest,
+    pack_rows,
+    remembered_score,
+    set_size,
+)
+from dsl._jit import kernel
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+NO_MOVE, ADD, DROP, REVERSE = -1, 0, 1, 2
+TOLERANCE = 2.0**-26  # sqrt of the machine epsilon: what bnlearn takes for a difference between scores
+
+
+@kernel
+def is_ancestor(parents: I64, start: int, end: int) -> bool:
+    """Whether a directed path of at least one arc leads from `start` to `end`."""
+    seen = np.int64(0)
+    frontier = parents[end]
+    while frontier:
+        if frontier >> start & 1:
+            return True
+        seen |= frontier
+        further = np.int64(0)
+        while frontier:
+            further |= parents[lowest(frontier)]
+            frontier &= frontier - 1
+        frontier = further & ~seen
+    return False
+
+
+@kernel
+def apply_move(parents: I64, kind: int, i: int, j: int) -> None:
+    """Toggle i -> j, and for a reversal j -> i too. A second call takes back an addition or a deletion."""
+    parents[j] ^= np.int64(1) << i
+    if kind == REVERSE:
+        parents[i] ^= np.int64(1) << j
+
+
+@kernel
+def closes_cycle(parents: I64, kind: int, i: int, j: int) -> bool:
+    """Whether an addition or a reversal would leave a directed cycle."""
+    if kind == ADD:
+        return is_ancestor(parents, j, i)
+    if kind == DROP:
+        return False
+    parents[j] ^= np.int64(1) << i
+    found = is_ancestor(parents, i, j)
+    parents[j] ^= np.int64(1) << i
+    return found
+
+
+@kernel
+def is_visited(parents: I64, kind: int, i: int, j: int, visited: I64, num_visited: int) -> bool:
+    """Whether the network after a move is in the list [l, v]."""
+    for slot in range(num_visited):
+        same = True
+        for v in range(parents.shape[0]):
+            after = parents[v]
+            if v == j:
+                after ^= np.int64(1) << i
+            if kind == REVERSE and v == i:
+                after ^= np.int64(1) << j
+            if after != visited[slot, v]:
+                same = False
+                break
+        if same:
+            return True
+    return False
+
+
+@kernel
+def update_deltas(
+    scoring: Scoring, allowed: I64, max_parents: int, parents: I64, child: int, reference: F64, deltas: F64
+) -> None:
+    """What every legal toggle of an arc into one child gains: deltas[i, child]; what is below the tolerance is 0."""
+    own = parents[child]
+    may_grow = set_size(own) < max_parents
+    reference[child] = remembered_score(scoring, child, own)
+    for i in range(parents.shape[0]):
+        bit = np.int64(1) << i
+        if own & bit or (may_grow and allowed[child] & bit):
+            delta = remembered_score(scoring, child, own ^ bit) - reference[child]
+            deltas[i, child] = 0.0 if abs(delta) < TOLERANCE else delta
+
+
+@kernel
+def best_move(
+    allowed: I64,
+    required: I64,
+    max_parents: int,
+    parents: I64,
+    deltas: F64,
+    threshold: float,  # a move has to gain more than this
+    negligible: float,  # a reversal that gains less in absolute value counts as 0
+    visited: I64,  # [l, v] networks that may not be entered
+    num_visited: int,
+    move: I64,  # [3] out
+) -> None:
+    """The best legal move, the first in scan order among those within the tolerance of each other.
+
+    The order: additions, deletions, reversals; in each by `from`, then by `to`.
+    """
+    num_vars = parents.shape[0]
+    best = threshold
+    move[0] = NO_MOVE
+    for kind in range(3):
+        for i in range(num_vars):
+            for j in range(num_vars):
+                present = parents[j] >> i & 1
+                if kind == ADD:
+                    if i == j or present or parents[i] >> j & 1 or not allowed[j] >> i & 1:
+                        continue
+                    if set_size(parents[j]) >= max_parents:
+                        continue
+                elif not present or required[j] >> i & 1:
+                    continue
+                delta = deltas[i, j]
+                if kind == REVERSE:
+                    if not allowed[i] >> j & 1 or set_size(parents[i]) >= max_parents:
+                        continue
+                    delta += deltas[j, i]
+                    if abs(delta) < negligible:
+                        delta = 0.0
+                if delta - best > TOLERANCE:
+                    if closes_cycle(parents, kind, i, j) or is_visited(parents, kind, i, j, visited, num_visited):
+                        continue
+                    best = delta
+                    move[0] = kind
+                    move[1] = i
+                    move[2] = j
+
+
+@kernel
+def logged(moves: I64, count: int, move: I64) -> I64:
+    """The log [moves, 3] with one more move in it; a larger array when it was full."""
+    if count == moves.shape[0]:
+        larger = np.empty((2 * count, 3), np.int64)
+        for row in range(count):
+            copy(moves[row], larger[row])
+        moves = larger
+    copy(move, moves[count])
+    return moves
+
+
+@kernel
+def climb(
+    scoring: Scoring, allowed: I64, required: I64, max_parents: int, max_moves: int, parents: I64
+) -> tuple[I64, int]:
+    """Hill climbing from `parents`, in place; the moves made, in an array that may be longer, and their number."""
+    num_vars = parents.shape[0]
+    reference = np.zeros(num_vars)
+    deltas = np.zeros((num_vars, num_vars))
+    move = np.empty(3, np.int64)
+    nothing = np.empty((0, num_vars), np.int64)
+    moves = np.empty((64, 3), np.int64)
+    count = 0
+    for v in range(num_vars):
+        update_deltas(scoring, allowed, max_parents, parents, v, reference, deltas)
+    while count < max_moves:
+        best_move(allowed, required, max_parents, parents, deltas, 0.0, TOLERANCE, nothing, 0, move)
+        if move[0] == NO_MOVE:
+            break
+        moves = logged(moves, count, move)
+        count += 1
+        apply_move(parents, move[0], move[1], move[2])
+        update_deltas(scoring, allowed, max_parents, parents, move[2], reference, deltas)
+        if move[0] == REVERSE:
+            update_deltas(scoring, allowed, max_parents, parents, move[1], reference, deltas)
+    return moves, count
+
+
+@kernel
+def wander(
+    scoring: Scoring,
+    allowed: I64,
+    required: I64,
+    max_parents: int,
+    tabu_length: int,
+    max_iterations: int,
+    parents: I64,
+) -> tuple[I64, int]:
+    """Tabu search from `parents`, in place: they become the network that bnlearn returns.
+
+    The list holds the last `tabu_length` networks. As many steps in a row may fail to beat the best network before the
+    search stops; a tabu network is never entered, however good.
+    """
+    num_vars = parents.shape[0]
+    reference = np.zeros(num_vars)
+    deltas = np.zeros((num_vars, num_vars))
+    move = np.empty(3, np.int64)
+    visited = np.empty((tabu_length, num_vars), np.int64)
+    moves = np.empty((64, 3), np.int64)
+    best = parents.copy()
+    best_score = -np.inf
+    losses = 0
+    iteration = 1
+    for v in range(num_vars):
+        update_deltas(scoring, allowed, max_parents, parents, v, reference, deltas)
+    while True:
+        score = reference.sum()
+        if iteration == 1 or score - best_score >= TOLERANCE:
+            copy(parents, best)
+            best_score = score
+        copy(parents, visited[(iteration - 1) % tabu_length])
+        listed = min(iteration, tabu_length)
+        best_move(allowed, required, max_parents, parents, deltas, 0.0, 0.0, visited, listed, move)
+        is_ascent = move[0] != NO_MOVE
+        if not is_ascent:
+            if losses >= tabu_length:
+                break
+            losses += 1
+            best_move(allowed, required, max_parents, parents, deltas, -np.inf, 0.0, visited, listed, move)
+            if move[0] == NO_MOVE:
+                break
+        moves = logged(moves, iteration - 1, move)
+        apply_move(parents, move[0], move[1], move[2])
+        update_deltas(scoring, allowed, max_parents, parents, move[2], reference, deltas)
+        if move[0] == REVERSE:
+            update_deltas(scoring, allowed, max_parents, parents, move[1], reference, deltas)
+        if is_ascent and reference.sum() - best_score >= TOLERANCE:
+            losses = 0
+        if iteration >= max_iterations:
+            if losses == 0:
+                copy(parents, best)
+            iteration += 1
+            break
+        iteration += 1
+    copy(best, parents)
+    return moves, iteration - 1
+
+
+@kernel
+def reordered_mask(mask: int, places: I64) -> np.int64:
+    """The set with every member v replaced by places[v]."""
+    out = np.int64(0)
+    while mask:
+        out |= np.int64(1) << places[lowest(mask)]
+        mask &= mask - 1
+    return out
+
+
+@kernel
+def learn_replicates(
+    scoring: Scoring,  # terms and room for one resample; columns and cache are overwritten
+    values: U64,  # [r, m] rows of each resample
+    counted: U64,  # [r, m] variables whose score counts the row
+    orders: I64,  # [r, v] the variable that stands in each column
+    allowed: I64,
+    required: I64,
+    max_parents: int,
+    tabu_length: int,  # 0: hill climbing
+    max_steps: int,
+    learned: I64,  # [r, v] out: parents in the numbering of the frame
+) -> None:
+    """Learn a DAG from every resample, with its columns in the given order, starting from the required arcs."""
+    num_replicates, num_vars = orders.shape
+    columns = np.empty_like(scoring.columns)
+    masks = np.empty_like(scoring.counted)
+    place = np.empty(num_vars, np.int64)
+    may = np.empty(num_vars, np.int64)
+    must = np.empty(num_vars, np.int64)
+    parents = np.empty(num_vars, np.int64)
+    for r in range(num_replicates):
+        pack_rows(values[r], columns)
+        pack_rows(counted[r], masks)
+        for c in range(num_vars):
+            place[orders[r, c]] = c
+        for c in range(num_vars):
+            v = orders[r, c]
+            copy(columns[v], scoring.columns[c])
+            copy(masks[v], scoring.counted[c])
+            may[c] = reordered_mask(allowed[v], place)
+            must[c] = reordered_mask(required[v], place)
+            parents[c] = must[c]
+        scoring.keys.fill(EMPTY)
+        if tabu_length:
+            wander(scoring, may, must, max_parents, tabu_length, max_steps, parents)
+        else:
+            climb(scoring, may, must, max_parents, max_steps, parents)
+        for c in range(num_vars):
+            learned[r, orders[r, c]] = reordered_mask(parents[c], orders[r])

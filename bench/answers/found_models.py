@@ -1,0 +1,169 @@
+"""Train-exact answers of runs, one of each meaning; and how often each system found something else than gold.
+
+Two answers to one instance mean the same when they name the same roots (where these are hidden) and every variable has
+the same functional parents and truth table. An alternative is a train-exact answer that does not mean what gold means
+(paper, Table F.12). Runs of one protocol that differ in their seed alone are one system: a sweep.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from bench.answers.columns import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Means, Verdict
+from bench.report.rate_rows import differing_options, ladder_place, natural
+from bench.runs.records import Record
+from dsl.formulas.operators import OPERATORS
+from dsl.formulas.text import Grammar, parse
+from dsl.replayscm.pools.published_files import table_setting
+from dsl.replayscm.scm import local_function
+
+ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their instance's grammar
+SEED = "seed"
+
+Meaning: TypeAlias = tuple[object, ...]
+
+
+@dataclass
+class FoundModel:
+    """One meaning among the answers to an instance.
+
+    answer: roots, where these are hidden, and mechanisms: the smallest text of this meaning
+    is_gold: None where there is no gold
+    heldout_exact: whether it replays the held-out worlds
+    found_by: pool and system, with the options in which the runs of a protocol differ
+    """
+
+    instance: str
+    answer: dict[str, Any]
+    is_gold: bool | None
+    heldout_exact: bool
+    found_by: set[tuple[str, str]] = field(default_factory=set)
+
+    def to_dict(self) -> dict[str, Any]:
+        found_by = sorted(self.found_by, key=lambda one: (natural(one[1]), one[0]))
+        return {"instance": self.instance, **self.answer, "found_by": [f"{name} on {pool}" for pool, name in found_by]}
+
+
+@dataclass
+class Discoveries:
+    """What one system found in one pool.
+
+    runs: the configurations it was run in; attempted: instances; solved: those with a train-exact answer
+    meanings: by instance, each with whether it is gold's and whether it is held-out exact
+    """
+
+    runs: set[str] = field(default_factory=set)
+    attempted: set[str] = field(default_factory=set)
+    meanings: dict[str, dict[Meaning, FoundModel]] = field(default_factory=lambda: defaultdict(dict))
+
+    def cells(self) -> dict[str, str]:
+        solved = len(self.meanings)
+        models = [model for found in self.meanings.values() for model in found.values()]
+        judged = all(model.is_gold is not None for model in models)
+        others = sum(any(not model.is_gold for model in found.values()) for found in self.meanings.values())
+        not_gold = [model for model in models if not model.is_gold]
+        made = {
+            "Runs": str(len(self.runs)),
+            "Attempted": str(len(self.attempted)),
+            "TrainExact": str(solved),
+            "Alternatives": str(others),
+            "Alt/attempt": _rate(others, len(self.attempted)),
+            "Alt/TE": SUPPRESSED if 0 < solved <= MAX_SUPPRESSED else _rate(others, solved),
+            "SCMs": str(len(models)),
+            "SCMs/TE": f"{len(models) / solved:.2f}" if solved else UNDEFINED,
+            "most": str(max((len(found) for found in self.meanings.values()), default=0)),
+            "not gold": str(len(not_gold)),
+            "not held-out exact": str(sum(not model.heldout_exact for model in models)),
+        }
+        unknown = {} if judged else dict.fromkeys(("Alternatives", "Alt/attempt", "Alt/TE", "not gold"), UNDEFINED)
+        return made | unknown
+
+
+class FoundModels:
+    """Collects records; the order in which they come does not matter."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        kept = [record for record in records if "alternative" not in record.answer]
+        configs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for record in kept:
+            if record.config not in configs[record.protocol]:
+                configs[record.protocol].append(record.config)
+        self.models: dict[tuple[str, Meaning], FoundModel] = {}
+        self._systems: dict[tuple[str, str, str], Discoveries] = defaultdict(Discoveries)
+        for record in kept:
+            self._add(record, configs[record.protocol])
+
+    def _add(self, record: Record, configs: list[Mapping[str, Any]]) -> None:
+        name = record.protocol + differing_options(record.config, configs)
+        unseeded = [_without_seed(config) for config in configs]
+        system = record.protocol + differing_options(_without_seed(record.config), unseeded)
+        setting = table_setting(record.pool_digest, record.setting)
+        discoveries = self._systems[setting, record.pool, system]
+        discoveries.runs.add(name)
+        discoveries.attempted.add(record.instance)
+        verdict = Verdict(record.score, setting, Means.PUBLISHED)
+        if not verdict.train_exact:
+            return
+        meaning = meaning_of(record.answer)
+        found = FoundModel(record.instance, record.answer, _is_gold(verdict), verdict.heldout_exact)
+        discoveries.meanings[record.instance].setdefault(meaning, found)
+        known = self.models.setdefault((record.instance, meaning), found)
+        known.answer = min(known.answer, record.answer, key=_length)
+        known.found_by.add((record.pool, name))
+
+    def alternatives(self) -> list[FoundModel]:
+        """The meanings that are not gold's, by instance, smallest text first."""
+        others = [model for model in self.models.values() if not model.is_gold]
+        return sorted(others, key=lambda model: (natural(model.instance), _length(model.answer)))
+
+    def rows(self) -> list[dict[str, str]]:
+        """A row for every pool and system, by the disclosure ladder."""
+        places = sorted(self._systems, key=lambda key: (ladder_place(key[0]), natural(key[1]), natural(key[2])))
+        return [
+            {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
+            for setting, pool, system in places
+        ]
+
+    def counts(self) -> list[dict[str, Any]]:
+        """For every pool, system and instance: how many meanings were found, and how many of them are not gold's."""
+        return [
+            {
+                "pool": pool,
+                "system": system,
+                "instance": instance,
+                "found": len(found),
+                "not_gold": sum(not model.is_gold for model in found.values()),
+                "not_heldout_exact": sum(not model.heldout_exact for model in found.values()),
+            }
+            for (_, pool, system), discoveries in sorted(self._systems.items())
+            for instance, found in sorted(discoveries.meanings.items(), key=lambda item: natural(item[0]))
+        ]
+
+
+def meaning_of(answer: Mapping[str, Any]) -> Meaning:
+    """Equal for two answers to one instance iff they mean the same."""
+    functions = {variable: local_function(parse(text, ANY)) for variable, text in answer["mechanisms"].items()}
+    return (tuple(sorted(answer.get("roots", ()))), *sorted(functions.items()))
+
+
+def _is_gold(verdict: Verdict) -> bool | None:
+    """Structure metrics are there for every valid answer with gold's roots, if there is gold."""
+    if verdict.root_exact is False:
+        return False
+    return verdict.structure["local_match"] == 1.0 if verdict.structure else None
+
+
+def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in config.items() if name != SEED}
+
+
+def _length(answer: Mapping[str, Any]) -> tuple[int, str]:
+    text = repr(sorted(answer["mechanisms"].items()))
+    return len(text), text
+
+
+def _rate(number: int, of: int) -> str:
+    return f"{number / of:.3f}" if of else UNDEFINED

@@ -1,0 +1,72 @@
+"""Where tables get their scores from: folders of runs, and files that `calibrant score` wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.answers.predictions import scored_lines
+from bench.report.rate_rows import Run
+from bench.runs.records import Key, Record, folder_records
+from dsl.errors import CalibrantError, shown
+from dsl.replayscm.pools.published_files import table_setting
+
+
+def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    """Every scored answer of the sources once.
+
+    The same record in two folders counts once; two records of the same thing that differ in more than their timing are
+    a contradiction, and so are two verdicts on one prediction.
+    """
+    contents: dict[Key | tuple[str, str, str], bytes] = {}
+    for source in sources:
+        if source.is_dir():
+            found: Iterator[tuple[Key | tuple[str, str, str], bytes, Run, Mapping[str, Any]]] = _recorded(source)
+        else:
+            found = _predicted(source)
+        for key, content, run, score in found:
+            if key not in contents:
+                contents[key] = content
+                yield run, score
+            elif contents[key] != content:
+                raise CalibrantError(f"{source}: {run.system} on {shown(run.instance)} is also elsewhere, and differs")
+
+
+def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, Run, Mapping[str, Any]]]:
+    for record in folder_records(folder):
+        yield record.key, _content(record), run_of(record), record.score
+
+
+def _predicted(file: Path) -> Iterator[tuple[tuple[str, str, str], bytes, Run, Mapping[str, Any]]]:
+    if not file.is_file():
+        raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
+    for run, line in scored_lines(file):
+        content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
+        yield (run.pool_digest, run.instance, run.system), content, run, line
+
+
+def _content(record: Record) -> bytes:
+    fields = msgspec.to_builtins(record)
+    del fields["timing"]
+    return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).digest()
+
+
+def run_of(record: Record) -> Run:
+    """What a table calls the run of a record."""
+    return Run(
+        record.protocol,
+        record.pool,
+        record.pool_digest,
+        record.pool_size,
+        record.instance,
+        table_setting(record.pool_digest, record.setting),
+        record.stratum,
+        record.config,
+        record.outcome,
+        None if record.outcome == "crashed" else record.timing.seconds,
+    )

@@ -1,0 +1,123 @@
+"""Model results that official files embed: scored again, as rows of tables, with every disagreement on record.
+
+A row's score is that of the stored answer object, as in the published tables: in the official sample these objects
+reproduce the stored verdicts, and the texts do not always (docs/semantics.md, "From response to answer"). The stored
+text is scored too: it says whether the response was strict JSON, and where the extractor finds another verdict in it
+than the file has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.report.rate_rows import Run
+from bench.runs.runner import measured
+from dsl.errors import CalibrantError, shown
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.pools.published_files import table_setting
+from dsl.replayscm.pools.results import VERDICT
+from dsl.replayscm.problem import ModelResult, Problem
+from dsl.replayscm.score import Evaluator
+
+NOT_COMPARED = frozenset({"failureExplanation", "referenceRole"})  # wording; a constant of the file, not of the score
+TOLERANCE = 1e-9  # rates are quotients of small integers; files may print fewer digits
+
+
+class Disagreement(NamedTuple):
+    """A key of a stored evaluation that this evaluator answers otherwise.
+
+    source: what was scored, "answer" or "text"; a text is compared in its verdict keys only. Or what the file says
+        otherwise, "result", its verdict beside the evaluation, and "evaluation", where a verdict is missing there
+    """
+
+    instance: str
+    model: str
+    source: str
+    key: str
+    stored: Any
+    ours: Any
+
+    def __str__(self) -> str:
+        where = f"{self.instance}: {self.model}: {self.source}"
+        return f"{where}: {self.key} is {shown(self.stored)} in the file, {shown(self.ours)} here"
+
+
+class StoredResults:
+    """The embedded results of one file.
+
+    num_results, num_evaluated: results met so far, and those with an evaluation in the file
+    disagreements: what was found so far, in file order
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._pool = read_pool(path)
+        self._digest = file_digest(path)
+        self._path = path
+        self.num_results = 0
+        self.num_evaluated = 0
+        self.disagreements: list[Disagreement] = []
+
+    def runs(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+        """Every result's row and score; `CalibrantError` if the file embeds none."""
+        for problem in self._pool.problems:
+            evaluator = Evaluator(problem)
+            for result in problem.results():
+                self.num_results += 1
+                yield self._run(problem, result.model), self._scored(evaluator, result)
+        if not self.num_results:
+            raise CalibrantError(f"{self._path}: embeds no model results")
+
+    def _run(self, problem: Problem, model: str) -> Run:
+        setting = table_setting(self._digest, problem.setting)
+        return Run(model, self._pool.name, self._digest, len(self._pool), problem.id, setting, problem.stratum)
+
+    def _scored(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
+        text = evaluator.score_text(result.raw_response or "")
+        has_answer = isinstance(result.extracted_answer, dict)
+        score = evaluator.score_answer(result.extracted_answer) if has_answer else text
+        ours = measured(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
+        if result.evaluation or result.verdict:
+            self.num_evaluated += 1
+        instance, stored, full = evaluator.problem.id, result.evaluation, score.to_dict()
+        beside = [key for key in result.verdict if result.verdict[key] is not None]
+        self._compare(instance, result.model, "result", beside, result.verdict, full)
+        if stored:
+            missing = {key: None for key in VERDICT if key not in stored}
+            self._compare(instance, result.model, "evaluation", list(missing), missing, full)
+            keys = [key for key in stored if key not in NOT_COMPARED]
+            self._compare(instance, result.model, "answer" if has_answer else "text", keys, stored, full)
+            if has_answer and result.raw_response is not None:
+                verdict = [key for key in ("valid", "correct", "trainExact", "heldoutExact") if key in stored]
+                self._compare(instance, result.model, "text", verdict, stored, text.to_dict())
+        return ours
+
+    def _compare(
+        self,
+        instance: str,
+        model: str,
+        source: str,
+        keys: list[str],
+        stored: Mapping[str, Any],
+        ours: Mapping[str, Any],
+    ) -> None:
+        self.disagreements += (
+            Disagreement(instance, model, source, key, stored[key], ours.get(key))
+            for key in keys
+            if not same(stored[key], ours.get(key))
+        )
+
+
+def same(stored: Any, ours: Any) -> bool:
+    """Equality of JSON values; numbers up to TOLERANCE, and true is not 1."""
+    if isinstance(stored, Mapping) and isinstance(ours, Mapping):
+        return stored.keys() == ours.keys() and all(same(value, ours[key]) for key, value in stored.items())
+    if isinstance(stored, list | tuple) and isinstance(ours, list | tuple):
+        return len(stored) == len(ours) and all(map(same, stored, ours))
+    if isinstance(stored, bool) or isinstance(ours, bool):
+        return stored is ours
+    if isinstance(stored, int | float) and isinstance(ours, int | float):
+        return math.isclose(stored, ours, rel_tol=0, abs_tol=TOLERANCE)
+    return bool(stored == ours)

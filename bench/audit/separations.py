@@ -1,0 +1,193 @@
+"""What separates SCMs of one instance: every single-variable hard intervention, its rates, and a witness."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from audits.replayscm.separation import PairAudit, TargetSeparation
+from bench.audit.survivors import mechanism_texts, sized_class
+from bench.pages.aligned import aligned
+from dsl.errors import CalibrantError
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.scm import Scm, scm
+from dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
+from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from solvers.replayscm.members_by_size import Members, smallest_members
+from solvers.replayscm.version_space import VersionSpace
+
+MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
+MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots
+
+
+@dataclass(frozen=True)
+class SeparatedPair:
+    """Two SCMs and the menu of single-variable interventions that separate them, in its order; best: of the menu.
+
+    target_sets: what several targets at once show, where that was asked for (audits.replayscm.separation)
+    """
+
+    names: tuple[str, str]
+    models: tuple[Scm, Scm]
+    separating: tuple[Separation, ...]
+    best: Separation
+    witness: dict[str, Any] | None
+    target_sets: tuple[TargetSeparation, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; `best` and `witness` are None where nothing separates the two."""
+        return {
+            "reference": {"name": self.names[0], "mechanisms": mechanism_texts(self.models[0])},
+            "alternative": {"name": self.names[1], "mechanisms": mechanism_texts(self.models[1])},
+            "same_meaning": self.models[0].equivalent(self.models[1]),
+            "separating": [_rates(separation) for separation in self.separating],
+            "best": _rates(self.best) if self.best.separates else None,
+            "witness": self.witness,
+            "target_sets": [asdict(found) for found in self.target_sets],
+        }
+
+
+def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: int = 1) -> SeparatedPair:
+    """Every experiment of the menu on two SCMs; `CalibrantError` if their roots differ or are too many.
+
+    max_targets: above 1, every set of at most so many targets as well
+    """
+    if models[0].roots != models[1].roots:
+        raise CalibrantError(f"{names[0]} and {names[1]} have different roots; no shared experiment compares them")
+    if len(models[0].roots) > MAX_ROOTS:
+        raise CalibrantError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
+    pair = PairwiseExperiments(*models)
+    rated = [pair.separation(experiment) for experiment in pair.menu()]
+    best = pair.best()
+    witness = witness_for(pair, best.experiment)
+    sets = PairAudit(*models, max_targets=max_targets).any_targets if max_targets > 1 else ()
+    return SeparatedPair(names, models, tuple(s for s in rated if s.separates), best, witness, sets)
+
+
+def smallest(problem: Problem, number: int, max_parents: int) -> Members:
+    """The smallest members of the class; at most four parents, formulas of at most 15 nodes."""
+    try:
+        return smallest_members(VersionSpace(problem.task, sized_class(problem, max_parents)), number)
+    except ValueError as error:
+        raise CalibrantError(f"{problem.id}: {error}") from None
+
+
+def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[SeparatedPair]:
+    """All pairs of members over the same roots, named by their place in the order of size."""
+    numbered = enumerate(models, 1)
+    return [
+        separated((f"member {i}", f"member {j}"), (one, other), max_targets=max_targets)
+        for (i, one), (j, other) in combinations(numbered, 2)
+        if one.roots == other.roots
+    ]
+
+
+def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
+    """The instance's reference, or gold, and the SCM of an answer file."""
+    name = "reference" if problem.task.reference is not None else "gold"
+    known = problem.task.reference or problem.sealed.gold
+    if known is None:
+        raise CalibrantError(f"{problem.id} has neither a reference nor gold; compare members instead")
+    return separated((name, path.name), (known, answer_scm(problem, path)), max_targets=max_targets)
+
+
+def answer_scm(problem: Problem, path: Path) -> Scm:
+    """The SCM of a JSON answer, by the published checks of an answer."""
+    try:
+        answer = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise CalibrantError(f"{path}: not JSON: {error}") from None
+    if not isinstance(answer, dict):
+        raise CalibrantError(f"{path}: not a JSON object with 'mechanisms'")
+    model = submitted_scm(problem, answer)
+    if isinstance(model, Rejection):
+        raise CalibrantError(f"{path}: {model.reason}")
+    return model
+
+
+def submitted_scm(problem: Problem, answer: Mapping[str, Any]) -> Scm | Rejection:
+    """The SCM that an answer stands for, by the published checks, or why it is not valid."""
+    found = _submitted(problem, answer)
+    return found if isinstance(found, Rejection) else scm(found.roots, found.candidate.mechanisms)
+
+
+def _submitted(problem: Problem, answer: Mapping[str, Any]) -> Submission | Rejection:
+    checker = SubmissionChecker(problem)
+    if isinstance(problem.task.disclosure, HiddenRoots):
+        roots = checker.roots(answer)
+        return roots if isinstance(roots, Rejection) else checker.given_roots(roots, answer["mechanisms"])
+    return checker.alternative(answer) if "alternative" in answer else checker.mechanisms(answer)
+
+
+def fit_text(problem: Problem, model: Scm) -> str:
+    """Whether an SCM replays the training worlds, and where it first does not."""
+    cell = first_mismatch(model, problem.task.training.worlds)
+    return "fits the training worlds" if cell is None else f"does not fit: {cell.variable} in world {cell.world}"
+
+
+def pair_text(pair: SeparatedPair) -> str:
+    """A pair as a person can read it."""
+    lines = [f"{pair.names[0]} against {pair.names[1]}"]
+    shared, other = mechanism_texts(pair.models[0]), mechanism_texts(pair.models[1])
+    for variable in pair.models[0].endogenous:
+        if shared[variable] != other[variable]:
+            lines.append(f"  {variable} = {shared[variable]}   |   {other[variable]}")
+    if not pair.separating:
+        same = pair.models[0].equivalent(pair.models[1])
+        lines.append("  the same model" if same else "  no single-variable intervention separates them")
+        return "\n".join([*lines, *_target_lines(pair)])
+    rows = [
+        [
+            _intervention(s.experiment),
+            f"{s.disagreement_rate:.4f}",
+            f"{s.cell_rate:.4f}",
+            "best" if s == pair.best else "",
+        ]
+        for s in pair.separating
+    ]
+    table = aligned(["intervention", "rate", "cells", ""], rows).split("\n")
+    lines += [*(f"  {line}".rstrip() for line in table), f"  witness  {witness_text(pair.witness)}"]
+    return "\n".join([*lines, *_target_lines(pair)])
+
+
+def _target_lines(pair: SeparatedPair) -> list[str]:
+    """The sets of targets that separate, fewest targets first; the first so many of them."""
+    if not pair.target_sets:
+        return []
+    rows = [
+        [
+            f"{{{', '.join(found.targets)}}}",
+            f"{found.disagreement_rate:.4f}",
+            " ".join(f"{name}={bit}" for name, bit in found.constants.items()),
+            f"{found.constants_rate:.4f}",
+        ]
+        for found in pair.target_sets[:MAX_SETS_SHOWN]
+    ]
+    table = aligned(["targets", "rate", "constants", "rate"], rows).split("\n")
+    more = len(pair.target_sets) - len(rows)
+    return [*(f"  {line}".rstrip() for line in table), *([f"  and {more} more sets of targets"] if more else [])]
+
+
+def witness_text(witness: dict[str, Any] | None) -> str:
+    """A witness in one line: root assignment, then what each model says."""
+    if witness is None:
+        return "none"
+    roots = " ".join(f"{root}={bit}" for root, bit in witness["rootAssignment"].items())
+    differences = ", ".join(f"{d['variable']} is {d['reference']} | {d['alternative']}" for d in witness["differences"])
+    return f"{roots}: {differences}"
+
+
+def _intervention(experiment: Experiment) -> str:
+    return f"do({experiment.variable}={experiment.value})"
+
+
+def _rates(separation: Separation) -> dict[str, Any]:
+    rates = {"disagreement_rate": separation.disagreement_rate, "cell_rate": separation.cell_rate}
+    return {"experiment": separation.experiment.to_dict(), **rates}

@@ -1,0 +1,24 @@
+"""Pages that are one HTML file: filled in from bench/pages/templates, everything escaped, no network needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+def html_page(template: str, content: Mapping[str, Any]) -> str:
+    """A template with its content; what the template asks for and is not there is an error, not a gap."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(template).render(content)

@@ -1,0 +1,114 @@
+"""One instance as a person can read it: what is disclosed, the worlds, and apart from it what is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from bench.pages.aligned import aligned
+from dsl.errors import CalibrantError, shown
+from dsl.formulas.text import render
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.pools.files import record_from_problem
+from dsl.replayscm.problem import Pool, Problem, TaskKind
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import World
+
+_ASKED = {
+    TaskKind.SCM: "a mechanism for every endogenous variable",
+    TaskKind.ROOTS: "the roots, and a mechanism for every other variable",
+    TaskKind.ALTERNATIVE: "an SCM that fits but means something else than the reference, an experiment, a witness",
+}
+
+
+def find_instance(pool: Pool, instance: str) -> Problem:
+    """The problem of that id; `CalibrantError` names close ids, or the first ones."""
+    for problem in pool.problems:
+        if problem.id == instance:
+            return problem
+    close = [problem.id for problem in pool.problems if instance in problem.id] or [p.id for p in pool.problems]
+    listed = ", ".join(close[:3]) + (", ..." if len(close) > 3 else "")
+    raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
+
+
+def instance_text(problem: Problem) -> str:
+    """What a solver may see of an instance."""
+    task = problem.task
+    lines = [
+        f"{problem.id}   {problem.setting}" + (f"   stratum {problem.stratum}" if problem.stratum else ""),
+        f"asked       {_ASKED[task.kind]}",
+        *_disclosed(task.disclosure),
+        f"operators   {' '.join(task.grammar.operators)}" + ("; constants 0 1" if task.grammar.allow_constants else ""),
+        f"units       {'shared by all worlds' if task.shares_units else 'not said to be shared between worlds'}",
+    ]
+    if task.reference is not None:
+        lines += ["", "reference", *_mechanisms(task.reference)]
+    worlds = task.training.worlds
+    lines += ["", f"{len(worlds)} training worlds ({task.num_heldout} more are held out); clamped cells in brackets"]
+    return "\n".join([*lines, *_worlds(worlds)])
+
+
+def sealed_text(problem: Problem) -> str:
+    """What only the evaluator may see: gold, the latent order, the held-out worlds."""
+    sealed = problem.sealed
+    lines = ["sealed", f"latent order  {' < '.join(sealed.latent_order)}"]
+    if sealed.gold is None:
+        lines.append("gold          not in the file")
+    else:
+        lines += [f"gold          total size {sealed.gold.size}", *_mechanisms(sealed.gold)]
+    lines += ["", f"{len(sealed.heldout.worlds)} held-out worlds"]
+    return "\n".join([*lines, *_worlds(sealed.heldout.worlds)])
+
+
+def instance_record(problem: Problem) -> dict[str, Any]:
+    """The native record of what a solver may see, ready for JSON."""
+    record = msgspec.to_builtins(record_from_problem(problem))
+    for hidden in ("sealed", "results"):
+        record.pop(hidden, None)
+    for world in record["training"]:
+        world.pop("environment", None)  # its keys are the roots
+    return {**record, "setting": problem.setting, "num_heldout": problem.task.num_heldout}
+
+
+def sealed_record(problem: Problem) -> dict[str, Any]:
+    """The sealed part of the native record, ready for JSON."""
+    return dict(msgspec.to_builtins(record_from_problem(problem).sealed))
+
+
+def _disclosed(disclosure: Disclosure) -> Iterator[str]:
+    if isinstance(disclosure, HiddenRoots):
+        yield f"variables   {' '.join(disclosure.variables)}"
+        yield f"roots       {disclosure.root_count}, not told which"
+        yield "order       hidden"
+        return
+    yield f"roots       {' '.join(disclosure.roots)}"
+    yield f"endogenous  {' '.join(sorted(disclosure.endogenous, key=disclosure.variables.index))}"
+    match disclosure:
+        case Ordered(order, _):
+            yield f"order       {' < '.join(order)}"
+        case Blocks(blocks, _):
+            yield f"blocks      {' < '.join('{' + ' '.join(block) + '}' for block in blocks)}"
+        case HiddenOrder():
+            yield "order       hidden"
+
+
+def _mechanisms(model: Scm) -> Iterator[str]:
+    yield f"  roots {' '.join(model.roots)}"
+    for variable, mechanism in model.mechanisms.items():
+        parents = " ".join(model.local_functions[variable].parents) or "none"
+        yield f"  {variable} = {render(mechanism)}   parents {parents}"
+
+
+def _worlds(worlds: Sequence[World]) -> Iterator[str]:
+    for world in worlds:
+        yield ""
+        yield f"{world.id}   {world.intervention}"
+        targets = world.intervention.targets
+        rows = [
+            [unit, *(f"[{bit}]" if v in targets else f" {bit} " for v, bit in row.items())]
+            for unit, row in zip(world.units, world.rows(), strict=True)
+        ]
+        text = aligned(["unit", *(f" {v}" for v in world.variables)], rows)
+        yield "\n".join(f"  {line}" for line in text.split("\n"))

@@ -1,0 +1,115 @@
+"""How the row `posterior` does against `exact`: `python -m bench.report.posterior_table POOL...` prints Markdown.
+
+Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
+difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two
+ceilings: of the posterior, and of audits.replayscm.ceiling with weights 4**-size. A ceiling may look at the held-out
+worlds but for the endogenous values; it is the expected share of the best possible answer if its prior is right.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from audits.replayscm.ceiling import ceiling
+from baselines.replayscm.posterior.posterior import Member, Posterior
+from bench.protocols.base import Protocol
+from bench.protocols.exact import Exact
+from bench.protocols.posterior import MostPosterior
+from dsl.replayscm.pools.files import read_pool
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.score import Evaluator
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+ROWS: tuple[Protocol, ...] = (Exact(), MostPosterior(choose="probable"), MostPosterior(choose="agreeing"))
+RESAMPLES = 10_000
+DRAWS = 400  # members whose held-out behaviour is compared
+SIZE_CLASS = ModelClass(4, max_size=14, nested_roots=True)
+SIZE_PENALTY = 2
+
+
+class Outcome(NamedTuple):
+    """Of one problem: per row HeldoutExact and HeldoutWorld; what the posterior expected; the two ceilings."""
+
+    exact: tuple[float, ...]
+    world: tuple[float, ...]
+    expected: float
+    ceiling: float
+    size_ceiling: float
+
+
+def outcome(problem: Problem) -> Outcome:
+    results = [row.answer(problem.task) for row in ROWS]
+    scores = [Evaluator(problem).score_answer(result.answer) for result in results]
+    world = [s.heldout.world_accuracy or 0.0 if s.heldout is not None and s.train_exact else 0.0 for s in scores]
+    return Outcome(
+        tuple(float(score.heldout_exact) for score in scores),
+        tuple(world),
+        results[-1].provenance.get("value", 0.0),
+        _ceiling(problem),
+        _size_ceiling(problem),
+    )
+
+
+def _ceiling(problem: Problem) -> float:
+    """Share of the most frequent held-out behaviour among members drawn; a little too high, for it is a maximum."""
+    posterior = Posterior(problem.task)
+    if not posterior.components:
+        return 0.0
+    rng = Random(0)
+    behaviours = Counter(_behaviour(problem, posterior.sample(rng)) for _ in range(DRAWS))
+    return max(behaviours.values()) / DRAWS
+
+
+def _behaviour(problem: Problem, member: Member) -> tuple[object, ...]:
+    """The member's values in the held-out rows, given those of its parents there; and its roots."""
+    panel = problem.sealed.heldout
+    columns = [panel.columns[v] for v in panel.variables]
+    values: list[object] = [member.roots]
+    for variable, mechanism in sorted(member.mechanisms.items()):
+        parents = [column for i, column in enumerate(columns) if mechanism.parents >> i & 1]
+        scored = panel.all_rows & ~panel.clamped[panel.variables[variable]]
+        places = (sum((p >> row & 1) << i for i, p in enumerate(parents)) for row in range(panel.num_rows))
+        predicted = sum((mechanism.bits >> place & 1) << row for row, place in enumerate(places))
+        values.append(predicted & scored)
+    return tuple(values)
+
+
+def _size_ceiling(problem: Problem) -> float:
+    space = VersionSpace(problem.task, SIZE_CLASS)
+    if not space.count:
+        return 0.0
+    return float(ceiling(space, problem.sealed.heldout.worlds, Random(0), size_penalty=SIZE_PENALTY).lower)
+
+
+def table_row(name: str, outcomes: list[Outcome]) -> str:
+    exact, world = (np.array([getattr(one, field) for one in outcomes]) for field in ("exact", "world"))
+    drawn = np.random.default_rng(0).integers(len(outcomes), size=(RESAMPLES, len(outcomes)))
+    cells = [name, str(len(outcomes)), f"{exact[:, 0].mean():.3f}"]
+    for place in range(1, len(ROWS)):
+        difference = exact[:, place] - exact[:, 0]
+        low, high = np.percentile(difference[drawn].mean(axis=1), (2.5, 97.5))
+        cells.append(f"{exact[:, place].mean():.3f} ({difference.mean():+.3f}, {low:+.3f} to {high:+.3f})")
+    cells.append(" / ".join(f"{share:.3f}" for share in world.mean(axis=0)))
+    for field in ("expected", "ceiling", "size_ceiling"):
+        cells.append(f"{np.mean([getattr(one, field) for one in outcomes]):.3f}")
+    return f"| {' | '.join(cells)} |"
+
+
+def main(paths: list[str]) -> None:
+    head = ("pool", "n", "exact", "most probable", "most agreeing", "HeldoutWorld", "expected", "ceiling", "by size")
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for row in ROWS:
+        row.warm_up()
+    for path in map(Path, paths):
+        problems = read_pool(path, keep_results=False).problems
+        print(table_row(path.name.split(".")[0], [outcome(problem) for problem in problems]), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

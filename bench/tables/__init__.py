@@ -1,1 +1,0 @@
-"""Calibration tables: rows from runs, scored predictions and stored results."""

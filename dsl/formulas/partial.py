@@ -1,0 +1,72 @@
+"""What evidence says about one mechanism: a truth table with rows that nobody has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dsl.errors import ContradictionError, TableError
+from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, num_rows
+
+
+@dataclass(frozen=True, slots=True)
+class PartialTable:
+    """A partially specified Boolean function: bit r of `value` is meaningful iff bit r of `care` is set.
+
+    num_vars: number of variables, 0 to 16
+    care: the rows that were observed
+    value: what was observed there; 0 elsewhere
+    """
+
+    num_vars: int
+    care: int
+    value: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.num_vars <= MAX_TABLE_VARS:
+            raise TableError(f"a table has 0 to {MAX_TABLE_VARS} variables, not {self.num_vars}")
+        if self.care < 0 or self.care >> num_rows(self.num_vars):
+            raise TableError(f"care {self.care:#x} does not fit a table of {self.num_vars} variables")
+        if self.value & ~self.care:
+            raise TableError("value has rows that care does not have")
+
+    @property
+    def num_open(self) -> int:
+        """Number of rows that are not determined; 2**num_open functions agree with the table."""
+        return num_rows(self.num_vars) - self.care.bit_count()
+
+    def agrees(self, table: TruthTable) -> bool:
+        """Whether a complete function has every observed value."""
+        if table.num_vars != self.num_vars:
+            raise TableError(f"tables of {table.num_vars} and {self.num_vars} variables do not compare")
+        return (table.bits ^ self.value) & self.care == 0
+
+    def merge(self, other: PartialTable) -> PartialTable:
+        """Both pieces of evidence together; `ContradictionError` with the first row on which they differ."""
+        if other.num_vars != self.num_vars:
+            raise TableError(f"tables of {self.num_vars} and {other.num_vars} variables do not merge")
+        clash = self.care & other.care & (self.value ^ other.value)
+        if clash:
+            raise ContradictionError((clash & -clash).bit_length() - 1)
+        return PartialTable(self.num_vars, self.care | other.care, self.value | other.value)
+
+
+def nothing_known(num_vars: int) -> PartialTable:
+    return PartialTable(num_vars, 0, 0)
+
+
+def complete(table: TruthTable) -> PartialTable:
+    """The partial table that admits exactly this function."""
+    return PartialTable(table.num_vars, full_mask(table.num_vars), table.bits)
+
+
+def from_rows(rows: Iterable[tuple[Sequence[bool], bool]], num_vars: int) -> PartialTable:
+    """The table that (inputs, output) pairs define; `ContradictionError` if two of them disagree."""
+    care = value = 0
+    for inputs, output in rows:
+        row = sum(1 << i for i, bit in enumerate(inputs) if bit)
+        if care >> row & 1 and bool(value >> row & 1) != bool(output):
+            raise ContradictionError(row)
+        care |= 1 << row
+        value |= bool(output) << row
+    return PartialTable(num_vars, care, value)

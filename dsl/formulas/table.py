@@ -1,0 +1,170 @@
+"""Truth tables: the value type of a Boolean function of up to 16 variables, and its algebra.
+
+Bit order, everywhere in this project: row r of a table gives variable i the value (r >> i) & 1. So with two
+variables x0 = 0xa, x0 and x1 = 0x8, and with three the majority is 0xe8. Word w of a table is bits 64 w to 64 w + 63.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dsl.errors import TableError
+from dsl.formulas.formula import Formula
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MAX_TABLE_VARS = 16  # 2**16 rows are 1,024 words; evidence of this field never reaches further
+WORD_BITS = 64
+
+
+def num_rows(num_vars: int) -> int:
+    return 1 << num_vars
+
+
+def full_mask(num_vars: int) -> int:
+    """All rows of a table of that many variables."""
+    return (1 << (1 << num_vars)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A completely specified Boolean function.
+
+    num_vars: number of variables, 0 to 16
+    bits: 2**num_vars bits; bit r is the value in row r
+    """
+
+    num_vars: int
+    bits: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.num_vars <= MAX_TABLE_VARS:
+            raise TableError(f"a table has 0 to {MAX_TABLE_VARS} variables, not {self.num_vars}")
+        if self.bits < 0 or self.bits >> num_rows(self.num_vars):
+            raise TableError(f"{self.bits:#x} does not fit a table of {self.num_vars} variables")
+
+    def __invert__(self) -> TruthTable:
+        return TruthTable(self.num_vars, self.bits ^ full_mask(self.num_vars))
+
+    def __and__(self, other: TruthTable) -> TruthTable:
+        return TruthTable(self._shared(other), self.bits & other.bits)
+
+    def __or__(self, other: TruthTable) -> TruthTable:
+        return TruthTable(self._shared(other), self.bits | other.bits)
+
+    def __xor__(self, other: TruthTable) -> TruthTable:
+        return TruthTable(self._shared(other), self.bits ^ other.bits)
+
+    def __getitem__(self, row: int) -> bool:
+        if not 0 <= row < num_rows(self.num_vars):
+            raise TableError(f"row {row} of a table with {num_rows(self.num_vars)} rows")
+        return bool(self.bits >> row & 1)
+
+    def _shared(self, other: TruthTable) -> int:
+        if self.num_vars != other.num_vars:
+            raise TableError(f"tables of {self.num_vars} and {other.num_vars} variables do not combine")
+        return self.num_vars
+
+    @property
+    def num_ones(self) -> int:
+        return self.bits.bit_count()
+
+    @property
+    def hex(self) -> str:
+        """Hexadecimal digits, most significant first, as many as the table has nibbles."""
+        return f"{self.bits:0{max(1, num_rows(self.num_vars) // 4)}x}"
+
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The table as 64-bit words, least significant first; at least one word."""
+        import numpy as np
+
+        num_words = max(1, num_rows(self.num_vars) // WORD_BITS)
+        return np.frombuffer(self.bits.to_bytes(num_words * 8, "little"), dtype="<u8").astype(np.uint64)
+
+
+def from_hex(digits: str, num_vars: int) -> TruthTable:
+    return TruthTable(num_vars, int(digits, 16))
+
+
+def from_words(words: npt.NDArray[np.uint64], num_vars: int) -> TruthTable:
+    return TruthTable(num_vars, int.from_bytes(words.astype("<u8").tobytes(), "little") & full_mask(num_vars))
+
+
+def constant_table(value: bool, num_vars: int) -> TruthTable:
+    return TruthTable(num_vars, full_mask(num_vars) if value else 0)
+
+
+def projection(var_index: int, num_vars: int) -> TruthTable:
+    """The function that returns variable `var_index`: 0xa, 0xc, 0xf0, ..."""
+    if not 0 <= var_index < num_vars:
+        raise TableError(f"variable {var_index} of a table with {num_vars} variables")
+    block = 1 << var_index  # rows with the variable at 0, then as many with it at 1, repeated
+    pattern = ((1 << block) - 1) << block
+    period = 2 * block
+    while period < num_rows(num_vars):
+        pattern |= pattern << period
+        period *= 2
+    return TruthTable(num_vars, pattern)
+
+
+def from_formula(formula: Formula, variables: Sequence[str]) -> TruthTable:
+    """The table of a formula over `variables`; variable i of the table is variables[i]."""
+    num_vars = len(variables)
+    if num_vars > MAX_TABLE_VARS:
+        raise TableError(f"a table has at most {MAX_TABLE_VARS} variables, not {num_vars}")
+    columns = {name: projection(i, num_vars).bits for i, name in enumerate(variables)}
+    return TruthTable(num_vars, formula.evaluate(columns.__getitem__, full_mask(num_vars)))
+
+
+def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
+    """The function with one variable fixed, still over all variables (it no longer depends on that one)."""
+    ones = projection(var_index, table.num_vars).bits
+    shift = 1 << var_index
+    if value:
+        half = table.bits & ones
+        return TruthTable(table.num_vars, half | half >> shift)
+    half = table.bits & ~ones
+    return TruthTable(table.num_vars, half | half << shift)
+
+
+def depends_on(table: TruthTable, var_index: int) -> bool:
+    """Whether flipping the variable can change the value."""
+    return cofactor(table, var_index, False) != cofactor(table, var_index, True)
+
+
+def support(table: TruthTable) -> tuple[int, ...]:
+    """The variables that the function depends on, ascending."""
+    return tuple(i for i in range(table.num_vars) if depends_on(table, i))
+
+
+def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
+    """The function over the given variables only, in the given order, with all others fixed to 0."""
+    bits = 0
+    for row in range(num_rows(len(variables))):
+        source = sum(1 << variable for i, variable in enumerate(variables) if row >> i & 1)
+        bits |= (table.bits >> source & 1) << row
+    return TruthTable(len(variables), bits)
+
+
+def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
+    """The function over its support only, and that support."""
+    kept = support(table)
+    return select(table, kept), kept
+
+
+def permute(table: TruthTable, order: Sequence[int]) -> TruthTable:
+    """Variable i of the result is variable order[i] of the table."""
+    if sorted(order) != list(range(table.num_vars)):
+        raise TableError(f"{tuple(order)} is not a permutation of {table.num_vars} variables")
+    return select(table, order)
+
+
+def flip(table: TruthTable, var_index: int) -> TruthTable:
+    """The function with one variable negated."""
+    ones = projection(var_index, table.num_vars).bits
+    shift = 1 << var_index
+    return TruthTable(table.num_vars, (table.bits & ones) >> shift | (table.bits & ~ones) << shift & ones)

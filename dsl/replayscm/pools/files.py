@@ -1,0 +1,208 @@
+"""Pool files: read the official runtime YAML and the native JSONL, write the latter.
+
+The native file has a header line and one instance a line; dsl.replayscm.pools.records is its schema.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
+
+from dsl.errors import PoolError, shown
+from dsl.formulas.text import render
+from dsl.nesting import check_nesting
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.pools.build import problem_from_record
+from dsl.replayscm.pools.fields import located
+from dsl.replayscm.pools.records import (
+    FORMAT,
+    VERSION,
+    BlocksRecord,
+    DisclosureRecord,
+    HeaderRecord,
+    HiddenOrderRecord,
+    HiddenRootsRecord,
+    OrderedRecord,
+    ProblemRecord,
+    ResultRecord,
+    SealedRecord,
+    WorldRecord,
+)
+from dsl.replayscm.problem import Pool, Problem
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import World
+from dsl.whole_file import whole_file
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
+    """The pool in a file; `PoolError` names file, instance and field of whatever cannot be meant.
+
+    keep_results: keep embedded model results (official files: as text, parsed on demand)
+    """
+    path = Path(path)
+    with located(file=path.name):
+        text = _text(path)
+        if text.lstrip().startswith("{"):
+            pool = _read_native(text, path.name, keep_results=keep_results)
+        else:
+            from dsl.replayscm.pools.official import read_official  # the YAML parser is only needed here
+
+            pool = read_official(text, path.name, keep_results=keep_results)
+        seen: set[str] = set()
+        for problem in pool.problems:
+            if problem.id in seen:
+                raise PoolError("a second instance of that id", instance=problem.id, field="id")
+            seen.add(problem.id)
+    return pool
+
+
+def file_digest(path: Path | str) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal; `PoolError` if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}", file=Path(path).name) from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise PoolError(f"not UTF-8 at byte {error.start}") from None
+
+
+def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    header = _decode(lines[0][1], HeaderRecord, "line 1")
+    if header.format != FORMAT or header.version != VERSION:
+        found = f"{shown(header.format)} version {header.version}"
+        raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
+    problems = []
+    for number, line in lines[1:]:
+        record = _decode(line, ProblemRecord, f"line {number}")
+        with located(instance=record.id[:120]):
+            record.results = record.results if keep_results else []
+            problems.append(problem_from_record(record))
+    return Pool(header.name or name, tuple(problems), header.metadata)
+
+
+def _decode(line: str, record: type[S], where: str) -> S:
+    try:
+        raw = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        check_nesting(raw, max_items=len(line))
+        if _ESCAPED_SURROGATE.search(line):
+            json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
+        return msgspec.convert(raw, record, strict=True)
+    except PoolError as error:
+        raise PoolError(error.problem, field=where) from None
+    except RecursionError:
+        raise PoolError("nested too deeply to be a pool file", field=where) from None
+    except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
+        raise PoolError(" ".join(str(error).split())[:300], field=where) from None
+
+
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        numbers = Counter(key for key, _ in pairs)
+        twice = next(key for key, number in numbers.items() if number > 1)
+        raise PoolError(f"key {shown(twice)} occurs twice in one object")
+    return made
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise PoolError(f"{name} is not a JSON number")
+
+
+def write_pool(pool: Pool, path: Path | str) -> None:
+    """Write the native format; the file appears complete or not at all."""
+    path = Path(path)
+    try:
+        with whole_file(path) as file:
+            file.writelines(line + b"\n" for line in native_lines(pool))
+    except OSError as error:
+        raise PoolError(f"cannot be written: {error.strerror or error}", file=path.name) from None
+    except (TypeError, ValueError, RecursionError) as error:  # metadata and results hold whatever their file held
+        raise PoolError(f"does not fit JSON: {error}", file=path.name) from None
+
+
+def native_lines(pool: Pool) -> Iterator[bytes]:
+    """Header and instances as JSON lines."""
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    yield encode(HeaderRecord(FORMAT, VERSION, pool.name, dict(pool.metadata)))
+    for problem in pool.problems:
+        yield encode(record_from_problem(problem))
+
+
+def record_from_problem(problem: Problem) -> ProblemRecord:
+    """The native record of a problem; `problem_from_record` takes it back to an equal problem."""
+    task, sealed = problem.task, problem.sealed
+    units = task.training.worlds[0].units
+    environments = sealed.environments
+    return ProblemRecord(
+        id=problem.id,
+        kind=task.kind.value,
+        variables=list(task.variables),
+        units=list(units),
+        disclosure=_disclosure_record(task.disclosure),
+        training=[_world_record(world, units, environments) for world in task.training.worlds],
+        sealed=SealedRecord(
+            heldout=[_world_record(world, units, environments) for world in sealed.heldout.worlds],
+            gold=_texts(sealed.gold),
+            gold_size=sealed.gold_size,
+            latent_order=list(sealed.latent_order),
+            max_predecessors=sealed.max_predecessors,
+            budget_deltas=list(sealed.budget_deltas),
+            labels=dict(sealed.labels),
+        ),
+        operators=list(task.grammar.operators),
+        allow_constants=task.grammar.allow_constants,
+        shares_units=task.shares_units,
+        reference=_texts(task.reference),
+        results=[
+            ResultRecord(r.model, r.raw_response, r.extracted_answer, dict(r.evaluation), dict(r.verdict))
+            for r in problem.results()
+        ],
+    )
+
+
+def _texts(model: Scm | None) -> dict[str, str] | None:
+    return None if model is None else {v: render(mechanism) for v, mechanism in model.mechanisms.items()}
+
+
+def _world_record(world: World, units: tuple[str, ...], environments: Mapping[str, Mapping[str, float]]) -> WorldRecord:
+    return WorldRecord(
+        world.id,
+        world.row_texts(),
+        dict(world.intervention.constants),
+        list(world.intervention.assigned),
+        None if world.units == units else list(world.units),
+        dict(environments.get(world.id, {})),
+    )
+
+
+def _disclosure_record(disclosure: Disclosure) -> DisclosureRecord:
+    match disclosure:
+        case Ordered(order, roots):
+            return OrderedRecord(list(order), list(roots))
+        case Blocks(blocks, roots):
+            return BlocksRecord([list(block) for block in blocks], list(roots))
+        case HiddenOrder(_, roots):
+            return HiddenOrderRecord(list(roots))
+        case HiddenRoots(_, root_count):
+            return HiddenRootsRecord(root_count)

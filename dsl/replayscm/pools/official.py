@@ -1,0 +1,256 @@
+"""The benchmark's official runtime YAML (compact binary rows, or expanded rows): read only.
+
+Official files are 34 to 86 MB because they embed model results. Those blocks are cut out by indentation before the
+YAML parser sees them and are parsed when somebody asks. Each record becomes a native pool record, so every check of
+meaning is the one in dsl.replayscm.pools.build; here are only the checks of what the official fields say to each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsl.errors import PoolError, shown
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.replayscm.pools.build import Results, StoredResults, problem_from_record
+from dsl.replayscm.pools.fields import Fields, located
+from dsl.replayscm.pools.records import (
+    BlocksRecord,
+    DisclosureRecord,
+    HiddenOrderRecord,
+    HiddenRootsRecord,
+    OrderedRecord,
+    ProblemRecord,
+    SealedRecord,
+    WorldRecord,
+)
+from dsl.replayscm.pools.results import EmbeddedResults, are_self_contained, cut_results
+from dsl.replayscm.problem import Pool, Problem, TaskKind
+from dsl.yaml_text import load_yaml
+
+ORDERED_VARIANTS = frozenset({"with_topological_order"})
+BLOCK_VARIANTS = frozenset({"partial_topological_order", "partial_order", "partial_topo"})
+HIDDEN_VARIANTS = frozenset(
+    {"no_topological_order", "ntopo", "no_topo", "unknown_topological_order", "blind_topological_order"}
+)
+WORLD_FIELDS = {"worldId", "observationMode", "split", "envProfile", "rows", "rowsVerbose", "extra"}
+WORLD_FIELDS |= {"intervention", "interventions", "interventionSummary"}
+WORLD_FIELDS |= {"domain", "domainSize", "predicates", "events", "targetLabels"}
+SUMMARY_FIELDS = {"do", "interventionMode", "InterventionMode", "InterventionTargetsAssigned"}
+SUMMARY_FIELDS |= {"InterventionTargetsConstant", "InterventionTargetsAll"}
+PAIR_SUFFIXES = ("__ALT_EXP", "__ROOT_UNKNOWN", "__PARTIAL_ORDER_2BLOCK", "__PARTIAL_ORDER_3BLOCK")
+
+
+def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
+    """The pool of an official runtime file; `PoolError` names instance and field.
+
+    keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
+    """
+    lean, blocks = cut_results(text)
+    if blocks and are_self_contained(blocks, text):
+        try:
+            return _pool(lean, blocks, name, keep_results=keep_results)
+        except PoolError:
+            pass  # perhaps an unusual layout: let the parser see everything
+    return _pool(text, [], name, keep_results=keep_results)
+
+
+def _pool(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
+    """The pool of a text; `blocks` are the results that were cut out of it, none where it still holds them."""
+    top = Fields(load_yaml(text), "the file")
+    records = top.sequence("problems")
+    if blocks and len(blocks) != len(records):
+        raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")
+    problems = []
+    for index, raw in enumerate(records):
+        results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
+        problems.append(problem_from_official(raw, index, results if keep_results else StoredResults(())))
+    return Pool(name, tuple(problems), top.mapping("metadata", {}))
+
+
+def problem_from_official(raw: Any, index: int, results: Results | None = None) -> Problem:
+    """The problem of one official record, as the YAML parser gives it; `index` names records without an id.
+
+    results: in place of those that the record holds
+    """
+    record = Fields(raw, "record")
+    problem = record.child("problem")
+    instance = problem.get("instanceId")
+    with located(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
+        native = _native(record, problem)
+        stored = record.mapping("modelResults", {})
+        if stored and results is None:
+            results = EmbeddedResults.from_mapping(stored)
+        return problem_from_record(native, results)
+
+
+def _native(record: Fields, problem: Fields) -> ProblemRecord:
+    signature, task, gold = problem.child("signature"), problem.child("task"), problem.child("goldAnswer")
+    parameters, gold_scm = task.child("parameters"), gold.child("scm")
+    variables = signature.names("variables")
+    _same(set(parameters.names("variables", variables)), set(variables), "task.parameters.variables")
+    if not _is_binary(signature.get("domains", "binary"), variables):
+        raise PoolError(f"only binary variables are supported, not {shown(signature.get('domains'))}", field="domains")
+    roots = parameters.names("rootVariables", signature.names("rootVariables", gold_scm.names("rootVariables", [])))
+    endogenous = parameters.names("endogenousVariables", [v for v in variables if v not in roots])
+    if set(roots) & set(endogenous) or set(roots) | set(endogenous) != set(variables):
+        raise PoolError("roots and endogenous variables do not partition the variables", field="rootVariables")
+    kind = task.text("taskName")
+    units = problem.names("panelUnits", [])
+    worlds = [_World(Fields(raw, "worlds"), variables, units) for raw in problem.sequence("worlds")]
+    order = parameters.names("topologicalOrder", signature.names("topologicalOrder", variables))
+    sealed = SealedRecord(
+        heldout=[world.record for world in worlds if not world.is_training],
+        gold=gold_scm.texts("mechanisms", None),
+        gold_size=gold_scm.integer("totalAst", None),
+        latent_order=order,
+        max_predecessors=parameters.integer("maxPredecessorsPerMechanism", None),
+        budget_deltas=parameters.integers("budgetDeltas", [0, 10, 25]),
+        labels=_labels(record, problem, parameters),
+    )
+    if not units and worlds:
+        units = worlds[0].record.units or []
+    return ProblemRecord(
+        id=problem.text("instanceId"),
+        kind=kind,
+        variables=variables,
+        units=units,
+        disclosure=_disclosure(kind, parameters, roots, order),
+        training=[world.record for world in worlds if world.is_training],
+        sealed=sealed,
+        operators=[name.strip() for name in parameters.names("allowedOperators", list(STANDARD_OPERATORS))],
+        allow_constants=parameters.flag("allowConstants", True),
+        shares_units=signature.flag("PanelSemantics", parameters.flag("PanelSemantics", False)),
+        reference=gold.child("scm_alt_exp").texts("referenceMechanisms", None) if kind == _ALTERNATIVE else None,
+    )
+
+
+_ALTERNATIVE = TaskKind.ALTERNATIVE.value
+
+
+def _same(one: set[str], other: set[str], field: str) -> None:
+    if one != other:
+        raise PoolError(f"differs from signature.variables in {', '.join(sorted(one ^ other))}", field=field)
+
+
+def _is_binary(domains: Any, variables: list[str]) -> bool:
+    return bool(domains == "binary" or domains == {variable: [0, 1] for variable in variables})
+
+
+def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str]) -> DisclosureRecord:
+    variant = parameters.text("scmPromptVariant", "with_topological_order")
+    if kind == TaskKind.ROOTS.value:
+        return HiddenRootsRecord(root_count=parameters.integer("rootCount", None) or len(roots))
+    if variant in BLOCK_VARIANTS:
+        return BlocksRecord(blocks=parameters.name_lists("topologicalLayers"), roots=roots)
+    if variant in HIDDEN_VARIANTS:
+        return HiddenOrderRecord(roots=roots)
+    if variant in ORDERED_VARIANTS:
+        return OrderedRecord(order=order, roots=roots)
+    known = ", ".join(sorted(ORDERED_VARIANTS | BLOCK_VARIANTS | HIDDEN_VARIANTS))
+    raise PoolError(f"unknown variant {shown(variant)}; known: {known}", field="scmPromptVariant")
+
+
+def latent_of(instance: str) -> str:
+    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
+    for suffix in PAIR_SUFFIXES:
+        instance = instance.removesuffix(suffix)
+    return instance
+
+
+def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:
+    description = record.child("problemDescription")
+    extra = description.child("extra")
+    labels = {
+        "stratum": record.get("subslice") or problem.get("subslice") or parameters.get("difficulty"),
+        "difficulty": parameters.get("difficulty"),
+        "seed": description.get("seed"),
+        "latent": extra.get("pairedSourceInstanceId") or latent_of(problem.text("instanceId")),
+    }
+    return {
+        name: value if isinstance(value, str) else shown(value) for name, value in labels.items() if value is not None
+    }
+
+
+class _World:
+    """One world of an official record, as a native record and the split it belongs to."""
+
+    def __init__(self, raw: Fields, variables: list[str], units: list[str]) -> None:
+        raw.only(WORLD_FIELDS)
+        self.id = raw.text("worldId")
+        with located(field=f"worlds[{shown(self.id)}]"):
+            extra = raw.child("extra")
+            split = raw.get("split", extra.get("split"))
+            if split not in (None, "train", "heldout"):
+                raise PoolError(f"split {shown(split)}; known: train, heldout", field="split")
+            heldout = split == "heldout" or (split is None and self.id.startswith(("heldout", "test")))
+            self.is_training = not heldout
+            mode = raw.get("observationMode", "panel_full")
+            if mode != "panel_full":
+                raise PoolError(f"unknown observation mode {shown(mode)}; known: panel_full", field="observationMode")
+            rows, own_units = _rows(raw, extra, variables, units)
+            constants, assigned = _intervention(raw, extra)
+            environment = raw.levels("envProfile") or extra.levels("envProfile")
+            self.record = WorldRecord(self.id, rows, constants, assigned, own_units, environment)
+
+
+def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) -> tuple[list[str], list[str] | None]:
+    """Row strings in `variables` order, and the unit ids where the world has its own."""
+    compact = raw.get("rows")
+    verbose = raw.get("rowsVerbose", extra.get("rows"))
+    if (compact is None) == (verbose is None):
+        raise PoolError("exactly one of compact rows and expanded rows is needed", field="rows")
+    domain = raw.names("domain", units)
+    if domain and raw.integer("domainSize", None) not in (None, len(domain)):
+        raise PoolError(f"differs from the {len(domain)} units", field="domainSize")
+    if compact is not None:
+        rows = raw.sequence("rows")
+        for index, row in enumerate(rows):
+            if not isinstance(row, str):
+                raise PoolError(f"row {index} is {shown(row)}, not a quoted string of 0 and 1", field="rows")
+        return rows, domain if domain != units else None
+    rows, own = [], []
+    for index, item in enumerate(verbose if isinstance(verbose, list) else [verbose]):
+        row = Fields(item, f"rows[{index}]")
+        values = row.mapping("values")
+        if set(values) != set(variables) or any(type(bit) is not int or bit not in (0, 1) for bit in values.values()):
+            raise PoolError(f"row {index} does not give every variable a bit", field="rows")
+        rows.append("".join(str(values[v]) for v in variables))
+        own.append(row.text("unitId"))
+    if "domain" in raw and own != domain:
+        raise PoolError("the units of the rows are not those of the domain", field="domain")
+    return rows, own if own != units else None
+
+
+def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]]:
+    """Constants and row-wise targets: the structured fields where present, else the older intervention entry."""
+    summary = raw.child("interventionSummary")
+    summary.only(SUMMARY_FIELDS)
+    source = summary if "InterventionMode" in summary else extra
+    if "InterventionMode" not in source:
+        return _older_intervention(raw)
+    mode = source.text("InterventionMode")
+    constants = source.bits("InterventionTargetsConstant")
+    targets = source.names("InterventionTargetsAll", [])
+    assigned = [v for v in targets if v not in constants]
+    if mode not in ("none", "hard_constant", "hard_assigned"):
+        raise PoolError(
+            f"unknown mode {shown(mode)}; known: none, hard_constant, hard_assigned", field="InterventionMode"
+        )
+    listed = source.names("InterventionTargetsAssigned", assigned)
+    if set(listed) != set(assigned) or not set(constants) <= set(targets) or len(set(targets)) != len(targets):
+        raise PoolError("targets are not the constant ones plus the assigned ones", field="InterventionTargetsAll")
+    if (mode == "none" and targets) or (mode != "hard_assigned" and assigned):
+        raise PoolError(f"mode {mode} does not go with targets {', '.join(targets)}", field="InterventionMode")
+    return constants, assigned
+
+
+def _older_intervention(raw: Fields) -> tuple[dict[str, int], list[str]]:
+    listed = raw.sequence("interventions") if "interventions" in raw else [raw.get("intervention", {})]
+    if len(listed) > 1:
+        raise PoolError(f"{len(listed)} interventions in one world; at most one is understood", field="interventions")
+    entry = Fields(listed[0] if listed else {}, "intervention")
+    kind = entry.text("type", "hard_do")
+    if kind != "hard_do":
+        raise PoolError(f"unknown intervention type {shown(kind)}; known: hard_do", field="intervention.type")
+    constants = entry.bits("assignments")
+    return constants, [v for v in entry.names("targets", []) if v not in constants]

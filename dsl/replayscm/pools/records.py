@@ -1,0 +1,113 @@
+"""The native pool format: one JSON object a line, a header first. These classes are its schema.
+
+`schema()` gives it as JSON Schema. Unknown fields are refused. Bits are the integers 0 and 1, a row is a string of the
+characters 0 and 1 with one character per variable in the order of `variables`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from dsl.formulas.operators import STANDARD_OPERATORS
+
+FORMAT = "calibrant-pool"
+VERSION = 1
+
+
+class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """First line of a pool file."""
+
+    format: str
+    version: int
+    name: str = ""
+    metadata: dict[str, Any] = {}
+
+
+class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):
+    """The full order is disclosed; `order` lists every variable."""
+
+    order: list[str]
+    roots: list[str]
+
+
+class BlocksRecord(msgspec.Struct, forbid_unknown_fields=True, tag="blocks", tag_field="type"):
+    """Coarse precedence blocks are disclosed; together they list every variable once."""
+
+    blocks: list[list[str]]
+    roots: list[str]
+
+
+class HiddenOrderRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_order", tag_field="type"):
+    """Only the roots are disclosed."""
+
+    roots: list[str]
+
+
+class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_roots", tag_field="type"):
+    """Only the number of roots is disclosed."""
+
+    root_count: int
+
+
+DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord | HiddenRootsRecord
+
+
+class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One world. `constants` clamps a variable in every row; `assigned` ones are set row by row, the rows show how.
+
+    units: only where they differ from the instance's
+    """
+
+    id: str
+    rows: list[str]
+    constants: dict[str, int] = {}
+    assigned: list[str] = []
+    units: list[str] | None = None
+    environment: dict[str, float] = {}
+
+
+class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A stored model output with the evaluation that came with it."""
+
+    model: str
+    raw_response: str | None = None
+    extracted_answer: Any = None
+    evaluation: dict[str, Any] = {}
+    verdict: dict[str, Any] = {}
+
+
+class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What only the evaluator may read."""
+
+    heldout: list[WorldRecord] = []
+    gold: dict[str, str] | None = None
+    gold_size: int | None = None
+    latent_order: list[str] | None = None
+    max_predecessors: int | None = None
+    budget_deltas: list[int] = msgspec.field(default_factory=lambda: [0, 10, 25])
+    labels: dict[str, str] = {}
+
+
+class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One instance: what solvers see, and `sealed` apart from it."""
+
+    id: str
+    kind: str
+    variables: list[str]
+    units: list[str]
+    disclosure: DisclosureRecord
+    training: list[WorldRecord]
+    sealed: SealedRecord
+    operators: list[str] = msgspec.field(default_factory=lambda: list(STANDARD_OPERATORS))
+    allow_constants: bool = False
+    shares_units: bool = False
+    reference: dict[str, str] | None = None
+    results: list[ResultRecord] = []
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of a header line and of an instance line."""
+    header, instance = (msgspec.json.schema(record) for record in (HeaderRecord, ProblemRecord))
+    return {"header": header, "instance": instance}

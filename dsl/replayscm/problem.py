@@ -1,0 +1,126 @@
+"""Problems: what a solver may see, and apart from it what only the evaluator may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from dsl.formulas.text import Grammar
+from dsl.replayscm.disclosure import Disclosure
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Panel, World
+
+
+class TaskKind(Enum):
+    """What has to be submitted; the value is the benchmark's task name."""
+
+    SCM = "CIND_A_SCM"
+    ROOTS = "CIND_A_SCM_ROOT_UNKNOWN"
+    ALTERNATIVE = "CIND_A_SCM_ALT_EXP"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything a solver may read, and nothing else.
+
+    kind: what to submit
+    disclosure: what is told about roots and order (in natural order wherever an order would leak)
+    grammar: allowed operators and whether constants are
+    training: the training worlds, packed
+    shares_units: whether the same unit keeps its latent root thresholds in every world (PanelSemantics)
+    num_heldout: how many held-out worlds there are; nothing else about them is disclosed
+    reference: Alternative-SCM: the SCM to differ from
+    """
+
+    kind: TaskKind
+    disclosure: Disclosure
+    grammar: Grammar
+    training: Panel
+    shares_units: bool
+    num_heldout: int
+    reference: Scm | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """All observed variables, natural order (the column order of the training panel)."""
+        return self.training.variables
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What only the evaluator and the audits may read.
+
+    gold: the latent SCM, if the file has one
+    gold_size: its total formula size as the file states it (it bounds `accGoldPlus` and `bloat`)
+    heldout: the held-out worlds
+    latent_order: the latent topological order, all variables; decides which mismatch is reported first
+    max_predecessors: the generator's window; binds nothing
+    budget_deltas: slack values of `accGoldPlus`
+    environments: world id -> root -> environment level
+    labels: stratum, seed, difficulty and pairing ids, for tables and matching
+    """
+
+    gold: Scm | None
+    gold_size: int | None
+    heldout: Panel
+    latent_order: tuple[str, ...]
+    max_predecessors: int | None = None
+    budget_deltas: tuple[int, ...] = (0, 10, 25)
+    environments: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """A stored model output: its raw text and whatever the file says of its evaluation.
+
+    verdict: what the file says beside the evaluation, `valid` and `correct` as far as it says them
+    """
+
+    model: str
+    raw_response: str | None
+    extracted_answer: Any
+    evaluation: Mapping[str, Any]
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One benchmark item. Solvers are handed `task`; `sealed` stays with the evaluator.
+
+    results: reads the model results that the file embeds; called on demand, they dwarf everything else
+    """
+
+    id: str
+    task: Task
+    sealed: Sealed
+    results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False, repr=False)
+
+    @property
+    def setting(self) -> str:
+        """The label of its disclosure in tables; Alternative-SCM items are their own setting."""
+        label = self.task.disclosure.label
+        return f"Alt-{label}" if self.task.kind is TaskKind.ALTERNATIVE else label
+
+    @property
+    def stratum(self) -> str:
+        return self.sealed.labels.get("stratum", "")
+
+    @property
+    def worlds(self) -> tuple[World, ...]:
+        """Training worlds, then held-out worlds."""
+        return (*self.task.training.worlds, *self.sealed.heldout.worlds)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The problems of one file, with its metadata."""
+
+    name: str
+    problems: tuple[Problem, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.problems)

@@ -1,0 +1,183 @@
+"""Prompts: an instance as a language model is asked it, in the project's own words.
+
+Made from the task alone, so nothing sealed can be in one. The information is that of the published prompts (paper,
+section B.3): roles, what is disclosed of the order, the language, the intervention modes, how replay is scored, every
+training world, and the shape of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dsl.formulas.operators import OPERATORS
+from dsl.formulas.text import Grammar, render
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.world import World
+
+SYSTEM = (
+    "You identify the Boolean mechanisms of a small causal model from finite tables of interventional data. "
+    "Reply with one JSON object on one line, in the shape that is asked for, and with nothing else."
+)
+_GOAL = {
+    TaskKind.SCM: "Give a mechanism for every endogenous variable such that the model replays every world below.",
+    TaskKind.ROOTS: "Say which variables are the roots, and give a mechanism for every other variable, such that the "
+    "model replays every world below.",
+    TaskKind.ALTERNATIVE: "A model that replays every world below is given. Give another model that also replays them "
+    "all but differs in at least one mechanism's meaning, an experiment that tells the two apart, and a witness.",
+}
+_MEANINGS = {
+    "not": "true iff its one argument is false",
+    "and": "true iff all arguments are true",
+    "or": "true iff at least one argument is true",
+    "xor": "true iff an odd number of arguments is true",
+    "iff": "true iff all arguments are equal",
+    "if": "(if c a b) is a where c is true, else b",
+}
+_SHARED_UNITS = (
+    "Units: the same unit id is the same unit in every world, and its root context is meant to be stable; root values "
+    "may still change from world to world."
+)
+
+
+def prompt(task: Task) -> str:
+    """The user message for one instance."""
+    parts = [
+        _GOAL[task.kind],
+        "\n".join(_structure(task)),
+        "\n".join(_language(task.grammar)),
+        "\n".join(_rules(task)),
+        "\n".join(_scoring(task)),
+    ]
+    if task.reference is not None:
+        reference = task.reference.mechanisms
+        listed = (f"{v} = {render(reference[v])}" for v in task.variables if v in reference)
+        parts.append("\n".join(["Reference model:", *listed]))
+    parts += [_world(world) for world in task.training.worlds]
+    return "\n\n".join([*parts, _answer_shape(task)]) + "\n"
+
+
+# --- what is disclosed ----------------------------------------------------------------------------------------------
+
+
+def _structure(task: Task) -> Iterator[str]:
+    disclosure = task.disclosure
+    yield f"Task: {task.kind.value}"
+    yield f"Observed variables (all binary): {_listed(task.variables)}"
+    if isinstance(disclosure, HiddenRoots):
+        yield f"Roots: {disclosure.root_count} of them, not told which"
+    else:
+        yield f"Roots: {_listed(disclosure.roots)}"
+        yield f"Endogenous variables: {_listed(_endogenous(task))}"
+    yield from _order(disclosure)
+    if task.shares_units:
+        yield _SHARED_UNITS
+    yield f"Worlds: {len(task.training.worlds)} for training, shown below; {task.num_heldout} held out for evaluation"
+
+
+def _order(disclosure: Disclosure) -> Iterator[str]:
+    match disclosure:
+        case Ordered(order, _):
+            yield f"Topological order: {_listed(order)}"
+        case Blocks(blocks, _):
+            yield f"Topological blocks, earlier ones first: {' | '.join(map(_listed, blocks))}"
+        case HiddenOrder() | HiddenRoots():
+            yield "Topological order: not told"
+
+
+def _endogenous(task: Task) -> list[str]:
+    assert not isinstance(task.disclosure, HiddenRoots)
+    return [variable for variable in task.variables if variable not in task.disclosure.roots]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+# --- the language and the rules -------------------------------------------------------------------------------------
+
+
+def _language(grammar: Grammar) -> Iterator[str]:
+    yield "Mechanisms are s-expressions: a variable, or (operator argument ...). Operators:"
+    for name in grammar.operators:
+        yield f"- {name}: {OPERATORS[name].arity_text}; {_MEANINGS[name]}"
+    yield f"The constants 0 and 1 are {'allowed' if grammar.allow_constants else 'not allowed'}."
+
+
+def _rules(task: Task) -> Iterator[str]:
+    yield "An answer is valid only if:"
+    whose = "variable that you do not call a root" if task.kind is TaskKind.ROOTS else "endogenous variable"
+    yield f"- there is exactly one mechanism for every {whose}, and none for any other;"
+    match task.disclosure:
+        case Ordered():
+            yield "- a mechanism mentions only variables that come before its own in the topological order."
+        case Blocks():
+            yield "- a mechanism mentions only variables of its own or of earlier blocks, and never its own variable;"
+            yield "- mentions form no cycle."
+        case HiddenOrder():
+            yield "- a mechanism never mentions its own variable, and mentions form no cycle."
+        case HiddenRoots():
+            yield "- the number of roots is the one told, each named once;"
+            yield "- a mechanism never mentions its own variable, and mentions form no cycle."
+
+
+def _scoring(task: Task) -> Iterator[str]:
+    yield (
+        "Replay: in every row of a world, intervened variables are set to their values there, other roots are copied "
+        "from the row, and all other variables are computed from your mechanisms, in topological order. Computed cells "
+        "have to equal the table. One set of mechanisms is replayed on all training and all held-out worlds."
+    )
+    yield (
+        "Interventions: none; constant, which sets a variable to one value in all rows; assigned, which sets it row by "
+        "row to the value that the table shows."
+    )
+    if task.kind is TaskKind.ALTERNATIVE:
+        yield (
+            "Experiment: sets one variable (any, a root too) to 0 or 1. It separates the models if some assignment of "
+            "the roots gives some other endogenous variable different values; the larger the share of root assignments "
+            "with a difference, the better. Witness: one root assignment, and at least one variable that differs "
+            "there, with both values."
+        )
+
+
+def _world(world: World) -> str:
+    lines = [f"World {world.id}", f"Intervention: {_intervention(world)}", "Rows:"]
+    for unit, row in zip(world.units, world.rows(), strict=True):
+        lines.append(f"- {unit}: " + " ".join(f"{variable}={bit}" for variable, bit in row.items()))
+    return "\n".join(lines)
+
+
+def _intervention(world: World) -> str:
+    """In the order of the columns: the order in which a file names targets may be the latent one."""
+    values, assigned = world.intervention.constants, world.intervention.assigned
+    constants = [f"{variable}={values[variable]}" for variable in world.variables if variable in values]
+    parts = [f"constant {_listed(constants)}"] if constants else []
+    if assigned:
+        parts.append(f"assigned {_listed([variable for variable in world.variables if variable in assigned])}")
+    return "; ".join(parts) or "none"
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+
+def _answer_shape(task: Task) -> str:
+    shape = json.dumps(_shape(task), ensure_ascii=True)
+    return f'Answer with one JSON object in this shape, "..." standing for what you find:\n{shape}'
+
+
+def _shape(task: Task) -> dict[str, Any]:
+    if isinstance(task.disclosure, HiddenRoots):
+        return {"roots": ["..."] * task.disclosure.root_count, "mechanisms": {"...": "..."}}
+    mechanisms = {"mechanisms": dict.fromkeys(_endogenous(task), "...")}
+    if task.kind is not TaskKind.ALTERNATIVE:
+        return mechanisms
+    return {
+        "alternative": mechanisms,
+        "experiment": {"type": "hard_do", "assignments": {"...": 0}},
+        "witness": {
+            "rootAssignment": dict.fromkeys(task.disclosure.roots, 0),
+            "differences": [{"variable": "...", "reference": 0, "alternative": 1}],
+        },
+    }

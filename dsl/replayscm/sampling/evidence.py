@@ -1,0 +1,128 @@
+"""Choice of the worlds of one problem, and what makes them acceptable.
+
+Departures from the published generator: training worlds are chosen greedily from a fixed number of proposals by how
+many shortcut functions they leave, where the generator keeps one witness a variable, weighs several goals and forces a
+variable into some proposals, which gives it worlds of four targets; there is no stage for local predecessor patterns
+and no search for local or coordinated alternatives (Algorithm 3, steps 6 to 8); held-out worlds are not balanced for
+the novelty of their targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from dsl.replayscm.sampling.scms import LatentScm
+from dsl.replayscm.sampling.shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
+from dsl.replayscm.sampling.strata import NUM_WORLDS, Stratum
+from dsl.replayscm.sampling.worlds import (
+    Drawn,
+    Environment,
+    Population,
+    baseline_world,
+    sample_intervention,
+    sample_population,
+    sample_world,
+)
+from dsl.replayscm.world import Panel, World
+
+PROPOSALS = 32  # candidates for a training world while shortcuts survive
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The worlds of one problem. environments: world id -> root -> level"""
+
+    training: tuple[World, ...]
+    heldout: tuple[World, ...]
+    environments: Mapping[str, Environment]
+
+
+def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidence:
+    """One attempt: fresh units, a world without intervention, worlds against shortcuts, held-out worlds at random.
+
+    No two worlds share their intervention signature.
+    """
+    population = sample_population(stratum, latent.model, rng)
+    windows = latent.windows(stratum.max_parents)
+    drawn = [baseline_world("train_00", population)]
+    survivors = unrefuted(drawn[0].world, shortcut_classes(stratum, latent), windows)
+    while len(drawn) < NUM_WORLDS:
+        proposals = _proposals(f"train_{len(drawn):02d}", stratum, population, drawn, rng)
+        best, survivors = _strongest(proposals, survivors, windows)
+        drawn.append(best)
+    for index in range(NUM_WORLDS):
+        drawn.append(next(_proposals(f"heldout_{index:02d}", stratum, population, drawn, rng)))
+    worlds = tuple(world for world, _ in drawn)
+    environments = {world.id: environment for world, environment in drawn}
+    return Evidence(worlds[:NUM_WORLDS], worlds[NUM_WORLDS:], environments)
+
+
+def _proposals(
+    world_id: str, stratum: Stratum, population: Population, earlier: Sequence[Drawn], rng: Random
+) -> Iterator[Drawn]:
+    """Random worlds, each of a signature that no earlier world has, without end."""
+    signatures = {world.intervention.signature for world, _ in earlier}
+    while True:
+        intervention = sample_intervention(stratum, population.model.variables, rng)
+        if intervention.signature not in signatures:
+            yield sample_world(world_id, population, intervention, rng)
+
+
+def _strongest(
+    proposals: Iterator[Drawn], survivors: Survivors, windows: Mapping[str, Sequence[str]]
+) -> tuple[Drawn, Survivors]:
+    """The first proposal that leaves fewest shortcuts, and those; simply the first when none is left to refute."""
+    best = next(proposals)
+    fewest = unrefuted(best.world, survivors, windows)
+    if num_functions(survivors) == 0:
+        return best, fewest
+    for _ in range(PROPOSALS - 1):
+        proposal = next(proposals)
+        left = unrefuted(proposal.world, survivors, windows)
+        if num_functions(left) < num_functions(fewest):
+            best, fewest = proposal, left
+    return best, fewest
+
+
+def rejections(stratum: Stratum, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+    """Every reason why a problem with this evidence is not acceptable; none for an acceptable one."""
+    survivors = shortcut_classes(stratum, latent)
+    windows = latent.windows(stratum.max_parents)
+    for world in evidence.training:
+        survivors = unrefuted(world, survivors, windows)
+    if len(with_shortcuts(survivors)) > stratum.max_survivors:
+        yield f"shortcuts survive for {', '.join(with_shortcuts(survivors))}"
+    training = Panel(latent.model.variables, evidence.training)
+    for variable in latent.model.endogenous:
+        scored = training.all_rows & ~training.clamped[variable]
+        if training.columns[variable] & scored in (0, scored):
+            yield f"{variable} does not vary over its scored training rows"
+    if not _shifts(latent.model.endogenous, evidence.training):
+        yield "no intervention shifts a count of the world without intervention"
+    yield from _underexposed(stratum, latent.model.endogenous, evidence)
+
+
+def _shifts(endogenous: Sequence[str], training: Sequence[World]) -> bool:
+    """Whether some intervention world has another number of ones than the first world in an endogenous variable."""
+    baseline, *others = training
+    return any(
+        world.column(variable).bit_count() != baseline.column(variable).bit_count()
+        for world in others
+        for variable in endogenous
+    )
+
+
+def _underexposed(stratum: Stratum, endogenous: Sequence[str], evidence: Evidence) -> Iterator[str]:
+    exposure = stratum.exposure
+    modes = [world.intervention.mode for world in evidence.training]
+    for mode, least in (("hard_assigned", exposure.assigned), ("hard_constant", exposure.constant)):
+        if modes.count(mode) < least:
+            yield f"{modes.count(mode)} training worlds are {mode}, fewer than {least}"
+    splits = ((evidence.training, exposure.scored_training), (evidence.heldout, exposure.scored_heldout))
+    for worlds, least in splits:
+        for variable in endogenous:
+            scored = sum(variable not in world.intervention.targets for world in worlds)
+            if scored < least:
+                yield f"{variable} is scored in {scored} of {len(worlds)} worlds, fewer than {least}"

@@ -1,0 +1,125 @@
+"""Structural causal models: roots, and one Boolean mechanism for every other variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from dsl.errors import CycleError
+from dsl.formulas.formula import Formula
+from dsl.formulas.table import TruthTable, from_formula, shrink
+from dsl.names import natural_key
+
+
+class LocalFunction(NamedTuple):
+    """What a mechanism computes, however it is written: its functional parents and the table over exactly those.
+
+    parents: natural order; variable i of the table is parents[i]
+    """
+
+    parents: tuple[str, ...]
+    table: TruthTable
+
+
+Signature: TypeAlias = tuple[tuple[str, LocalFunction], ...]
+"""The local function of every endogenous variable, in natural order: equal iff the SCMs mean the same."""
+
+
+def local_function(mechanism: Formula) -> LocalFunction:
+    """U is a functional parent iff flipping U can change the mechanism's value (paper, section 3)."""
+    mentioned = mechanism.variables
+    table, kept = shrink(from_formula(mechanism, mentioned))
+    return LocalFunction(tuple(mentioned[i] for i in kept), table)
+
+
+def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], Any] = natural_key) -> tuple[str, ...]:
+    """The endogenous variables, each after those its mechanism mentions; smallest by `key` where there is a choice.
+
+    Edges are mentions, not functional dependence (as the published scorer judges acyclicity); names without a
+    mechanism count as roots. `CycleError` with the variables that cannot be placed.
+    """
+    waiting = {v: set(f.mentioned & mechanisms.keys()) for v, f in mechanisms.items()}
+    children: dict[str, list[str]] = {v: [] for v in mechanisms}
+    for variable, parents in waiting.items():
+        for parent in parents:
+            children[parent].append(variable)
+    ready = [(key(v), v) for v, parents in waiting.items() if not parents]
+    heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, variable = heappop(ready)
+        order.append(variable)
+        for child in children[variable]:
+            waiting[child].discard(variable)
+            if not waiting[child]:
+                heappush(ready, (key(child), child))
+    if len(order) < len(mechanisms):
+        raise CycleError(tuple(sorted(mechanisms.keys() - set(order), key=natural_key)))
+    return tuple(order)
+
+
+@dataclass(frozen=True)
+class Scm:
+    """A binary structural causal model, acyclic by construction.
+
+    roots: exogenous variables, natural order
+    mechanisms: endogenous variable -> formula; `CycleError` if the mentions form a circle, `ValueError` if one mentions
+        a variable that is neither root nor endogenous, or if a variable is both
+    """
+
+    roots: tuple[str, ...]
+    mechanisms: Mapping[str, Formula]
+    order: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roots", tuple(sorted(self.roots, key=natural_key)))
+        ordered = {v: self.mechanisms[v] for v in sorted(self.mechanisms, key=natural_key)}
+        object.__setattr__(self, "mechanisms", MappingProxyType(ordered))
+        object.__setattr__(self, "order", topological_order(ordered))
+        if not ordered.keys().isdisjoint(self.roots):
+            raise ValueError("a root has a mechanism")
+        strangers = {u for f in ordered.values() for u in f.mentioned} - ordered.keys() - set(self.roots)
+        if strangers:
+            raise ValueError(f"mechanisms mention {', '.join(sorted(strangers))}, neither root nor endogenous")
+
+    def __reduce__(self) -> tuple[Callable[..., Scm], tuple[object, ...]]:
+        return scm, (self.roots, dict(self.mechanisms))  # a mapping proxy cannot be pickled
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(sorted((*self.roots, *self.mechanisms), key=natural_key))
+
+    @property
+    def endogenous(self) -> tuple[str, ...]:
+        return tuple(self.mechanisms)
+
+    @property
+    def size(self) -> int:
+        """Total formula size over all mechanisms."""
+        return sum(mechanism.size for mechanism in self.mechanisms.values())
+
+    @cached_property
+    def local_functions(self) -> Mapping[str, LocalFunction]:
+        return MappingProxyType({v: local_function(f) for v, f in self.mechanisms.items()})
+
+    @property
+    def functional_edges(self) -> frozenset[tuple[str, str]]:
+        """(parent, child) pairs of functional dependence."""
+        return frozenset((p, v) for v, local in self.local_functions.items() for p in local.parents)
+
+    @property
+    def signature(self) -> Signature:
+        """Equal for two SCMs over the same variables iff they mean the same."""
+        return tuple(self.local_functions.items())
+
+    def equivalent(self, other: Scm) -> bool:
+        """Whether every variable has the same local function in both (and is a root in both or in neither)."""
+        return self.roots == other.roots and self.signature == other.signature
+
+
+def scm(roots: Iterable[str], mechanisms: Mapping[str, Formula]) -> Scm:
+    return Scm(tuple(roots), mechanisms)

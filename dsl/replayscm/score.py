@@ -1,0 +1,207 @@
+"""The published metrics of one answer to one problem.
+
+`Evaluator` is made once per problem and is pure: no clock, no randomness, the same answer always gets the same score.
+`Score.to_dict` has the published scorer's keys; keys that do not apply are absent there, not zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dsl.formulas.table import MAX_TABLE_VARS
+from dsl.replayscm.alternative import AlternativeScore, score_alternative
+from dsl.replayscm.extraction import EXTRACTORS, Kind
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.published_score import score_dict
+from dsl.replayscm.replay import SplitReplay, replay_splits
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.structure import StructureMetrics, structure_metrics
+from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
+from dsl.replayscm.world import Panel
+
+_SHAPES: dict[TaskKind, Kind] = {
+    TaskKind.SCM: "scm",
+    TaskKind.ROOTS: "roots",
+    TaskKind.ALTERNATIVE: "alternative",
+}
+
+
+@dataclass(frozen=True)
+class RootScore:
+    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
+
+    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None
+    """
+
+    predicted: tuple[str, ...]
+    gold: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        return set(self.predicted) == set(self.gold)
+
+    @property
+    def precision(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
+
+    @property
+    def recall(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.gold) if self.gold else None
+
+
+@dataclass(frozen=True)
+class Score:
+    """Verdict and metrics of one answer.
+
+    rejection: why it is not valid, or None; train and heldout are there iff it is valid
+    strict_json: the response was one JSON object on one line and nothing else (None if no text was given)
+    """
+
+    problem: Problem
+    answer: Mapping[str, Any] | None
+    rejection: Rejection | None
+    submission: Submission | None = None
+    train: SplitReplay | None = None
+    heldout: SplitReplay | None = None
+    roots: RootScore | None = None
+    alternative: AlternativeScore | None = None
+    strict_json: bool | None = None
+
+    @property
+    def valid(self) -> bool:
+        return self.rejection is None
+
+    @property
+    def train_exact(self) -> bool:
+        """Every scored training cell is right, and at least one exists."""
+        return self.train is not None and self.train.all_exact
+
+    @property
+    def heldout_exact(self) -> bool:
+        """Train-exact, and every scored held-out cell is right."""
+        return self.train_exact and self.heldout is not None and self.heldout.all_exact
+
+    @property
+    def correct(self) -> bool:
+        """Full task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM."""
+        if self.problem.task.kind is TaskKind.ALTERNATIVE:
+            return self.alternative is not None and bool(self.alternative.joint)
+        return self.train_exact and (self.roots is None or self.roots.exact)
+
+    @property
+    def failure(self) -> str | None:
+        """Why the answer is not valid, or in which respect a valid one fails the task beyond a wrong map."""
+        if self.rejection:
+            return self.rejection.reason
+        if self.roots is not None and not self.roots.exact:
+            return "the predicted root set is not the true one" if self.roots.gold else "the true root set is not known"
+        return self.alternative.failure if self.alternative else None
+
+    @property
+    def funnel(self) -> dict[str, bool]:
+        """Which validity stages were passed (paper, Table C.1)."""
+        failed = STAGES.index(self.rejection.stage) if self.rejection else len(STAGES)
+        return {stage: index < failed for index, stage in enumerate(STAGES)}
+
+    @cached_property
+    def model(self) -> Scm | None:
+        """The submitted SCM, if valid."""
+        return Scm(self.submission.roots, self.submission.candidate.mechanisms) if self.submission else None
+
+    @cached_property
+    def structure(self) -> StructureMetrics | None:
+        """Functional parents against gold; None for invalid answers, unknown gold and wrong root sets.
+
+        Also None where a mechanism mentions more variables than a truth table has: its function is not computed then.
+        """
+        gold = self.problem.sealed.gold
+        if self.model is None or gold is None or self.model.roots != gold.roots:
+            return None
+        mechanisms = (*gold.mechanisms.values(), *self.model.mechanisms.values())
+        if any(len(mechanism.mentioned) > MAX_TABLE_VARS for mechanism in mechanisms):
+            return None
+        return structure_metrics(gold, self.model)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The published scorer's keys."""
+        return score_dict(self)
+
+
+class Evaluator:
+    """Scores answers to one problem.
+
+    extractor: how response texts become answers, a name of dsl.replayscm.extraction.EXTRACTORS
+    """
+
+    def __init__(self, problem: Problem, *, extractor: str = "paper") -> None:
+        self.problem = problem
+        self._extract = EXTRACTORS[extractor]
+        self._checker = SubmissionChecker(problem)
+        self._train = problem.task.training
+        self._heldout = problem.sealed.heldout
+        self._whole = Panel(self._train.variables, (*self._train.worlds, *self._heldout.worlds))
+
+    def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
+        """A prediction record: its `extractedAnswer` object, else the text in rawResponse, response or text."""
+        answer = prediction.get("extractedAnswer")
+        if isinstance(answer, dict):
+            return self.score_answer(answer)
+        texts = (prediction.get(key) for key in ("rawResponse", "response", "text"))
+        return self.score_text(next((text for text in texts if isinstance(text, str)), ""))
+
+    def score_text(self, text: str) -> Score:
+        """A response text. Of several extractable objects the first valid one counts, else the first."""
+        extraction = self._extract(text, _SHAPES[self.problem.task.kind])
+        if not extraction.candidates:
+            rejection = Rejection("extracted", extraction.failure or "no JSON object found")
+            return Score(self.problem, None, rejection, strict_json=extraction.strict_json)
+        first: Score | None = None
+        for candidate in extraction.candidates:
+            score = self._score(candidate, extraction.strict_json)
+            if score.valid:
+                return score
+            first = first or score
+        assert first is not None
+        return first
+
+    def score_answer(self, answer: Mapping[str, Any]) -> Score:
+        """An answer object of the task's schema."""
+        return self._score(answer, None)
+
+    def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:
+        match self.problem.task.kind:
+            case TaskKind.SCM:
+                return self._scored(answer, self._checker.mechanisms(answer), strict)
+            case TaskKind.ALTERNATIVE:
+                return self._scored(answer, self._checker.alternative(answer), strict)
+            case TaskKind.ROOTS:
+                named = self._checker.roots(answer)
+                if isinstance(named, Rejection):
+                    return Score(self.problem, answer, named, strict_json=strict)
+                checked = self._checker.given_roots(named, answer["mechanisms"])
+                return self._scored(answer, checked, strict, RootScore(named, self._gold_roots))
+
+    @cached_property
+    def _gold_roots(self) -> tuple[str, ...]:
+        gold = self.problem.sealed.gold
+        return tuple(v for v in self.problem.sealed.latent_order if gold is not None and v in gold.roots)
+
+    def _scored(
+        self,
+        answer: Mapping[str, Any],
+        checked: Submission | Rejection,
+        strict: bool | None,
+        roots: RootScore | None = None,
+    ) -> Score:
+        if isinstance(checked, Rejection):
+            return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
+        train, heldout = replay_splits(checked.candidate, self._whole, self._train, self._heldout)
+        alternative = None
+        reference = self.problem.task.reference
+        if reference is not None:
+            model = Scm(checked.roots, checked.candidate.mechanisms)
+            alternative = score_alternative(reference, model, answer, train_exact=train.all_exact)
+        return Score(self.problem, answer, None, checked, train, heldout, roots, alternative, strict)

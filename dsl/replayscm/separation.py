@@ -1,0 +1,99 @@
+"""What separates two SCMs: single-variable hard interventions, simulated over every assignment of the roots.
+
+These are the measures of the Alternative-SCM task: share of root assignments with any different prediction, share of
+different cells, and the best intervention of the menu (every observed variable, each value).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dsl.formulas.table import projection
+from dsl.names import natural_key
+from dsl.replayscm.replay import compute
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """do(variable = value)."""
+
+    variable: str
+    value: int
+
+    def to_dict(self) -> dict[str, object]:
+        return {"type": "hard_do", "assignments": {self.variable: self.value}}
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """How an experiment tells two SCMs apart.
+
+    disagreement_rate: share of root assignments with at least one different non-target endogenous variable
+    cell_rate: different over compared cells
+    """
+
+    experiment: Experiment
+    disagreement_rate: float
+    cell_rate: float
+
+    @property
+    def separates(self) -> bool:
+        return self.disagreement_rate > 0
+
+
+class PairwiseExperiments:
+    """Two SCMs over the same roots, simulated side by side; root assignment a gives root i the bit (a >> i) & 1."""
+
+    def __init__(self, reference: Scm, alternative: Scm) -> None:
+        if reference.roots != alternative.roots or reference.endogenous != alternative.endogenous:
+            raise ValueError("the SCMs do not have the same roots and endogenous variables")
+        self.reference = reference
+        self.alternative = alternative
+        self.roots = reference.roots
+        self.num_assignments = 1 << len(self.roots)
+        self._contexts = {root: projection(i, len(self.roots)).bits for i, root in enumerate(self.roots)}
+        self._rows = (1 << self.num_assignments) - 1
+
+    def simulate(self, model: Scm, experiment: Experiment) -> dict[str, Column]:
+        """Every variable's values under the experiment, a bit per root assignment."""
+        clamp = self._rows if experiment.value else 0
+        values = {**self._contexts}
+        if experiment.variable in values:
+            values[experiment.variable] = clamp
+        for variable in model.order:
+            if variable == experiment.variable:
+                values[variable] = clamp
+            else:
+                values[variable] = compute(model.mechanisms[variable], values, self._rows)
+        return values
+
+    def separation(self, experiment: Experiment) -> Separation:
+        one, other = self.simulate(self.reference, experiment), self.simulate(self.alternative, experiment)
+        compared = [v for v in self.reference.endogenous if v != experiment.variable]
+        differing = [one[v] ^ other[v] for v in compared]
+        anywhere = 0
+        for column in differing:
+            anywhere |= column
+        cells = len(compared) * self.num_assignments
+        different = sum(column.bit_count() for column in differing)
+        return Separation(experiment, anywhere.bit_count() / self.num_assignments, different / cells if cells else 0.0)
+
+    def menu(self) -> tuple[Experiment, ...]:
+        """Every observed variable with each value, natural order, 0 before 1."""
+        names = sorted((*self.roots, *self.reference.endogenous), key=natural_key)
+        return tuple(Experiment(name, value) for name in names for value in (0, 1))
+
+    def best(self) -> Separation:
+        """Highest disagreement rate, then highest cell rate, then first in the menu."""
+        ranked = (self.separation(experiment) for experiment in self.menu())
+        return max(ranked, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
+
+    def values_at(self, experiment: Experiment, roots: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+        """Both SCMs' values of every variable at one root assignment."""
+        assignment = sum(1 << i for i, root in enumerate(self.roots) if roots[root])
+        both = (self.simulate(model, experiment) for model in (self.reference, self.alternative))
+        one, other = ({v: column >> assignment & 1 for v, column in values.items()} for values in both)
+        return one, other

@@ -1,0 +1,176 @@
+"""From an answer object to a candidate: schema, keys, parse, legality, acyclicity, in the published order of checks.
+
+The first failure decides; nothing is repaired. Each check is a stage of the validity funnel of the paper's Table C.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dsl.errors import CycleError, ParseError, shown
+from dsl.formulas.formula import Formula
+from dsl.formulas.text import Grammar, parse
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, key_violation
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.replay import Candidate
+from dsl.replayscm.scm import topological_order
+
+STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
+"""What a submission has to pass, in this order; one that passes all is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a submission is not valid.
+
+    stage: the first stage it failed
+    reason: one line that names the culprit and what was allowed
+    fields: the keys that the published scorer reports beside the verdict, where they apply
+    """
+
+    stage: str
+    reason: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Submission(NamedTuple):
+    """A valid answer: the map to replay, and the roots it leaves."""
+
+    candidate: Candidate
+    roots: tuple[str, ...]
+
+
+class MapChecker:
+    """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer."""
+
+    def __init__(self, disclosure: Ordered | Blocks | HiddenOrder, grammar: Grammar, latent: Sequence[str]) -> None:
+        self.grammar = grammar
+        self.roots = disclosure.roots
+        position = {variable: index for index, variable in enumerate(latent)}
+        self.endogenous = tuple(sorted(disclosure.endogenous, key=position.__getitem__))
+        self._keys = frozenset(self.endogenous)
+        self._variables = frozenset(disclosure.variables)
+        self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
+        self._fixed_order = self.endogenous if isinstance(disclosure, Ordered) else None
+        # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
+        self._key = {
+            v: (disclosure.block_index(v) if isinstance(disclosure, Blocks) else 0, position[v])
+            for v in self.endogenous
+        }
+        self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
+
+    def check(self, mechanisms: Any) -> Submission | Rejection:
+        """A candidate, or the first reason why the map is not one."""
+        if not isinstance(mechanisms, dict):
+            return Rejection("schema", f"'mechanisms' is {shown(mechanisms)}, not an object of variable: formula")
+        if mechanisms.keys() != self._keys:
+            return _wrong_keys(mechanisms, self.endogenous)
+        formulas: dict[str, Formula] = {}
+        for variable in self.endogenous:
+            formula = self._formula(variable, mechanisms[variable])
+            if isinstance(formula, Rejection):
+                return formula
+            formulas[variable] = formula
+        try:
+            order = self._fixed_order or self._order(formulas)
+        except CycleError as error:
+            return Rejection("acyclic", str(error), {"cycleVariables": list(error.variables)})
+        return Submission(Candidate(formulas, order), self.roots)
+
+    def _order(self, formulas: Mapping[str, Formula]) -> tuple[str, ...]:
+        """The smallest topological order; most answers admit the smallest order of all, which is quickly seen."""
+        later = set(self.endogenous)
+        for variable in self._first_order:
+            if not later.isdisjoint(formulas[variable].nodes):
+                return topological_order(formulas, self._key.__getitem__)
+            later.remove(variable)
+        return self._first_order
+
+    def _formula(self, variable: str, text: Any) -> Formula | Rejection:
+        if not isinstance(text, str):
+            return _unreadable(variable, f"is {shown(text)}, not a text")
+        text = text.strip()
+        if not text:
+            return _unreadable(variable, "is blank")
+        if "\n" in text or "\r" in text or "\t" in text:
+            return _unreadable(variable, "contains a line break or tab")
+        try:
+            return parse(text, self.grammar, self._allowed[variable])
+        except ParseError as error:
+            known = error.kind == "variable_not_allowed" and error.token in self._variables
+            fields = {"variable": variable, "parseError": str(error)}
+            return Rejection("legal" if known else "parse", f"mechanism of '{variable}': {error}", fields)
+
+
+def _unreadable(variable: str, what: str) -> Rejection:
+    return Rejection("parse", f"mechanism of '{variable}' {what}", {"variable": variable})
+
+
+def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rejection:
+    violation = key_violation(mechanisms, endogenous)
+    assert violation is not None
+    unknown = violation.kind == "unknown_keys"
+    key = "unknownMechanismKeys" if unknown else "missingMechanismKeys"
+    culprits = ", ".join(map(shown, violation.variables[:5]))
+    reason = f"{violation.reason}; found {culprits}" if unknown else violation.reason
+    return Rejection("keys", reason, {key: list(violation.variables), "expectedKeys": list(endogenous)})
+
+
+class SubmissionChecker:
+    """Checks answers of any task kind for one problem."""
+
+    def __init__(self, problem: Problem) -> None:
+        task = problem.task
+        self.disclosure: Disclosure = task.disclosure
+        self.grammar = task.grammar
+        self.latent = problem.sealed.latent_order
+        self._maps: dict[tuple[str, ...], MapChecker] = {}
+        if not isinstance(task.disclosure, HiddenRoots):
+            self.map = MapChecker(task.disclosure, task.grammar, self.latent)
+
+    def mechanisms(self, answer: Mapping[str, Any]) -> Submission | Rejection:
+        """Ordered, Block, Hidden-order: `{"mechanisms": {...}}`."""
+        return self.map.check(answer.get("mechanisms"))
+
+    def alternative(self, answer: Mapping[str, Any]) -> Submission | Rejection:
+        """Alternative-SCM: `{"alternative": {"mechanisms": {...}}, ...}`."""
+        inner = answer.get("alternative")
+        if not isinstance(inner, dict) or not isinstance(inner.get("mechanisms"), dict):
+            return Rejection("schema", "expected a top-level key 'alternative' with a 'mechanisms' object")
+        return self.map.check(inner["mechanisms"])
+
+    def roots(self, answer: Mapping[str, Any]) -> tuple[str, ...] | Rejection:
+        """Hidden-roots: the predicted root set, in latent order, if it is well formed."""
+        assert isinstance(self.disclosure, HiddenRoots)
+        listed, mechanisms = answer.get("roots"), answer.get("mechanisms")
+        if not isinstance(listed, list):
+            return Rejection("schema", f"'roots' is {shown(listed)}, not a list")
+        if not isinstance(mechanisms, dict):
+            return Rejection("schema", f"'mechanisms' is {shown(mechanisms)}, not an object of variable: formula")
+        named = [entry if isinstance(entry, str) else str(entry) for entry in listed]
+        if len(set(named)) < len(named):
+            return Rejection("keys", "a root is listed twice", {"predictedRoots": named})
+        strangers = [name for name in named if name not in self.disclosure.variables]
+        if strangers:
+            known = ", ".join(self.disclosure.variables)
+            return Rejection("keys", f"roots {shown(strangers)} are not observed variables; these are {known}")
+        if len(named) != self.disclosure.root_count:
+            return Rejection("keys", f"{len(named)} roots; exactly {self.disclosure.root_count} are expected")
+        endogenous = [v for v in self.latent if v not in named]
+        if mechanisms.keys() != set(endogenous):
+            unknown = sorted(key for key in mechanisms if key not in endogenous)
+            missing = sorted(v for v in endogenous if v not in mechanisms)
+            reason = "mechanism keys are not exactly the complement of the roots"
+            return Rejection("keys", reason, {"unknownMechanismKeys": unknown, "missingMechanismKeys": missing})
+        return tuple(v for v in self.latent if v in named)
+
+    def given_roots(self, roots: tuple[str, ...], mechanisms: Any) -> Submission | Rejection:
+        """Hidden-roots: the map, judged as Hidden-order under the predicted roots."""
+        assert isinstance(self.disclosure, HiddenRoots)
+        checker = self._maps.get(roots)
+        if checker is None:
+            checker = MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent)
+            self._maps[roots] = checker
+        return checker.check(mechanisms)

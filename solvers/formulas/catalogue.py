@@ -1,0 +1,227 @@
+"""Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size.
+
+Built by exhaustive enumeration, whole orbits under permutation of the variables at a time. Complete for up to 4
+variables; for 5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import count, pairwise
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from dsl.formulas.table import full_mask, num_rows, projection
+from solvers.formulas import _kernels_functions as kernels
+from solvers.formulas._kernels_synthesis import UNUSED
+from solvers.formulas.expressible import num_expressible, operator_set
+
+MAX_VARS = 6  # a function is one 64-bit word
+MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
+CAPACITIES = {5: 1_200_000, 6: 500_000}  # functions to make room for at once; it grows when that is too little
+SHIPPED = "data/functions_4.bin"  # 4 variables, standard operators: size + 16 * rooted of every function, deflated
+LISTING = ("and", "or", "xor")  # operators whose arguments may be lists that a node of the same operator takes over
+ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Catalogue:
+    """All functions of `num_vars` variables with a formula of at most `max_size` nodes.
+
+    operators: the operators that the formulas use, in table order
+    words: [f] the functions by size, then by table bits; uint16 up to 4 variables, uint32 for 5, uint64 for 6
+    sizes: [f] least sizes, uint8
+    rooted: [f] uint8; bit 0, 1, 2: a formula of least size has `and`, `or`, `xor` at its root
+    ends: [max_size + 1] how many functions have at most that size
+    """
+
+    num_vars: int
+    operators: tuple[str, ...]
+    words: kernels.Words
+    sizes: kernels.U8
+    rooted: kernels.U8
+    ends: kernels.I64
+
+    @property
+    def max_size(self) -> int:
+        return len(self.ends) - 1
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every function that these operators can express is listed."""
+        return len(self.words) == num_expressible(self.num_vars, self.operators)
+
+    def costs(self, operator: str) -> kernels.U8:
+        """[f] least total size of one or more arguments that `operator` combines to the function."""
+        return _costs(self, operator)
+
+    @property
+    def parity_costs(self) -> kernels.U8:
+        """[2, f] list costs under `xor` and `iff`, those of a missing operator out of reach."""
+        return _parity_costs(self)
+
+    def position(self, bits: int) -> int | None:
+        """Where the function stands, or None if it is not listed."""
+        word = self.words.dtype.type(bits)
+        for size in range(1, self.max_size + 1):
+            layer = self.words[self.ends[size - 1] : self.ends[size]]
+            place = int(np.searchsorted(layer, word))
+            if place < len(layer) and layer[place] == word:
+                return int(self.ends[size - 1]) + place
+        return None
+
+
+def catalogue(num_vars: int, operators: Iterable[str] = STANDARD_OPERATORS) -> Catalogue:
+    """The catalogue of that many variables, 0 to 6; made once per process."""
+    if not 0 <= num_vars <= MAX_VARS:
+        raise ValueError(f"exact synthesis over {num_vars} variables; it supports 0 to {MAX_VARS}")
+    return _catalogue(num_vars, operator_set(operators))
+
+
+@cache
+def _catalogue(num_vars: int, operators: tuple[str, ...]) -> Catalogue:
+    if num_vars < 4:
+        return _fewer_variables(_catalogue(4, operators), num_vars)
+    if num_vars == 4 and operators == STANDARD_OPERATORS:
+        return _shipped()
+    return build(num_vars, operators, max_size=MAX_SIZES.get(num_vars))
+
+
+@cache
+def _costs(functions: Catalogue, operator: str) -> kernels.U8:
+    return (functions.sizes - (functions.rooted & ROOTS.get(operator, 0) > 0)).astype(np.uint8)
+
+
+@cache
+def _parity_costs(functions: Catalogue) -> kernels.U8:
+    rows = [_costs(functions, name) if name in functions.operators else None for name in ("xor", "iff")]
+    return np.stack([np.full(len(functions.words), UNUSED, np.uint8) if row is None else row for row in rows])
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+def build(num_vars: int, operators: tuple[str, ...], *, max_size: int | None = None) -> Catalogue:
+    """Enumerate all functions of 1 to 6 variables up to a size, or all there are."""
+    total = num_expressible(num_vars, operators)
+    sizes = count(2) if max_size is None else range(2, max_size + 1)
+    pool = _empty_pool(num_vars, CAPACITIES.get(num_vars, 1 << num_rows(num_vars)))
+    kernels.add_variable(pool, np.uint64(projection(0, num_vars).bits))
+    ends = [0, num_vars]
+    for size in sizes:
+        if pool.length[0] == total:
+            break
+        pool = _grow(pool, ends, size, num_vars, operators)
+        ends.append(int(pool.length[0]))
+    return _sorted(num_vars, operators, pool, np.array(ends))
+
+
+def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operators: tuple[str, ...]) -> kernels.Pool:
+    """Add all functions of that size, in a larger pool if necessary."""
+    bounds, full = np.array(ends), np.uint64(full_mask(num_vars))
+
+    def added(operator: str) -> bool:
+        if operator == "not":
+            return kernels.add_negations(pool, bounds, size, full)
+        pairs = kernels.add_pairs(pool, bounds, size, OPERATORS[operator].code, full)
+        return pairs and (operator != "iff" or kernels.add_iffs(pool, bounds, size, full))
+
+    for operator in operators:
+        while not added(operator):  # what was added already stays, and is found again
+            pool = _larger(pool, num_vars)
+    return pool
+
+
+def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
+    capacity += factorial(num_vars)  # an orbit is added only where a largest one fits
+    rising = [projection(i, num_vars).bits & ~projection(i + 1, num_vars).bits for i in range(num_vars - 1)]
+    return kernels.Pool(
+        words=np.empty(capacity, np.uint64),
+        sizes=np.empty(capacity, np.uint8),
+        rooted=np.zeros(capacity, np.uint8),
+        leads=np.empty(capacity, np.uint8),
+        slots=np.full(1 << (2 * capacity).bit_length(), -1, np.int32),
+        length=np.zeros(1, np.int64),
+        swaps=np.array(list(_plain_changes(num_vars)), np.int64),
+        moving=np.array(rising, np.uint64),
+    )
+
+
+def _larger(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
+    copy, length = _empty_pool(num_vars, 2 * len(pool.words)), int(pool.length[0])
+    for name in ("words", "sizes", "rooted", "leads"):
+        getattr(copy, name)[:length] = getattr(pool, name)[:length]
+    copy.length[0] = length
+    kernels.fill_slots(copy.words, copy.slots, length)
+    return copy
+
+
+def _plain_changes(length: int) -> Iterator[int]:
+    """Positions i to exchange with i + 1, one after another, to run through all permutations of that many items.
+
+    The order of bell ringers: Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
+    """
+    if length < 2:
+        return
+    inner = list(_plain_changes(length - 1))
+    for round_index in range(len(inner) + 1):
+        falling = round_index % 2 == 0  # the last item runs down, then up, and so on
+        yield from range(length - 2, -1, -1) if falling else range(length - 1)
+        if round_index < len(inner):
+            yield inner[round_index] + falling
+
+
+def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends: kernels.I64) -> Catalogue:
+    words, rooted = np.empty(ends[-1], _word_type(num_vars)), np.empty(ends[-1], np.uint8)
+    for start, end in pairwise(ends.tolist()):
+        order = np.argsort(pool.words[start:end])
+        words[start:end] = pool.words[start:end][order]
+        rooted[start:end] = pool.rooted[start:end][order]
+    return Catalogue(num_vars, operators, words, pool.sizes[: ends[-1]].copy(), rooted, ends)
+
+
+def _word_type(num_vars: int) -> np.dtype[np.unsignedinteger[Any]]:
+    return np.dtype(np.uint16 if num_vars <= 4 else np.uint32 if num_vars == 5 else np.uint64)
+
+
+# --- 4 variables and fewer ------------------------------------------------------------------------------------------
+
+
+def packed(functions: Catalogue) -> bytes:
+    """The contents of the shipped file: size + 16 * rooted of every function of 4 variables, deflated."""
+    table = np.zeros(1 << num_rows(4), np.uint8)
+    table[functions.words] = functions.sizes | functions.rooted << 4
+    return zlib.compress(table.tobytes(), 9)
+
+
+def _shipped() -> Catalogue:
+    table = np.frombuffer(zlib.decompress(files("solvers.formulas").joinpath(SHIPPED).read_bytes()), np.uint8)
+    words = np.argsort(table & 15, kind="stable").astype(np.uint16)
+    return _listed(4, STANDARD_OPERATORS, words, table[words] & np.uint8(15), table[words] >> np.uint8(4))
+
+
+def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
+    """The functions of the first `num_vars` of 4 variables, as functions of these only.
+
+    Their sizes and roots stay: in any formula the other variables may be replaced by one of these.
+    """
+    if num_vars == 0:
+        return _listed(0, functions.operators, functions.words[:0], functions.sizes[:0], functions.rooted[:0])
+    bits = functions.words & full_mask(num_vars)
+    inside = bits * (full_mask(4) // full_mask(num_vars)) == functions.words  # the same table, repeated
+    return _listed(num_vars, functions.operators, bits[inside], functions.sizes[inside], functions.rooted[inside])
+
+
+def _listed(
+    num_vars: int, operators: tuple[str, ...], words: kernels.Words, sizes: kernels.U8, rooted: kernels.U8
+) -> Catalogue:
+    """A catalogue of functions that are in order already."""
+    ends = np.cumsum(np.bincount(sizes)) if len(sizes) else np.zeros(1, np.int64)
+    return Catalogue(num_vars, operators, words, sizes, rooted, ends)

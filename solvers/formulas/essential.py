@@ -1,0 +1,81 @@
+"""Functions that depend on all of their variables, by size: what is worth comparing with one parent set.
+
+A least formula over a set of variables whose function ignores one of them is as small over a subset, so a search that
+goes through all subsets only needs the functions that depend on every variable. The constants go with one variable,
+because without literals a formula for them has to mention something.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.table import full_mask, num_rows, projection
+from dsl.formulas.text import Grammar
+from solvers.formulas.catalogue import catalogue
+
+COMPLETE = 255  # in `complete_to`: every expressible function of that many variables is listed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EssentialFunctions:
+    """Tables of 1 to k variables that depend on all of them; by number of variables, then size, then bits.
+
+    bits: [f] uint64 tables; sizes: [f] least sizes
+    starts: [k + 2] where the functions of j variables begin
+    ends: [k + 1] past the last function of j variables that depends on all of them: leaves the constants out
+    complete_to: [k + 1] every such function of j variables up to this size is listed
+    """
+
+    bits: npt.NDArray[np.uint64]
+    sizes: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    complete_to: npt.NDArray[np.int64]
+
+
+def constant_sizes(functions: EssentialFunctions, grammar: Grammar) -> dict[int, int]:
+    """Least size of a formula for each constant that has one: a literal, or else one that mentions some variable."""
+    if grammar.allow_constants:
+        return {0: 1, 1: 1}
+    constants = slice(functions.ends[1], functions.starts[2])
+    listed = zip(functions.bits[constants].tolist(), functions.sizes[constants].tolist(), strict=True)
+    return {bits & 1: size for bits, size in listed}
+
+
+def synthesised(grammar: Grammar) -> tuple[str, ...]:
+    """The allowed operators that formulas are built from: the standard ones; `if` is left out and claims say so."""
+    return tuple(name for name in grammar.operators if name in STANDARD_OPERATORS)
+
+
+@cache
+def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialFunctions:
+    """The list for up to `max_vars` variables; made once per process."""
+    bits, sizes, starts, ends, complete_to = [], [], [0, 0], [0], [COMPLETE]
+    for num_vars in range(1, max_vars + 1):
+        functions = catalogue(num_vars, operators)
+        words = functions.words.astype(np.uint64)
+        kept = _depends_on_all(words, num_vars)
+        ends.append(starts[-1] + int(kept.sum()))
+        if num_vars == 1:  # x, its negation, then the constants, which are larger than both
+            kept = np.ones(len(words), np.bool_)
+        bits.append(words[kept])
+        sizes.append(functions.sizes[kept])
+        starts.append(starts[-1] + int(kept.sum()))
+        complete_to.append(COMPLETE if functions.is_complete else functions.max_size)
+    indexes = (np.array(listed, np.int64) for listed in (starts, ends, complete_to))
+    return EssentialFunctions(np.concatenate(bits), np.concatenate(sizes), *indexes)
+
+
+def _depends_on_all(words: npt.NDArray[np.uint64], num_vars: int) -> npt.NDArray[np.bool_]:
+    kept = np.ones(len(words), np.bool_)
+    for index in range(num_vars):
+        shift = np.uint64(1 << index)
+        low_rows = np.uint64(full_mask(num_vars) & ~projection(index, num_vars).bits)
+        kept &= ((words >> shift) ^ words) & low_rows != 0
+    assert num_rows(num_vars) <= 64
+    return kept

@@ -1,0 +1,73 @@
+"""Which Boolean functions a set of operators can express at all.
+
+Of Post's closed classes (E. L. Post, The two-valued iterative systems of mathematical logic, 1941) few occur:
+operators that are all monotone, or all affine, stay in a small class; any other set expresses every function that
+keeps what all its operators keep. An operator keeps 0 (or 1) if it gives 0 (or 1) when all arguments are: `and` and
+`or` keep both, `xor` keeps 0, `iff` keeps 1, `not` neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import num_rows
+
+MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A000372) without the two constants
+
+
+def operator_set(operators: Iterable[str]) -> tuple[str, ...]:
+    """The operators in table order, each once; ValueError if one of them is not supported by exact synthesis."""
+    wanted = set(operators)
+    if unknown := wanted - set(STANDARD_OPERATORS):
+        raise ValueError(f"operators {sorted(unknown)} in exact synthesis; it supports {', '.join(STANDARD_OPERATORS)}")
+    return tuple(name for name in STANDARD_OPERATORS if name in wanted)
+
+
+def keeps(operators: Iterable[str], value: bool) -> bool:
+    """Whether every formula of these operators is `value` where all variables are."""
+    chosen = [OPERATORS[name] for name in operators]
+    return all(op.truth([value] * op.min_arity) == value for op in chosen)
+
+
+def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
+    """How many functions of at most these variables have a formula of these operators."""
+    if num_vars == 0:
+        return 0  # no atom, hence no formula
+    match operators:
+        case ():
+            return num_vars
+        case ("not",):
+            return 2 * num_vars
+        case ("and",) | ("or",):
+            return (1 << num_vars) - 1
+        case ("xor",):
+            return 1 << num_vars
+        case ("not", "xor"):
+            return 2 << num_vars
+        case ("and", "or"):
+            return MONOTONE_COUNTS[num_vars]
+        case _:
+            return 1 << num_rows(num_vars) - keeps(operators, False) - keeps(operators, True)
+
+
+def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:
+    """Whether a formula agrees with the table: False is final, and True is too unless all operators are affine, or
+    `and` or `or` stands alone; those classes are so small that they are searched completely.
+    """
+    ones, zeros = partial.value, partial.care & ~partial.value
+    last = num_rows(partial.num_vars) - 1
+    if keeps(operators, False) and ones & 1:
+        return False
+    if keeps(operators, True) and zeros >> last & 1:
+        return False
+    return operators != ("and", "or") or not _decreases(ones, zeros, partial.num_vars)
+
+
+def _decreases(ones: int, zeros: int, num_vars: int) -> bool:
+    """Whether some row of `ones` lies below a row of `zeros`: then no monotone function has these values."""
+    rows = range(num_rows(num_vars))
+    below = [row for row in rows if ones >> row & 1]
+    above = [row for row in rows if zeros >> row & 1]
+    return any(low & ~high == 0 for low in below for high in above)

@@ -1,0 +1,133 @@
+"""Formulas of least size through SAT: what enumeration is checked with, and what goes on where its tables end.
+
+The size claimed is that of `solvers.formulas.least.least_formula`: the least number of nodes of a formula over the
+variables given, not necessarily all of them, without constants. Which of the least formulas is found is up to the
+solver; it is the same for the same table, operators, breaks and budget.
+
+Sizes are refuted one after another. Rows are demanded when a candidate gets them wrong (counterexample-guided), and
+are kept for the next size. A state of the budget is a conflict of the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dsl.formulas.formula import Formula
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import num_rows
+from dsl.replayscm.reference import evaluate
+from solvers.budget import Budget, BudgetSpent
+from solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
+from solvers.formulas.expressible import may_be_expressible, operator_set
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from solvers.sat.incremental import Conflicts
+
+
+class SatSynthesis:
+    """The least size of a formula that agrees with a table, one size at a time.
+
+    lower_bound: proven; no smaller formula agrees
+    rows: those demanded so far, in the order in which candidates failed
+    """
+
+    def __init__(
+        self,
+        partial: PartialTable,
+        names: Sequence[str],
+        *,
+        operators: Iterable[str] = STANDARD_OPERATORS,
+        symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
+    ) -> None:
+        if len(names) != partial.num_vars or len(set(names)) != len(names):
+            raise ValueError(f"{len(names)} names {list(names)} for the {partial.num_vars} variables of a table")
+        self.partial = partial
+        self.names = tuple(names)
+        self.operators = operator_set(operators)
+        self.lower_bound = 1
+        self.rows: list[int] = []
+        self._symmetry_breaks = tuple(symmetry_breaks)
+
+    def advance(self, budget: Budget) -> Formula | None:
+        """A formula of `lower_bound` nodes; None if there is none, and then the bound grows; or `BudgetSpent`."""
+        tree = TreeEncoding(self.partial.num_vars, self.lower_bound, self.operators)
+        for add_clauses in self._symmetry_breaks:
+            add_clauses(tree)
+        for row in self.rows:
+            tree.add_row(row, self._value(row))
+        search = Conflicts(tree.cnf, budget)
+        try:
+            while (model := search.model()) is not None:
+                formula = tree.formula(model, self.names)
+                wrong = self._first_wrong(formula)
+                if wrong is None:
+                    assert formula.size == self.lower_bound, str(formula)
+                    return formula
+                known = len(tree.cnf.clauses)
+                self.rows.append(wrong)
+                tree.add_row(wrong, self._value(wrong))
+                for clause in tree.cnf.clauses[known:]:
+                    search.add(clause)
+        finally:
+            search.close()
+        self.lower_bound += 1
+        return None
+
+    def _value(self, row: int) -> bool:
+        return bool(self.partial.value >> row & 1)
+
+    def _first_wrong(self, formula: Formula) -> int | None:
+        """The first determined row, by the reference, on which the formula is wrong."""
+        for row in range(num_rows(self.partial.num_vars)):
+            if self.partial.care >> row & 1:
+                value = evaluate(formula, {name: row >> index & 1 for index, name in enumerate(self.names)})
+                if value != self._value(row):
+                    assert row not in self.rows, (str(formula), row)
+                    return row
+        return None
+
+
+def least_formula_by_sat(
+    partial: PartialTable,
+    names: Sequence[str],
+    *,
+    operators: Iterable[str] = STANDARD_OPERATORS,
+    at_most: int | None = None,
+    budget: Budget | None = None,
+    symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
+) -> Outcome[Formula]:
+    """A formula of least size, Impossible if there is none (of at most `at_most` nodes), or OutOfBudget.
+
+    names: names[i] is variable i of the table
+    """
+    search = SatSynthesis(partial, names, operators=operators, symmetry_breaks=symmetry_breaks)
+    over = f"over {', '.join(names) or 'no variables'}"
+    nothing = Impossible(f"no formula of any size {over} agrees with the table")
+    if partial.num_vars == 0 or not may_be_expressible(partial, search.operators):
+        return nothing
+    largest = largest_least_size(partial.num_vars, search.operators)
+    spending = budget or Budget()
+    while at_most is None or search.lower_bound <= at_most:
+        if largest is not None and search.lower_bound > largest:
+            return nothing
+        try:
+            formula = search.advance(spending)
+        except BudgetSpent:
+            bound = search.lower_bound
+            return OutOfBudget(f"no formula of size < {bound} {over} agrees with the table", bound)
+        if formula is not None:
+            return Found(formula)
+    return Impossible(f"no formula of size <= {at_most} {over} agrees with the table")
+
+
+def largest_least_size(num_vars: int, operators: tuple[str, ...]) -> int | None:
+    """No least formula is larger, for the classes where `may_be_expressible` is not final; None for all others."""
+    match operators:
+        case () | ("not",):
+            return 1 + len(operators)
+        case ("and",) | ("or",):
+            return num_vars + 1
+        case ("xor",) | ("not", "xor"):  # all variables under one operator, or (xor a a) for a constant
+            return max(num_vars + 1, 3) + ("not" in operators)
+        case _:
+            return None

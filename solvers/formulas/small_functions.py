@@ -1,0 +1,59 @@
+"""Least formula size of every Boolean function of up to 4 variables: a look-up.
+
+For the standard operators the catalogue is shipped (`data`); `python -m solvers.formulas.small_functions`
+writes that file again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
+when they are first asked for, in 0.1 s for the usual ones and 2 s at most.
+
+The order of a catalogue's `words` is the tie rule: `first_match(words, care, value, len(words))` of
+solvers.formulas._kernels_synthesis is the position of the least-size function that agrees, of several the one with the
+smallest table bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.errors import TableError
+from dsl.formulas.formula import Formula
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.table import num_rows
+from solvers.formulas.assembly import formula_of_part
+from solvers.formulas.catalogue import SHIPPED, build, catalogue, packed
+from solvers.formulas.goal import Listed
+
+NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
+
+
+def least_sizes(operators: Iterable[str] = STANDARD_OPERATORS) -> npt.NDArray[np.uint8]:
+    """[65536] least size of every function of 4 variables, by table bits; NOT_EXPRESSIBLE where there is no formula."""
+    functions = catalogue(4, operators)
+    sizes = np.full(1 << num_rows(4), NOT_EXPRESSIBLE, np.uint8)
+    sizes[functions.words] = functions.sizes
+    return sizes
+
+
+def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = STANDARD_OPERATORS) -> Formula:
+    """A formula of least size for the function with that table over `names`, by the rule of solvers.formulas.assembly.
+
+    names: one to six; names[i] is variable i. `TableError` if the function has no formula, or, over five and six
+    names, only formulas larger than what the catalogue lists; solvers.formulas.least finds those too.
+    """
+    functions = catalogue(len(names), operators)
+    position = functions.position(bits)
+    if position is None:
+        over = f"{', '.join(functions.operators) or 'no operators'} of size <= {functions.max_size}"
+        raise TableError(f"{bits:#x} over {len(names)} variables has no formula over {over}")
+    return formula_of_part(functions, Listed(bits, int(functions.sizes[position]), position), names)
+
+
+def _write_shipped() -> None:
+    path = Path(__file__).parent / SHIPPED
+    path.write_bytes(packed(build(4, STANDARD_OPERATORS)))
+
+
+if __name__ == "__main__":
+    _write_shipped()

@@ -1,0 +1,128 @@
+"""Alternative-SCM: another SCM that fits the training worlds, and the intervention that tells it from the reference.
+
+Candidates that change one mechanism of the reference come first, smallest formula first, then members of the version
+space by total size. The first that a single-variable intervention separates from the reference is the answer, with the
+best intervention of the menu and a witness, so its optimality is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from typing import Any
+
+from dsl.formulas.formula import Formula
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import TruthTable, from_formula, full_mask
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.batch import pack_panels
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.separation import PairwiseExperiments, Separation
+from solvers.formulas.essential import synthesised
+from solvers.formulas.function_formula import formula_for
+from solvers.formulas.least import least_formula
+from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.replayscm.local_counts import local_space
+from solvers.replayscm.members_by_size import members_by_size
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+MAX_MEMBERS = 2_000  # members of the version space that are looked at when no single edit is separable
+SIZE_CAP = 15  # every function of four variables has a formula of at most this size
+
+
+@dataclass(frozen=True)
+class AlternativeAnswer:
+    """A train-exact SCM that differs from the reference, with the experiment and witness that show it."""
+
+    model: Scm
+    separation: Separation
+    witness: Mapping[str, Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.model.size
+
+
+def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAnswer] | Impossible | OutOfBudget:
+    """An answer to an Alternative-SCM task, certified by the reference evaluator.
+
+    Impossible means: the class (functional parents <= max_parents) has no other member than the reference.
+    """
+    if task.reference is None or isinstance(task.disclosure, HiddenRoots):
+        raise ValueError("the task has no reference SCM")
+    edits = (
+        _single_edits(task, task.reference, max_parents)
+        if replays_exactly(task.reference, task.training.worlds)
+        else ()
+    )
+    space = VersionSpace(task, ModelClass(min(max_parents, 4), SIZE_CAP))
+    nearest = sorted(edits, key=lambda edited: edited.size)
+    for model in chain(nearest, islice(members_by_size(space), MAX_MEMBERS)):
+        answer = _answer(task, task.reference, model)
+        if answer:
+            return Found(answer)
+    if VersionSpace(task, ModelClass(max_parents)).count <= 1:
+        return Impossible(f"no second SCM with at most {max_parents} functional parents fits the training worlds")
+    return OutOfBudget("no single edit and none of the smallest members is separable by one hard intervention")
+
+
+def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
+    """The answer that a candidate makes, or None if it is no answer."""
+    if model.equivalent(reference) or not replays_exactly(model, task.training.worlds):
+        return None
+    assert not isinstance(task.disclosure, HiddenRoots)
+    if task.disclosure.violation(model.mechanisms):
+        return None
+    pair = PairwiseExperiments(reference, model)
+    best = pair.best()
+    witness = witness_for(pair, best.experiment)
+    if witness is None:
+        return None
+    provenance = {"candidates": "single edits of the reference, then members by size", "certified_by": "dsl.reference"}
+    return AlternativeAnswer(model, best, witness, provenance)
+
+
+def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]:
+    """The reference with one mechanism exchanged for another that fits its variable's rows."""
+    index = {variable: i for i, variable in enumerate(task.variables)}
+    packed = pack_panels([task.training])
+    for variable, mechanism in reference.mechanisms.items():
+        later = _descendants(reference, variable)
+        allowed = sorted(index[u] for u in task.disclosure.admissible_parents(variable) - later)
+        space = local_space(packed, index[variable], allowed, min(max_parents, len(allowed)))
+        for mask, table in space.tables.items():
+            names = tuple(u for u, i in index.items() if mask >> i & 1)
+            for formula in _other_functions(table, names, mechanism, synthesised(task.grammar)):
+                yield Scm(reference.roots, {**reference.mechanisms, variable: formula})
+
+
+def _descendants(model: Scm, variable: str) -> frozenset[str]:
+    """Variables whose mechanism mentions this one, directly or through others."""
+    found = {variable}
+    for other in model.order:
+        if model.mechanisms[other].mentioned & found:
+            found.add(other)
+    return frozenset(found)
+
+
+def _other_functions(
+    table: PartialTable, names: tuple[str, ...], mechanism: Formula, operators: tuple[str, ...]
+) -> Iterator[Formula]:
+    """Functions over `names` that fit: the mechanism with one unseen row flipped, or else the least formula."""
+    if not names:
+        return
+    if mechanism.mentioned <= set(names):
+        present = from_formula(mechanism, names)
+        unseen = full_mask(table.num_vars) & ~table.care
+        for row in range(unseen.bit_length()):
+            if unseen >> row & 1:
+                yield formula_for(TruthTable(table.num_vars, present.bits ^ 1 << row), names, operators)
+        return
+    outcome = least_formula(table, names, operators=operators) if table.num_vars <= 4 else None
+    if isinstance(outcome, Found):
+        yield outcome.value

@@ -1,0 +1,39 @@
+"""The last step of every solver: nothing is returned that the reference has not replayed."""
+
+from __future__ import annotations
+
+from dsl.errors import ParseError
+from dsl.formulas.text import parse, render
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.scm import Scm
+
+
+def illegality(task: Task, model: Scm) -> str | None:
+    """Why an SCM is no answer to a task whatever the evidence: its roots, its parents, its operators; None if legal."""
+    disclosure = task.disclosure
+    if isinstance(disclosure, HiddenRoots):
+        if len(model.roots) != disclosure.root_count:
+            return f"{len(model.roots)} roots where {disclosure.root_count} are disclosed"
+        disclosure = disclosure.given_roots(model.roots)
+    violation = disclosure.violation(model.mechanisms)
+    if violation:
+        return violation.reason
+    for variable, mechanism in model.mechanisms.items():
+        try:
+            parse(render(mechanism), task.grammar, frozenset(task.variables))
+        except ParseError as error:
+            return f"mechanism of {variable}: {error}"
+    return None
+
+
+def certified(task: Task, model: Scm) -> Scm:
+    """The model, once it is legal and the reference has replayed it on every training row.
+
+    A failure is a defect of the solver that made the model: `AssertionError`.
+    """
+    wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
+    if wrong:
+        raise AssertionError(f"a solver's answer failed its certificate: {wrong}")
+    return model

@@ -1,0 +1,223 @@
+"""The version space as a CNF: a selector per parent set, truth tables, root selectors, no cycle.
+
+A model of the clauses is a member: every endogenous variable selects exactly one parent set that its rows allow, its
+truth table agrees with the rows and depends on every selected parent, and the parents form no cycle. This file writes
+clauses and reads models; it imports no solver (solvers.replayscm.engines.sat drives one) and nothing of the subset DP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import TruthTable, num_rows
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import LocalFunction
+from solvers.budget import Budget
+from solvers.replayscm.hitting_sets import hitting_sets, scored_rows
+from solvers.replayscm.roots import nested_variables
+from solvers.replayscm.version_space import ModelClass
+from solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, components, exactly, linear_order
+
+Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
+
+
+@dataclass(slots=True)
+class Mechanism:
+    """The literals of one variable.
+
+    selectors: parent set (names, natural order) -> the literal that selects it
+    tables: parent set -> what the rows say of functions of it
+    rows: literal of each row of the truth table over the selected set; as many as the largest set needs
+    differs: (i, r) -> literal implying that rows r and r with bit i set differ
+    """
+
+    variable: str
+    selectors: dict[tuple[str, ...], Literal] = field(default_factory=dict)
+    tables: dict[tuple[str, ...], PartialTable] = field(default_factory=dict)
+    rows: list[Literal] = field(default_factory=list)
+    differs: dict[tuple[int, int], Literal] = field(default_factory=dict)
+
+
+SymmetryBreak: TypeAlias = Callable[["Encoding"], None]
+
+
+class Encoding:
+    """The clauses of one task and class, and how to read their models.
+
+    roots: variable -> the literal "is a root", where that is not disclosed
+    """
+
+    def __init__(self, task: Task, model_class: ModelClass) -> None:
+        if model_class.max_size is not None:
+            raise ValueError("the CNF is for classes without a cap on formula size")
+        self.task = task
+        self.model_class = model_class
+        self.cnf = Cnf()
+        self.mechanisms: dict[str, Mechanism] = {}
+        self.roots: dict[str, Literal] = {}
+
+    def functions(self, model: Sequence[Literal]) -> dict[str, LocalFunction]:
+        """The local functions that a model says (model[v - 1] is v or -v); variables without one are roots."""
+        read = {}
+        for variable, mechanism in self.mechanisms.items():
+            for parents, selector in mechanism.selectors.items():
+                if model[selector - 1] > 0:
+                    bits = sum((model[mechanism.rows[r] - 1] > 0) << r for r in range(num_rows(len(parents))))
+                    read[variable] = LocalFunction(parents, TruthTable(len(parents), bits))
+        return read
+
+    def blocking(self, functions: Mapping[str, LocalFunction]) -> Clause | None:
+        """ "Not exactly these local functions"; None if they are no member's, so that there is nothing to block.
+
+        Mentions selectors, root literals and the rows that are open: what has no meaning is not in it.
+        """
+        clause = [-literal for v, literal in self.roots.items() if v not in functions]
+        for variable, local in functions.items():
+            mechanism = self.mechanisms.get(variable)
+            table = mechanism.tables.get(local.parents) if mechanism else None
+            if mechanism is None or table is None or not table.agrees(local.table):
+                return None
+            clause.append(-mechanism.selectors[local.parents])
+            still_open = (r for r in range(num_rows(table.num_vars)) if not table.care >> r & 1)
+            clause += (-mechanism.rows[r] if local.table[r] else mechanism.rows[r] for r in still_open)
+        return clause
+
+
+# --- symmetry breaks: each leaves the set of local functions of the models as it is ----------------------------------
+
+
+def unused_rows_are_zero(encoding: Encoding) -> None:
+    """Rows of the truth table that the selected set does not have are 0."""
+    for mechanism in encoding.mechanisms.values():
+        used = {len(parents): num_rows(len(parents)) for parents in mechanism.selectors}
+        for parents, selector in mechanism.selectors.items():
+            for row in mechanism.rows[used[len(parents)] :]:
+                encoding.cnf.add(-selector, -row)
+
+
+def rows_of_roots_are_zero(encoding: Encoding) -> None:
+    """A root has no truth table, so its rows are 0."""
+    for variable, root in encoding.roots.items():
+        for row in encoding.mechanisms[variable].rows:
+            encoding.cnf.add(-root, -row)
+
+
+def differences_are_exact(encoding: Encoding) -> None:
+    """The literal of a difference is true wherever its two rows differ, not only where it is needed."""
+    for mechanism in encoding.mechanisms.values():
+        for (i, r), literal in mechanism.differs.items():
+            low, high = mechanism.rows[r], mechanism.rows[r | 1 << i]
+            encoding.cnf.add(literal, low, -high)
+            encoding.cnf.add(literal, -low, high)
+
+
+SYMMETRY_BREAKS: tuple[SymmetryBreak, ...] = (unused_rows_are_zero, rows_of_roots_are_zero, differences_are_exact)
+
+
+# --- encoding ---------------------------------------------------------------------------------------------------------
+
+
+def encode(
+    task: Task,
+    model_class: ModelClass,
+    *,
+    symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
+    acyclicity: Acyclicity = linear_order,
+    budget: Budget | None = None,
+) -> Encoding:
+    """The CNF of "there is a member". Every parent set listed is charged to the budget as one state."""
+    encoding = Encoding(task, model_class)
+    _add_roots(encoding)
+    hidden = isinstance(task.disclosure, HiddenRoots)
+    for variable in task.variables if hidden else task.disclosure.endogenous:  # type: ignore[union-attr]
+        encoding.mechanisms[variable] = _mechanism(encoding, variable, budget or Budget())
+    _forbid_cycles(encoding, acyclicity)
+    for add in symmetry_breaks:
+        add(encoding)
+    return encoding
+
+
+def _add_roots(encoding: Encoding) -> None:
+    """Where the roots are hidden: exactly the disclosed number of them."""
+    task = encoding.task
+    if not isinstance(task.disclosure, HiddenRoots):
+        return
+    encoding.roots = {v: encoding.cnf.variable(f"{v} is a root") for v in task.variables}
+    exactly(encoding.cnf, list(encoding.roots.values()), task.disclosure.root_count, "roots")
+    if encoding.model_class.nested_roots:
+        able = nested_variables(task)
+        for variable, literal in encoding.roots.items():
+            if variable not in able:
+                encoding.cnf.add(-literal)
+
+
+def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> Mechanism:
+    """Exactly one parent set (or the variable is a root), and a truth table that fits it."""
+    task, cnf = encoding.task, encoding.cnf
+    mechanism = Mechanism(variable)
+    rows = scored_rows(task.training, variable, task.disclosure.admissible_parents(variable))
+    most = min(encoding.model_class.max_parents, len(rows.candidates))
+    for positions in hitting_sets(rows.differences(), len(rows.candidates), most):
+        budget.spend(1)
+        parents = tuple(task.variables[rows.candidates[i]] for i in positions)
+        mechanism.tables[parents] = rows.table(positions)
+        mechanism.selectors[parents] = cnf.variable(f"{variable} <- {' '.join(parents)}")
+    largest = max((len(parents) for parents in mechanism.tables), default=0)
+    mechanism.rows = [cnf.variable(f"{variable} in row {r}") for r in range(num_rows(largest))]
+    choices = [encoding.roots[variable]] if variable in encoding.roots else []
+    choices += mechanism.selectors.values()
+    cnf.add(*choices)
+    at_most_one(cnf, choices, f"{variable} <-")
+    for parents in mechanism.selectors:
+        _fit(cnf, mechanism, parents)
+    return mechanism
+
+
+def _fit(cnf: Cnf, mechanism: Mechanism, parents: tuple[str, ...]) -> None:
+    """A selected set has the values that were observed, and every parent in it makes a difference somewhere."""
+    selector, table = mechanism.selectors[parents], mechanism.tables[parents]
+    for r in range(num_rows(table.num_vars)):
+        if table.care >> r & 1:
+            cnf.add(-selector, mechanism.rows[r] if table.value >> r & 1 else -mechanism.rows[r])
+    for i in range(table.num_vars):
+        lows = [r for r in range(num_rows(table.num_vars)) if not r >> i & 1]
+        seen = [r for r in lows if table.care >> r & 1 and table.care >> (r | 1 << i) & 1]
+        if any((table.value >> r ^ table.value >> (r | 1 << i)) & 1 for r in seen):
+            continue  # the rows show it
+        cnf.add(-selector, *(_differs(cnf, mechanism, i, r) for r in lows if r not in seen))
+
+
+def _differs(cnf: Cnf, mechanism: Mechanism, i: int, r: int) -> Literal:
+    if (i, r) not in mechanism.differs:
+        low, high = mechanism.rows[r], mechanism.rows[r | 1 << i]
+        literal = cnf.variable(f"{mechanism.variable} in rows {r} and {r | 1 << i} differs")
+        mechanism.differs[i, r] = literal
+        cnf.add(-literal, low, high)
+        cnf.add(-literal, -low, -high)
+    return mechanism.differs[i, r]
+
+
+def _forbid_cycles(encoding: Encoding, acyclicity: Acyclicity) -> None:
+    """A literal per arc that could close a cycle, equivalent to the selection of a set with that parent."""
+    index = {variable: i for i, variable in enumerate(encoding.task.variables)}
+    selecting: dict[Arc, list[Literal]] = {}
+    for variable, mechanism in encoding.mechanisms.items():
+        for parents, selector in mechanism.selectors.items():
+            for parent in parents:
+                if parent in encoding.mechanisms:
+                    selecting.setdefault((index[parent], index[variable]), []).append(selector)
+    component = components(selecting)
+    arcs: dict[Arc, Literal] = {}
+    for (u, v), selectors in selecting.items():
+        if component[u] == component[v]:
+            names = encoding.task.variables
+            arcs[u, v] = encoding.cnf.variable(f"{names[u]} -> {names[v]}")
+            encoding.cnf.add(-arcs[u, v], *selectors)
+            for selector in selectors:
+                encoding.cnf.add(-selector, arcs[u, v])
+    for number in sorted({component[u] for u, _ in arcs}):
+        acyclicity(encoding.cnf, {arc: literal for arc, literal in arcs.items() if component[arc[0]] == number})

@@ -1,0 +1,85 @@
+"""The engines, and which of them is fastest for a task; they share a contract and no search.
+
+subset_dp   dynamic programming over subsets of the endogenous variables (solvers.acyclic.count)
+sat         CNF through python-sat (solvers.replayscm.engines.cnf_encoding)
+smt         bit vectors and integers through pysmt and z3 (solvers.replayscm.engines.smt)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from solvers.budget import Budget
+from solvers.outcome import Outcome, OutOfBudget
+from solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from solvers.replayscm.version_space import ModelClass
+
+
+def engine(name: str) -> Engine:
+    """The engine of that name. What it needs is imported only now."""
+    match name:
+        case "auto":
+            return Automatic()
+        case "subset_dp":
+            from solvers.replayscm.engines.subset_dp import SubsetDp
+
+            return SubsetDp()
+        case "sat":
+            from solvers.replayscm.engines.sat import SatMembers
+
+            return Enumeration("sat", SatMembers)
+        case "smt":
+            from solvers.replayscm.engines.smt import SmtMembers
+
+            return Enumeration("smt", SmtMembers)
+    raise ValueError(f"no engine '{name}'; there are auto, {', '.join(ENGINES)}")
+
+
+ENGINES = ("subset_dp", "sat", "smt")
+MAX_SUBSET_DP = 13  # variables that may lie on a cycle together; with more the subsets cost more than SAT
+
+
+def automatic(task: Task, model_class: ModelClass) -> Engine:
+    """The engine that is fastest for a task: dynamic programming unless too many variables compete for an order.
+
+    Measured with `python -m bench.speed engines`: docs/speed.md has the table that MAX_SUBSET_DP is read from.
+    """
+    if num_unordered(task) <= MAX_SUBSET_DP:
+        return engine("subset_dp")
+    from solvers.replayscm.engines.subset_dp import largest_component
+
+    return engine("subset_dp" if largest_component(task, model_class) <= MAX_SUBSET_DP else "sat")
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """Each question goes to the engine that `automatic` names for its task."""
+
+    name: str = "auto"
+
+    def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
+        return automatic(task, model_class).first(task, model_class, budget=budget)
+
+    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
+        return automatic(task, model_class).second(task, model_class, other, budget=budget)
+
+    def count_up_to(
+        self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
+    ) -> Counted | OutOfBudget:
+        return automatic(task, model_class).count_up_to(task, model_class, limit, budget=budget)
+
+
+def num_unordered(task: Task) -> int:
+    """The largest number of endogenous variables whose order among each other is not disclosed."""
+    disclosure = task.disclosure
+    match disclosure:
+        case Ordered():
+            return 1
+        case Blocks():
+            return max(sum(v in disclosure.endogenous for v in block) for block in disclosure.blocks)
+        case HiddenRoots():
+            return len(task.variables) - disclosure.root_count
+    return len(disclosure.endogenous)

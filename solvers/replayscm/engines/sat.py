@@ -1,0 +1,51 @@
+"""Members of a class through python-sat: solve, read, block, solve again, in one incremental solver.
+
+A state of the budget is a parent set that is encoded or a conflict of the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+from dsl.replayscm.problem import Task
+from solvers.budget import Budget
+from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
+from solvers.replayscm.engines.contract import Functions
+from solvers.replayscm.version_space import ModelClass
+from solvers.sat.cnf import linear_order
+from solvers.sat.incremental import SOLVER, Conflicts
+
+
+class SatMembers:
+    """The members of a class, one model of the CNF after another."""
+
+    def __init__(
+        self,
+        task: Task,
+        model_class: ModelClass,
+        budget: Budget,
+        *,
+        symmetry_breaks: Sequence[SymmetryBreak] = SYMMETRY_BREAKS,
+        acyclicity: Acyclicity = linear_order,
+        solver: str = SOLVER,
+    ) -> None:
+        self.encoding = encode(task, model_class, symmetry_breaks=symmetry_breaks, acyclicity=acyclicity, budget=budget)
+        self.search = Conflicts(self.encoding.cnf, budget, solver=solver)
+
+    def another(self) -> Functions | None:
+        model = self.search.model()
+        return None if model is None else self.encoding.functions(model)
+
+    def block(self, functions: Functions) -> None:
+        clause = self.encoding.blocking(functions)
+        if clause is not None:
+            self.search.add(clause)
+
+    def __enter__(self) -> SatMembers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.search.close()

@@ -1,0 +1,196 @@
+"""The version space through SMT: parents in slots, truth tables as bit vectors, positions as integers.
+
+Written without the CNF: every endogenous variable has `max_parents` slots. A slot holds the index of a parent, or the
+number of variables when it is empty; used slots ascend and come first, so a parent set has one way to be written. A
+scored row of the panel is a bit vector in which an empty slot reads 0; the slots' bits address the truth table.
+
+Through pysmt (M. Gario and A. Micheli, PySMT, 2015) with z3. A state of the budget is a unit of z3's resource limit,
+which counts elementary steps and is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from dsl.formulas.table import TruthTable, num_rows, projection
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import LocalFunction
+from solvers.budget import Budget
+from solvers.replayscm.engines.contract import Functions
+from solvers.replayscm.roots import nested_variables
+from solvers.replayscm.version_space import ModelClass
+
+
+class Slots(NamedTuple):
+    """The terms of one variable: its parents' indices in slots, its truth table, its position in the order."""
+
+    parents: list[Any]
+    table: Any
+    position: Any
+
+
+class SmtMembers:
+    """The members of a class, one model of the constraints after another."""
+
+    def __init__(self, task: Task, model_class: ModelClass, budget: Budget) -> None:
+        from pysmt.environment import Environment
+
+        if model_class.max_size is not None:
+            raise ValueError("the SMT engine is for classes without a cap on formula size")
+        self.task = task
+        self.budget = budget
+        self.names = task.variables
+        self.num_slots = min(model_class.max_parents, len(self.names) - 1)
+        self.width = len(self.names).bit_length()
+        environment = Environment()
+        self.terms = environment.formula_manager
+        self.solver = environment.factory.Solver(name="z3")
+        self.slots: dict[str, Slots] = {}
+        self.roots: dict[str, Any] = {}
+        self._charged = 0
+        self._constrain(model_class)
+
+    # --- constraints ------------------------------------------------------------------------------------------------
+
+    def _constrain(self, model_class: ModelClass) -> None:
+        terms, disclosure = self.terms, self.task.disclosure
+        endogenous = self.names if isinstance(disclosure, HiddenRoots) else disclosure.endogenous
+        self.slots = {v: self._new_slots(v) for v in endogenous}
+        if isinstance(disclosure, HiddenRoots):
+            self.roots = {v: terms.Symbol(f"root {v}") for v in self.names}
+            ones = [terms.Ite(root, terms.Int(1), terms.Int(0)) for root in self.roots.values()]
+            self.solver.add_assertion(terms.Equals(terms.Plus(ones), terms.Int(disclosure.root_count)))
+            able = nested_variables(self.task) if model_class.nested_roots else self.names
+            for variable in self.names:
+                if variable not in able:
+                    self.solver.add_assertion(terms.Not(self.roots[variable]))
+        for variable, own in self.slots.items():
+            parts = [*self._parents(variable, own), *self._dependence(own)]
+            fits = [self._row(own, pattern, value) for pattern, value in self._rows(variable)]
+            if variable in self.roots:
+                unused = [terms.Equals(slot, self._empty) for slot in own.parents]
+                empty = terms.And(*unused, terms.Equals(own.table, terms.BV(0, self.num_rows)))
+                fits = [terms.Ite(self.roots[variable], empty, terms.And(fits))]
+            for part in (*parts, *fits):
+                self.solver.add_assertion(part)
+
+    @property
+    def num_rows(self) -> int:
+        return num_rows(self.num_slots)
+
+    @property
+    def _empty(self) -> Any:
+        return self.terms.BV(len(self.names), self.width)
+
+    def _new_slots(self, variable: str) -> Slots:
+        from pysmt.typing import INT, BVType
+
+        index = BVType(self.width)
+        parents = [self.terms.Symbol(f"{variable} slot {i}", index) for i in range(self.num_slots)]
+        table = self.terms.Symbol(f"{variable} table", BVType(self.num_rows))
+        return Slots(parents, table, self.terms.Symbol(f"{variable} position", INT))
+
+    def _parents(self, variable: str, own: Slots) -> Iterator[Any]:
+        """Admissible parents that come earlier, in ascending order, or empty; empty slots last."""
+        terms = self.terms
+        admissible = self.task.disclosure.admissible_parents(variable)
+        for slot in own.parents:
+            ways = [terms.Equals(slot, self._empty)]
+            for u in (u for u in self.names if u in admissible):
+                here = terms.Equals(slot, terms.BV(self.names.index(u), self.width))
+                before = [terms.LT(self.slots[u].position, own.position)] if u in self.slots else []
+                exempt = [self.roots[u]] if u in self.roots else []
+                ways.append(terms.And(here, terms.Or(*exempt, *before)) if before else here)
+            yield terms.Or(ways)
+        for slot, following in zip(own.parents, own.parents[1:], strict=False):
+            yield terms.Or(terms.BVULT(slot, following), terms.Equals(following, self._empty))
+
+    def _dependence(self, own: Slots) -> Iterator[Any]:
+        """The table differs somewhere between the halves of a used slot, and is 0 where an empty slot would be 1."""
+        terms, width = self.terms, self.num_rows
+        for i, slot in enumerate(own.parents):
+            high = terms.BVAnd(own.table, terms.BV(projection(i, self.num_slots).bits, width))
+            low = terms.BVAnd(own.table, terms.BV(projection(i, self.num_slots).bits >> (1 << i), width))
+            same = terms.Equals(high, terms.BVLShl(low, terms.BV(1 << i, width)))
+            none = terms.Equals(high, terms.BV(0, width))
+            yield terms.Ite(terms.Equals(slot, self._empty), none, terms.Not(same))
+
+    def _rows(self, variable: str) -> set[tuple[int, bool]]:
+        """The distinct scored rows of the variable: all values as one number, and its own."""
+        task, rows = self.task, set()
+        for world in task.training.worlds:
+            if variable not in world.intervention.targets:
+                for row in world.rows():
+                    pattern = sum(row[u] << i for i, u in enumerate(self.names) if u != variable)
+                    rows.add((pattern, row[variable] == 1))
+        return rows
+
+    def _row(self, own: Slots, pattern: int, value: bool) -> Any:
+        """The table, at the address that the slots read from the row, holds the observed value."""
+        terms = self.terms
+        address = terms.BV(0, self.num_rows)
+        for i, slot in enumerate(own.parents):
+            ones = [terms.Equals(slot, terms.BV(j, self.width)) for j in range(len(self.names)) if pattern >> j & 1]
+            step, nothing = terms.BV(1 << i, self.num_rows), terms.BV(0, self.num_rows)
+            address = terms.BVOr(address, terms.Ite(terms.Or(ones), step, nothing))
+        read = terms.BVExtract(terms.BVLShr(own.table, address), 0, 0)
+        return terms.Equals(read, terms.BV(int(value), 1))
+
+    # --- members ----------------------------------------------------------------------------------------------------
+
+    def another(self) -> Functions | None:
+        """A member that is not blocked, read from z3's model."""
+        if not self._solve():
+            return None
+        functions = {}
+        for variable, own in self.slots.items():
+            if variable in self.roots and self.solver.get_py_value(self.roots[variable]):
+                continue
+            held = [self.solver.get_py_value(slot) for slot in own.parents]
+            parents = tuple(self.names[index] for index in held if index < len(self.names))
+            table = TruthTable(len(parents), self.solver.get_py_value(own.table))
+            functions[variable] = LocalFunction(parents, table)
+        return functions
+
+    def _solve(self) -> bool:
+        """Whether there is a model; `BudgetSpent` if z3's limit came first."""
+        from pysmt.exceptions import SolverReturnedUnknownResultError
+
+        limit = self.budget.states
+        if limit == 0:
+            self.budget.spend(1)  # z3 reads a limit of 0 as no limit
+        self.solver.z3.set("rlimit", limit or 0)
+        try:
+            found: bool = self.solver.solve()
+        except SolverReturnedUnknownResultError:
+            if limit is None:
+                raise
+            self.budget.spend(limit + 1)
+            raise AssertionError("a budget that was spent is not spent") from None
+        total = self.solver.z3.statistics().get_key_value("rlimit count")
+        used, self._charged = total - self._charged, total
+        self.budget.spend(used if limit is None else min(used, limit))
+        return found
+
+    def block(self, functions: Functions) -> None:
+        """Leave out exactly these parents and tables; nothing is said if no assignment of the slots spells them."""
+        terms, same = self.terms, [root for v, root in self.roots.items() if v not in functions]
+        if any(v not in self.slots or len(local.parents) > self.num_slots for v, local in functions.items()):
+            return
+        for variable, local in functions.items():
+            own, indices = self.slots[variable], sorted(self.names.index(u) for u in local.parents)
+            indices += [len(self.names)] * (self.num_slots - len(indices))
+            same += [terms.Equals(s, terms.BV(i, self.width)) for s, i in zip(own.parents, indices, strict=True)]
+            same.append(terms.Equals(own.table, terms.BV(local.table.bits, self.num_rows)))
+        self.solver.add_assertion(terms.Not(terms.And(same)))
+
+    def __enter__(self) -> SmtMembers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.solver.exit()

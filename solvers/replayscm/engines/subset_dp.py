@@ -1,0 +1,186 @@
+"""The engine that needs no search: dynamic programming over subsets of variables, component by component.
+
+Only endogenous variables that can lie on a cycle together compete for an order, so the subsets are those of each
+strongly connected component of possible parenthood. A state of the budget is a subset with a variable added to it, or,
+in counting, with a set of sinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from math import prod
+
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import TruthTable, depends_on, num_rows
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import LocalFunction, Scm
+from solvers.acyclic import count as dag_count
+from solvers.acyclic import least_cost as structure
+from solvers.acyclic.count import Weights, total
+from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.budget import Budget, BudgetSpent
+from solvers.outcome import Outcome, OutOfBudget
+from solvers.replayscm.engines.contract import Counted, Functions, outcome_of
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from solvers.sat.cnf import components
+
+
+class SubsetDp:
+    """The engine `subset_dp`."""
+
+    name = "subset_dp"
+
+    def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
+        """The member with the fewest parents under the first root set that has any."""
+        try:
+            functions = _Space(task, model_class, budget).first()
+        except BudgetSpent as spent:
+            return _out_of_budget(spent)
+        return outcome_of(task, model_class, functions, "no member")
+
+    def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
+        try:
+            functions = _Space(task, model_class, budget).different(other.local_functions)
+        except BudgetSpent as spent:
+            return _out_of_budget(spent)
+        return outcome_of(task, model_class, functions, "no other member")
+
+    def count_up_to(
+        self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
+    ) -> Counted | OutOfBudget:
+        """The complete count, cut off; the work does not depend on the limit."""
+        try:
+            count = _Space(task, model_class, budget).count()
+        except BudgetSpent as spent:
+            return _out_of_budget(spent)
+        return Counted(min(count, limit), more=count > limit)
+
+
+def largest_component(task: Task, model_class: ModelClass) -> int:
+    """The largest number of variables that may lie on a cycle together, under any root set of the class."""
+    space = _Space(task, model_class, None)
+    return max(len(own) for roots in space.space.root_sets for own in (*space.components(roots), ()))
+
+
+def _out_of_budget(spent: BudgetSpent) -> OutOfBudget:
+    return OutOfBudget(str(spent) or "the subsets of the variables are more than the budget has states")
+
+
+class _Space:
+    """A version space, its components, and the budget that each step is charged to."""
+
+    def __init__(self, task: Task, model_class: ModelClass, budget: Budget | None) -> None:
+        if model_class.max_size is not None:
+            raise ValueError("the engines are for classes without a cap on formula size")
+        self.space = VersionSpace(task, model_class)
+        self.budget = budget or Budget()
+
+    def count(self) -> int:
+        return sum(prod(self._component_count(own) for own in self.components(roots)) for roots in self.space.root_sets)
+
+    def first(self) -> Functions | None:
+        parents = (self._parents(roots, self._options(roots)) for roots in self.space.root_sets)
+        chosen = next((own for own in parents if own is not None), None)
+        return None if chosen is None else {v: self._function(v, mask) for v, mask in chosen.items()}
+
+    def different(self, known: Functions) -> Functions | None:
+        """A member with other functions or parents than these, or other roots."""
+        if not self._is_member(known):
+            return self.first()
+        masks = {v: self._mask(local) for v, local in known.items()}
+        for variable, mask in masks.items():
+            if self._counts(variable)[mask] > 1:
+                return {**known, variable: self._function(variable, mask, known[variable])}
+        for roots in self.space.root_sets:
+            options = self._options(roots)
+            if options.keys() != masks.keys():
+                chosen = self._parents(roots, options)
+            else:
+                chosen = next((other for v in options if (other := self._avoiding(roots, options, v, masks[v]))), None)
+            if chosen is not None:
+                return {v: self._function(v, mask) for v, mask in chosen.items()}
+        return None
+
+    def _avoiding(
+        self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]], variable: str, mask: Mask
+    ) -> dict[str, Mask] | None:
+        rest = {own: cost for own, cost in options[variable].items() if own != mask}
+        return self._parents(roots, {**options, variable: rest})
+
+    def _is_member(self, known: Functions) -> bool:
+        roots = tuple(v for v in self.space.task.variables if v not in known)
+        return roots in {tuple(sorted(own, key=self.space.index.__getitem__)) for own in self.space.root_sets} and all(
+            self._mask(local) in self._counts(v) and self._table(v, self._mask(local)).agrees(local.table)
+            for v, local in known.items()
+        )
+
+    # --- structure --------------------------------------------------------------------------------------------------
+
+    def _options(self, roots: tuple[str, ...]) -> dict[str, dict[Mask, int]]:
+        """Endogenous variable -> parent set -> cost, which is its rank by number of parents."""
+        return {
+            v: {mask: rank for rank, mask in enumerate(sorted(self._counts(v), key=lambda m: (m.bit_count(), m)))}
+            for v in self.space.task.variables
+            if v not in roots
+        }
+
+    def _parents(self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]]) -> dict[str, Mask] | None:
+        """A parent set of every variable, without a cycle."""
+        chosen: dict[str, Mask] = {}
+        for own in self.components(roots):
+            self._charge(len(own) << len(own), len(own), structure.MAX_FREE_VARIABLES)
+            names = {self.space.index[v]: v for v in own}
+            best = best_structure({i: options[v] for i, v in names.items()}, self._others(own))
+            if best is None:
+                return None
+            chosen |= {names[i]: mask for i, mask in best[1].items()}
+        return chosen
+
+    def _component_count(self, own: tuple[str, ...]) -> int:
+        self._charge(int(3 ** len(own)), len(own), dag_count.MAX_FREE_VARIABLES)
+        return total(Weights({self.space.index[v]: self._counts(v) for v in own}, self._others(own)))
+
+    def components(self, roots: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The endogenous variables, grouped: possible cycles stay within a group."""
+        index = {self.space.index[v]: v for v in self.space.task.variables if v not in roots}
+        arcs = [(i, j) for j, v in index.items() for i in index for mask in self._counts(v) if mask >> i & 1]
+        least = components(arcs)
+        groups: dict[int, list[str]] = {}
+        for i, v in index.items():
+            groups.setdefault(least.get(i, i), []).append(v)
+        return [tuple(group) for group in groups.values()]
+
+    def _others(self, own: tuple[str, ...]) -> Mask:
+        return sum(1 << i for v, i in self.space.index.items() if v not in own)
+
+    def _charge(self, states: int, num_variables: int, most: int) -> None:
+        if num_variables > most:
+            raise BudgetSpent(f"{num_variables} variables may lie on a cycle together; {most} are supported")
+        self.budget.spend(states)
+
+    # --- functions --------------------------------------------------------------------------------------------------
+
+    def _counts(self, variable: str) -> Mapping[Mask, int]:
+        return self.space.space(self.space.index[variable]).counts
+
+    def _table(self, variable: str, mask: Mask) -> PartialTable:
+        return self.space.space(self.space.index[variable]).tables[mask]
+
+    def _mask(self, local: LocalFunction) -> Mask:
+        return sum(1 << self.space.index[parent] for parent in local.parents)
+
+    def _function(self, variable: str, mask: Mask, other: LocalFunction | None = None) -> LocalFunction:
+        """The first function of exactly these parents that agrees with the rows, and is not the other one."""
+        functions = (LocalFunction(self.space.names(mask), t) for t in _completions(self._table(variable, mask)))
+        return next(local for local in functions if local != other)
+
+
+def _completions(table: PartialTable) -> Iterator[TruthTable]:
+    """The functions that agree with a table and depend on all of its variables, those with fewest ones first."""
+    still_open = [row for row in range(num_rows(table.num_vars)) if not table.care >> row & 1]
+    for number in range(len(still_open) + 1):
+        for ones in combinations(still_open, number):
+            function = TruthTable(table.num_vars, table.value | sum(1 << row for row in ones))
+            if all(depends_on(function, i) for i in range(table.num_vars)):
+                yield function

@@ -1,0 +1,250 @@
+"""The complete solver: a train-exact SCM of least total formula size, with proof that none is smaller.
+
+Because a map is train-exact iff every mechanism reproduces the observed rows in which its variable is not clamped, the
+problem falls apart: per variable the parent sets that determine its column and a least formula over each, then the
+acyclic, admissible choice of least total size. Formula sizes that are hard to find are only bounded from below at
+first; a choice is final once everything it uses is exact, because every other choice costs at least its bound.
+
+Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators.
+Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
+(variables in natural order, sets compared as numbers with bit i for variable i); between formulas over one parent set
+the rule of solvers.formulas.least. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heapreplace
+from math import comb
+from typing import Any, NamedTuple
+
+from dsl.formulas.formula import Formula, constant
+from dsl.formulas.partial import PartialTable
+from dsl.replayscm.disclosure import HiddenRoots, Ordered
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure
+from solvers.budget import Budget
+from solvers.formulas.least import LeastSize, least_formula
+from solvers.formulas.literals import require_literals_alone
+from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.replayscm.certified import certified
+from solvers.replayscm.parents import ParentSearch, ParentSet
+from solvers.replayscm.roots import nested_variables, root_sets
+
+MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
+MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
+_COUNT_BITS = 16  # of the tie-break: a problem mentions fewer than 2**16 parents
+
+
+@dataclass(frozen=True)
+class ExactAnswer:
+    """A train-exact SCM of least total size in the class that `provenance` names."""
+
+    model: Scm
+    size: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+def solve(
+    task: Task, *, max_parents: int = 5, nested_roots: bool | None = None, states: int | None = MAX_STATES
+) -> Found[ExactAnswer] | Impossible | OutOfBudget:
+    """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
+
+    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.literals).
+
+    max_parents: how many variables a mechanism may mention, 1 to 6
+    nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
+    states: how many candidate functions formula search may try before it gives up; None means no limit
+    """
+    too_large = _too_large(task)
+    return too_large or _Search(task, max_parents, nested_roots, Budget(states)).run()
+
+
+def _too_large(task: Task) -> OutOfBudget | None:
+    """Problems that dynamic programming over subsets cannot reach; with a known order there is no such limit."""
+    disclosure = task.disclosure
+    if isinstance(disclosure, Ordered):
+        return None
+    hidden = isinstance(disclosure, HiddenRoots)
+    num_roots = disclosure.root_count if isinstance(disclosure, HiddenRoots) else len(disclosure.roots)
+    free = len(task.variables) - num_roots
+    if free > MAX_FREE_VARIABLES:
+        return OutOfBudget(f"nothing was tried: {free} variables of unknown order, at most {MAX_FREE_VARIABLES}")
+    if hidden and comb(len(task.variables), num_roots) > MAX_ROOT_SETS:
+        return OutOfBudget(f"nothing was tried: more than {MAX_ROOT_SETS} root sets of the disclosed size")
+    return None
+
+
+TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in natural variable order"
+
+
+class _Choice(NamedTuple):
+    """The cheapest choice under one root set, by what was known of the sizes at some time; orders by the tie rule.
+
+    cost: total size << _COUNT_BITS | mentions; a lower bound as long as sizes are open
+    roots: the root set as a number, so no two choices of a run compare equal here
+    chosen: endogenous variable -> parent set
+    refinements: how many there had been when this was chosen
+    """
+
+    cost: Cost
+    roots: Mask
+    chosen: Mapping[int, Mask]
+    refinements: int
+
+    @property
+    def size(self) -> int:
+        return self.cost >> _COUNT_BITS
+
+
+class _Search:
+    """One run: options per variable, root hypotheses, and the loop that makes bounds exact where it matters."""
+
+    def __init__(self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget) -> None:
+        require_literals_alone(task.grammar)
+        self.task = task
+        self.budget = budget
+        self.index = {variable: i for i, variable in enumerate(task.variables)}
+        self.search = ParentSearch(task, max_parents)
+        self.operators = self.search.operators
+        self.nested = task.shares_units if nested_roots is None else nested_roots
+        self.options: dict[int, dict[Mask, ParentSet]] = {}
+        self.refiners: dict[tuple[int, Mask], LeastSize] = {}
+        self.refinements = 0
+
+    def run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
+        note = "not needed: the roots are disclosed"
+        if not isinstance(self.task.disclosure, HiddenRoots):
+            hypotheses = [self.task.disclosure.roots]
+            return self._least(hypotheses, note) or self._impossible(hypotheses)
+        hypotheses = list(root_sets(self.task.variables, self.task.disclosure.root_count))
+        if self.nested:
+            able = set(nested_variables(self.task))
+            kept = [roots for roots in hypotheses if able.issuperset(roots)]
+            outcome = self._least(kept, "only root sets with nested columns")
+            if outcome:
+                return outcome
+            note = "no root set with nested columns fits, so all were considered"
+        else:
+            note = "not used"
+        return self._least(hypotheses, note) or self._impossible(hypotheses)
+
+    def _impossible(self, hypotheses: list[tuple[str, ...]]) -> Impossible:
+        return Impossible(
+            f"no acyclic admissible choice of parent sets of at most {self.search.max_parents} variables determines "
+            f"every observed column by formulas of {', '.join(self.operators)} ({len(hypotheses)} root sets tried)"
+        )
+
+    def _least(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
+        """The optimum over these root sets; None if none of them admits any choice."""
+        numbers = (sum(1 << self.index[root] for root in roots) for roots in hypotheses)
+        queue = [choice for roots in numbers if (choice := self._choose(roots))]
+        considered = len(queue)
+        heapify(queue)
+        while queue:
+            best = queue[0]
+            if best.refinements < self.refinements:  # the sizes of its options may have grown since
+                again = self._choose(best.roots)
+                if again is None:
+                    heappop(queue)
+                else:
+                    heapreplace(queue, again)
+                continue
+            open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
+            if not open_sets:
+                return self._certified(best, note, considered)
+            self.refinements += 1
+            decided = [self._refine(variable, mask) for variable, mask in open_sets]
+            if self.budget.exhausted or not all(decided):
+                reached = f"every train-exact SCM of the class has total size at least {best.size}"
+                return OutOfBudget(reached, best.size)
+        return None
+
+    def _choose(self, roots: Mask) -> _Choice | None:
+        """The cheapest choice under one root set; None if there is none."""
+        costs = {v: self._costs(v) for v in self.index.values() if not roots >> v & 1}
+        if not all(costs.values()):
+            return None
+        if isinstance(self.task.disclosure, Ordered):  # only earlier variables are candidates: nothing can be cyclic
+            chosen = {v: min(options, key=options.__getitem__) for v, options in costs.items()}
+            cost = sum(costs[v][mask] for v, mask in chosen.items())
+        else:
+            best = best_structure(costs, roots)
+            if best is None:
+                return None
+            cost, chosen = best
+        return _Choice(cost >> self._rank_bits, roots, chosen, self.refinements)
+
+    @property
+    def _rank_bits(self) -> int:
+        return len(self.index) ** 2
+
+    def _costs(self, variable: int) -> dict[Mask, Cost]:
+        """Of each option: size, then mentions, then its part of the parent sets as one number, variable 0 first."""
+        if variable not in self.options:
+            self.options[variable] = self._options(self.task.variables[variable])
+        place = len(self.index) * (len(self.index) - 1 - variable)
+        return {
+            mask: (option.at_least << _COUNT_BITS | mask.bit_count()) << self._rank_bits | mask << place
+            for mask, option in self.options[variable].items()
+        }
+
+    def _options(self, variable: str) -> dict[Mask, ParentSet]:
+        candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
+        options = {option.mask: option for option in self.search.parent_sets(self.index[variable], candidates)}
+        if self.task.grammar.allow_constants:
+            training = self.task.training
+            scored = training.all_rows & ~training.clamped[variable]
+            ones = training.columns[variable] & scored
+            if ones in (0, scored):
+                options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)
+        return options
+
+    def _refine(self, variable: int, mask: Mask) -> bool:
+        """Test the next size of one option; False if that is out of the search's reach."""
+        option = self.options[variable][mask]
+        refiner = self.refiners.get((variable, mask))
+        if refiner is None:
+            refiner = self.refiners[variable, mask] = LeastSize(option.table, self.operators)
+        if not refiner.in_reach:
+            return False
+        refiner.advance(self.budget)
+        if not refiner.possible:
+            del self.options[variable][mask]
+            return True
+        option.at_least = max(option.at_least, refiner.lower_bound)
+        option.size = refiner.size
+        return True
+
+    def _certified(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
+        """The answer, once the reference has replayed it on every training row."""
+        variables = self.task.variables
+        roots = tuple(v for v in variables if choice.roots >> self.index[v] & 1)
+        mechanisms = {variables[v]: self._formula(v, mask) for v, mask in choice.chosen.items()}
+        model = certified(self.task, Scm(roots, mechanisms))
+        if model.size != choice.size:
+            raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
+        provenance = {
+            "class": f"every mechanism mentions at most {self.search.max_parents} variables",
+            "operators": list(self.operators),
+            "minimal": "total formula size, by exhaustion of the class",
+            "tie_rule": TIE_RULE,
+            "nested_roots": note,
+            "root_sets_that_fit": sets,
+            "states": self.budget.used,
+            "certified_by": "dsl.reference",
+        }
+        return Found(ExactAnswer(model, choice.size, provenance))
+
+    def _formula(self, variable: int, mask: Mask) -> Formula:
+        option = self.options[variable][mask]
+        if not mask:
+            return constant(bool(option.table.value))
+        names = [self.task.variables[i] for i in option.indices]
+        if (variable, mask) in self.refiners:
+            return self.refiners[variable, mask].formula(names)
+        outcome = least_formula(option.table, names, operators=self.operators)
+        assert isinstance(outcome, Found)
+        return outcome.value

@@ -1,0 +1,116 @@
+"""Unbiased draws from a version space: root set, then layers, then parent sets, then functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from dsl.formulas.formula import Formula, constant
+from dsl.formulas.partial import PartialTable
+from dsl.formulas.table import TruthTable, depends_on, full_mask
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.count import members_of
+from solvers.acyclic.least_cost import Mask
+from solvers.formulas.essential import constant_sizes, synthesised
+from solvers.formulas.function_formula import formula_for
+
+if TYPE_CHECKING:
+    from solvers.replayscm.version_space import VersionSpace
+
+T = TypeVar("T")
+
+
+def weighted(rng: Random, options: Iterable[tuple[T, int]], whole: int) -> T:
+    """One option with probability weight / whole; the weights add up to `whole`."""
+    mark = rng.randrange(whole)
+    for option, weight in options:
+        mark -= weight
+        if mark < 0:
+            return option
+    raise AssertionError("the weights do not add up to the whole")
+
+
+def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
+    """One member, with probability proportional to its weight; `ValueError` from an empty space."""
+    sums = [(roots, space.layers(roots, size_penalty).total) for roots in space.counts_by_roots]
+    whole = sum(weight for _, weight in sums)
+    if not whole:
+        raise ValueError("the version space is empty")
+    roots = weighted(rng, sums, whole)
+    chosen = _parent_sets(space, rng, roots, size_penalty)
+    mechanisms = {}
+    for variable, mask in sorted(chosen.items()):
+        table = _function(space, rng, variable, mask, size_penalty)
+        mechanisms[space.task.variables[variable]] = mechanism(space, roots, variable, mask, table)
+    return Scm(roots, mechanisms)
+
+
+def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Mask, table: TruthTable) -> Formula:
+    """A formula for a function of exactly these parents, of least size wherever the catalogues list it.
+
+    A constant is a literal, or mentions the first admissible root: no circle can go through that.
+    """
+    grammar = space.task.grammar
+    if mask:
+        return formula_for(table, space.names(mask), synthesised(grammar))
+    if grammar.allow_constants:
+        return constant(bool(table.bits))
+    name = space.task.variables[variable]
+    mentioned = [root for root in roots if root in space.task.disclosure.admissible_parents(name)]
+    if not mentioned:
+        raise ValueError(f"'{name}' is constant in a member, and neither a literal nor a root can say so")
+    return formula_for(table, mentioned[:1], synthesised(grammar))
+
+
+def _parent_sets(space: VersionSpace, rng: Random, roots: tuple[str, ...], penalty: int | None) -> dict[int, Mask]:
+    layers = space.layers(roots, penalty)
+    endogenous, full = layers.weights.endogenous, layers.weights.full
+    chosen: dict[int, Mask] = {}
+    placed = last = 0
+    while placed != full:
+        steps = [(step.layer, step.weight) for step in layers.steps(placed, last)]
+        layer = weighted(rng, steps, layers.completions(placed, last))
+        for index in members_of(layer):
+            options = layers.parent_sets(index, placed, last)
+            chosen[endogenous[index]] = weighted(rng, options, layers.fresh(index, placed, last))
+        placed, last = placed | layer, layer
+    return chosen
+
+
+def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:
+    """A function of exactly these parents, by the same weights."""
+    local = space.space(variable)
+    table = local.tables[mask]
+    if not local.by_size:
+        return _completion(rng, table)
+    cap = space.model_class.max_size
+    assert cap is not None
+    sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
+    size = weighted(rng, sizes, sum(weight for _, weight in sizes))
+    listed = agreeing(space, table, size)
+    return listed[rng.randrange(len(listed))]
+
+
+def agreeing(space: VersionSpace, table: PartialTable, size: int) -> list[TruthTable]:
+    """The functions of exactly that least size that depend on all variables and agree with the table, by bits."""
+    functions = space.functions
+    if table.num_vars == 0:
+        constants = constant_sizes(functions, space.task.grammar)
+        tables = [TruthTable(0, bit) for bit in sorted(constants) if constants[bit] == size]
+        return [function for function in tables if table.agrees(function)]
+    start, end = functions.starts[table.num_vars], functions.ends[table.num_vars]
+    bits = functions.bits[start:end][functions.sizes[start:end] == size]
+    kept = bits[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0]
+    return [TruthTable(table.num_vars, word) for word in kept.tolist()]
+
+
+def _completion(rng: Random, table: PartialTable) -> TruthTable:
+    """A uniform completion of the unseen rows that depends on every variable: draw until it does."""
+    unseen = full_mask(table.num_vars) & ~table.care
+    while True:
+        drawn = TruthTable(table.num_vars, table.value | (rng.getrandbits(1 << table.num_vars) & unseen))
+        if all(depends_on(drawn, index) for index in range(table.num_vars)):
+            return drawn

@@ -1,0 +1,88 @@
+"""Parent sets that determine a variable's observed column, and what is known of the least formula over each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.formulas.partial import PartialTable
+from dsl.replayscm.batch import PackedPanels, pack_panels
+from dsl.replayscm.problem import Task
+from solvers.acyclic.least_cost import Mask
+from solvers.formulas.essential import essential_functions, synthesised
+from solvers.replayscm._kernels_parents import determining_sets
+
+MAX_PARENTS = 6  # 2**6 rows of a table fill one word
+
+U64 = npt.NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class ParentSet:
+    """One set of variables that a mechanism may mention, consistent with all rows in which its variable is scored.
+
+    mask: the set, bit per variable index
+    table: what the rows say; variable i of the table is the i-th smallest index of the set
+    at_least: proven lower bound on the size of a formula that mentions all of the set
+    size: the least size of such a formula, None as long as it is not known
+    """
+
+    mask: Mask
+    table: PartialTable
+    at_least: int
+    size: int | None
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        return tuple(index for index in range(self.mask.bit_length()) if self.mask >> index & 1)
+
+
+class ParentSearch:
+    """Determining parent sets of one problem's variables, by exhaustion up to `max_parents` mentions.
+
+    Sets that a proper subset makes superfluous are left out: over a superset nothing smaller is possible. Formulas are
+    those over the given operators.
+    """
+
+    def __init__(self, task: Task, max_parents: int) -> None:
+        if not 1 <= max_parents <= MAX_PARENTS:
+            raise ValueError(f"max_parents is {max_parents}; 1 to {MAX_PARENTS} are supported")
+        self.variables = task.variables
+        self.max_parents = max_parents
+        self.operators = synthesised(task.grammar)
+        self.functions = essential_functions(max_parents, self.operators)
+        self.packed: PackedPanels = pack_panels([task.training])
+
+    def parent_sets(self, target: int, candidates: Sequence[int]) -> list[ParentSet]:
+        """The sets of candidates worth considering for one variable; by number, then lexicographic."""
+        listed = np.array(sorted(candidates), np.int64)
+        limit = sum(comb(len(listed), j) for j in range(1, self.max_parents + 1))
+        masks, sizes = np.empty(limit, np.int64), np.empty(limit, np.int64)
+        cares, values = np.empty(limit, np.uint64), np.empty(limit, np.uint64)
+        functions = self.functions
+        count = determining_sets(
+            self.packed.observed,
+            self.packed.scored[target],
+            target,
+            listed,
+            min(self.max_parents, len(listed)),
+            functions.bits,
+            functions.sizes,
+            functions.starts,
+            functions.complete_to,
+            np.empty((1 << self.max_parents, self.packed.observed.shape[1]), np.uint64),
+            masks,
+            sizes,
+            cares,
+            values,
+        )
+        return [_parent_set(int(masks[e]), int(sizes[e]), int(cares[e]), int(values[e])) for e in range(count)]
+
+
+def _parent_set(mask: Mask, size: int, care: int, value: int) -> ParentSet:
+    table = PartialTable(mask.bit_count(), care, value)
+    return ParentSet(mask, table, abs(size), size if size > 0 else None)

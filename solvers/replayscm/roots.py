@@ -1,0 +1,64 @@
+"""Root-set hypotheses where the roots are hidden, and the panel evidence about them.
+
+When units are shared, a unit's latent threshold for a root is the same in all worlds and the world only sets the
+level (paper, section B.2.2): a root that is not intervened on is 1 in exactly the units whose threshold lies below the
+level. So over the worlds that do not intervene on it, the sets of units in which a root is 1 are nested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from dsl.replayscm.problem import Task
+from dsl.replayscm.world import World
+
+
+def root_sets(variables: Sequence[str], root_count: int) -> Iterator[tuple[str, ...]]:
+    """Every root set of the disclosed size, lexicographic in the order of `variables`."""
+    return combinations(variables, root_count)
+
+
+def nested_variables(task: Task) -> tuple[str, ...]:
+    """The variables that can be roots by the panel evidence, natural order.
+
+    Worlds whose rows repeat cyclically are left out: published disambiguation worlds are built that way and do not
+    follow the thresholds. Worlds are compared on the units they share.
+    """
+    worlds = [world for world in task.training.worlds if not repeats(world)]
+    return tuple(variable for variable in task.variables if _is_nested(variable, worlds))
+
+
+def _is_nested(variable: str, worlds: Sequence[World]) -> bool:
+    """Whether the sets of units in which the variable is 1, over the worlds that leave it alone, form a chain."""
+    free = [world for world in worlds if variable not in world.intervention.targets]
+    for index, one in enumerate(free):
+        for other in free[:index]:
+            if one.units == other.units:
+                ones, others = one.column(variable), other.column(variable)
+                common = (1 << one.num_rows) - 1
+            else:
+                ones, others, common = _aligned(variable, one, other)
+            if ones & ~others & common and others & ~ones & common:
+                return False
+    return True
+
+
+def _aligned(variable: str, one: World, other: World) -> tuple[int, int, int]:
+    """Both columns over the units of `one`, and which of those the other world has."""
+    position = {unit: row for row, unit in enumerate(other.units)}
+    column = other.column(variable)
+    others = common = 0
+    for row, unit in enumerate(one.units):
+        if unit in position:
+            common |= 1 << row
+            others |= (column >> position[unit] & 1) << row
+    return one.column(variable), others, common
+
+
+def repeats(world: World) -> bool:
+    """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
+    rows = world.row_texts()
+    return any(
+        all(row == rows[index % period] for index, row in enumerate(rows)) for period in range(1, len(rows) // 2 + 1)
+    )

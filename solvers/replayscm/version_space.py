@@ -1,0 +1,203 @@
+"""The version space: every SCM of a class that fits the training worlds, counted and sampled without enumeration.
+
+Two SCMs are the same member iff they have the same roots and the same local functions (functional parents and truth
+tables). The class of a claim is named by `ModelClass`: functional parents <= k, optionally formula size <= s for
+every mechanism, and the disclosure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from random import Random
+
+from dsl.replayscm.batch import pack_panels
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Task
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Panel, World
+from solvers.acyclic.count import Layers, Weights, total
+from solvers.acyclic.least_cost import Mask
+from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from solvers.formulas.literals import require_literals_alone
+from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
+from solvers.replayscm.member_sampling import member
+from solvers.replayscm.roots import nested_variables, root_sets
+
+MAX_PARENTS = 6  # tables of 2**6 rows fill one word
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClass:
+    """The hypothesis class of a count.
+
+    max_parents: largest number of functional parents of a mechanism
+    max_size: largest formula size of a mechanism; None means any function, whatever its formula
+    nested_roots: in Hidden-roots, only root sets whose non-intervened columns are nested over shared units
+    """
+
+    max_parents: int = 4
+    max_size: int | None = None
+    nested_roots: bool = False
+
+    def describe(self, task: Task) -> str:
+        """The class in words, for reports and certificates."""
+        size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        if self.max_size is not None and "if" in task.grammar.operators:  # of which no least formulas are made
+            size += f" over {' '.join(synthesised(task.grammar))}"
+        nested = ", roots with nested columns" if self.nested_roots and isinstance(task.disclosure, HiddenRoots) else ""
+        return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}"
+
+
+class VersionSpace:
+    """All members of a class that fit a task's training worlds. Counts are exact Python integers."""
+
+    def __init__(self, task: Task, model_class: ModelClass) -> None:
+        if not 1 <= model_class.max_parents <= MAX_PARENTS:
+            raise ValueError(f"max_parents is {model_class.max_parents}; 1 to {MAX_PARENTS} are supported")
+        if model_class.max_size is not None:
+            require_literals_alone(task.grammar)
+        self.task = task
+        self.model_class = model_class
+        self.index = {variable: i for i, variable in enumerate(task.variables)}
+        self._packed = pack_panels([task.training])
+        self._spaces: dict[int, LocalSpace] = {}
+
+    @cached_property
+    def root_sets(self) -> tuple[tuple[str, ...], ...]:
+        """The root sets of the class: the disclosed one, or every hypothesis."""
+        disclosure = self.task.disclosure
+        if not isinstance(disclosure, HiddenRoots):
+            return (disclosure.roots,)
+        variables = self.task.variables
+        able = set(nested_variables(self.task)) if self.model_class.nested_roots else set(variables)
+        return tuple(roots for roots in root_sets(variables, disclosure.root_count) if able.issuperset(roots))
+
+    @property
+    def functions(self) -> EssentialFunctions:
+        """The functions by size that a capped class is enumerated from."""
+        return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
+
+    def space(self, variable: int) -> LocalSpace:
+        """The mechanisms of one variable by functional parents, before acyclicity."""
+        if variable not in self._spaces:
+            name = self.task.variables[variable]
+            candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(name)]
+            max_parents = min(self.model_class.max_parents, len(candidates))
+            space = local_space(self._packed, variable, candidates, max_parents)
+            if self.model_class.max_size is not None:
+                constants = constant_sizes(self.functions, self.task.grammar)
+                space = sized_local_space(space, self.functions, constants, self.model_class.max_size)
+            self._spaces[variable] = space
+        return self._spaces[variable]
+
+    def weights(self, roots: Sequence[str], local: Mapping[int, Mapping[Mask, int]] | None = None) -> Weights:
+        """Weights of all parent choices under one root set: counts, or what `local` says instead."""
+        endogenous = [self.index[v] for v in self.task.variables if v not in roots]
+        options = {v: local[v] if local and v in local else self.space(v).counts for v in endogenous}
+        return Weights(options, sum(1 << self.index[root] for root in roots))
+
+    @cached_property
+    def counts_by_roots(self) -> dict[tuple[str, ...], int]:
+        """How many members have each root set; only root sets with at least one."""
+        without = set[str]()  # variables that no mechanism fits, so that they are roots
+        if isinstance(self.task.disclosure, HiddenRoots):
+            without = {v for v, i in self.index.items() if not self.space(i).counts}
+        able = (roots for roots in self.root_sets if without.issubset(roots))
+        counts = {roots: total(self.weights(roots)) for roots in able}
+        return {roots: count for roots, count in counts.items() if count}
+
+    @property
+    def count(self) -> int:
+        """How many semantically distinct SCMs of the class fit all training worlds."""
+        return sum(self.counts_by_roots.values())
+
+    def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
+        """The version space after more evidence: the members that also fit these worlds exactly."""
+        training = Panel(self.task.training.variables, (*self.task.training.worlds, *worlds))
+        return VersionSpace(replace(self.task, training=training), self.model_class)
+
+    def mass(self, *, size_penalty: int | None = None) -> int:
+        """The weights of all members together, as `sample` weighs them: their number unless there is a penalty.
+
+        Weights are scaled to integers by the same factor for every version space of the same class and variables.
+        """
+        return self.count if size_penalty is None else self._mass(self.counts_by_roots, size_penalty)
+
+    def _mass(self, root_sets: Iterable[tuple[str, ...]], size_penalty: int | None) -> int:
+        local = self._penalised(size_penalty)
+        return sum(total(self.weights(roots, local)) for roots in root_sets)
+
+    def agreement(self, worlds: Iterable[World], *, size_penalty: int | None = None) -> Fraction:
+        """The exact share of members, weighted as `sample` does, that replay the given worlds exactly.
+
+        A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are those that
+        the evidence with the worlds added leaves under the same root sets. `ZeroDivisionError` for an empty space.
+        """
+        after = self.with_worlds(worlds)
+        return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
+
+    def edge_marginals(self) -> dict[tuple[str, str], Fraction]:
+        """Share of members in which U is a functional parent of V, for every edge that some member has."""
+        whole = self.count
+        shares: dict[tuple[str, str], Fraction] = {}
+        for child, i in self.index.items():
+            for parent, j in self.index.items():
+                if i == j:
+                    continue
+                touching = {mask: n for mask, n in self.space(i).counts.items() if mask >> j & 1}
+                having = sum(
+                    total(self.weights(roots, {i: touching})) for roots in self.counts_by_roots if child not in roots
+                )
+                if having:
+                    shares[parent, child] = Fraction(having, whole)
+        return shares
+
+    def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:
+        """Share of members in which a variable has exactly these functional parents (its own absence when a root)."""
+        i = self.index[variable]
+        shares: dict[tuple[str, ...], Fraction] = {}
+        for mask, number in self.space(i).counts.items():
+            having = sum(
+                total(self.weights(roots, {i: {mask: number}}))
+                for roots in self.counts_by_roots
+                if variable not in roots
+            )
+            if having:
+                shares[self.names(mask)] = Fraction(having, self.count)
+        return shares
+
+    def names(self, mask: Mask) -> tuple[str, ...]:
+        return tuple(v for v, i in self.index.items() if mask >> i & 1)
+
+    def sample(self, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
+        """Independent members: uniform, or in a size-capped class with weight 2**(-size_penalty * total size)."""
+        return [member(self, rng, size_penalty) for _ in range(num_members)]
+
+    def layers(self, roots: tuple[str, ...], size_penalty: int | None) -> Layers:
+        """The layered sum that sampling descends; kept, because it is the same for every draw."""
+        key = roots, size_penalty
+        if key not in self._layers:
+            self._layers[key] = Layers(self.weights(roots, self._penalised(size_penalty)))
+        return self._layers[key]
+
+    @cached_property
+    def _layers(self) -> dict[tuple[tuple[str, ...], int | None], Layers]:
+        return {}
+
+    def _penalised(self, size_penalty: int | None) -> dict[int, dict[Mask, int]] | None:
+        """Counts weighted by size as integers: 2**(penalty * (cap - size)) a function; None for uniform weights."""
+        if size_penalty is None:
+            return None
+        cap = self.model_class.max_size
+        if cap is None:
+            raise ValueError("weights by size need a class with a size cap")
+        return {
+            v: {
+                mask: sum(number << size_penalty * (cap - size) for size, number in sizes.items())
+                for mask, sizes in self.space(v).by_size.items()
+            }
+            for v in self.index.values()
+        }

@@ -1,0 +1,288 @@
+"""The parts of the generator: plans, proposals, local patterns, alternatives, filters, figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations, islice
+from math import inf, sqrt
+from random import Random
+
+import pytest
+
+from audits.replayscm.exposure import target_novelty
+from audits.replayscm.generation.acceptance import sample_heldout, unmet
+from audits.replayscm.generation.alternatives import functions_over, local_alternatives
+from audits.replayscm.generation.disambiguation import separating_worlds
+from audits.replayscm.generation.plans import PLANS
+from audits.replayscm.generation.proposals import Proposer, with_target
+from audits.replayscm.generation.training import TrainingChoice, num_refuting
+from audits.replayscm.local_patterns import all_probes, outer_probes, patterns
+from dsl.formulas.text import parse
+from dsl.replayscm.reference import evaluate
+from dsl.replayscm.sampling.evidence import Evidence
+from dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from dsl.replayscm.sampling.worlds import Drawn, Population, sample_population, sample_world
+from dsl.replayscm.scm import scm
+from dsl.replayscm.world import Intervention, World
+from dsl.yaml_text import load_yaml
+from tests.audits.replayscm.test_bounded import least_sizes
+from tests.support.generator_profile import distances
+from tests.support.shared import shared_file
+
+EASY, BRIDGE = stratum("hs_n6_easy_calibration"), stratum("hs_n8_bridge")
+NAMES = tuple(f"X{i + 1}" for i in range(6))
+
+
+@cache
+def population(known: Stratum) -> tuple[LatentScm, Population]:
+    rng = Random(f"parts:{known.name}")
+    latent = sample_scm(known, rng)
+    return latent, sample_population(known, latent.model, rng)
+
+
+def proposer(known: Stratum, seed: int) -> Proposer:
+    return Proposer(known, population(known)[1], Random(seed))
+
+
+def world(rows: str, *, intervention: Intervention | None = None, name: str = "w") -> World:
+    """Rows as six characters each, X1 to X6."""
+    lines = rows.split()
+    columns = tuple(sum(int(line[i]) << r for r, line in enumerate(lines)) for i in range(6))
+    return World(name, intervention or Intervention(), NAMES, tuple(f"u{r:02d}" for r in range(len(lines))), columns)
+
+
+# plans
+
+
+@pytest.mark.parametrize("pool", ["pool_dev_ordered.runtime.yaml", "pool_dev_t1_ordered.runtime.yaml"])
+def test_a_plan_is_what_the_published_generator_was_configured_with(pool: str) -> None:
+    seen = set()
+    for record in load_yaml(shared_file(pool).read_text(encoding="utf-8"))["problems"]:
+        knobs = record["problem"]["task"]["parameters"]["knobs"]
+        name = record["problemDescription"]["extra"]["subslice"]
+        plan = PLANS[name]
+        assert plan.restarts == knobs["scm_cegis_restarts"]
+        assert plan.candidates == knobs["cegis_candidate_world_budget"]
+        assert plan.iterations == knobs["cegis_max_iters"]
+        assert plan.min_reduction == knobs["scm_min_survivor_reduction_frac"]
+        assert bool(plan.support_candidates) == knobs["use_scm_stage3_lite"]
+        assert plan.support_candidates in (0, knobs["scm_stage3_candidate_world_budget"])
+        assert plan.support_assigned == knobs["scm_stage3_assigned_bias"]
+        assert plan.max_intervened == knobs["max_intervened_worlds_per_endogenous"]
+        bounds = knobs["heldout_target_novelty_min"], knobs["heldout_target_novelty_max"]
+        assert plan.novelty == (bounds if knobs["heldout_mode"] == "verify_balanced" else None)
+        seen.add(name)
+    assert len(seen) == (1 if "t1" in pool else 8)
+
+
+def test_attempts_are_those_of_the_configurations_before_the_shared_pools_lowered_them() -> None:
+    """Their quality retry budgets, stratum by stratum; the official records of t1 say 260."""
+    assert [PLANS[s.name].attempts for s in STRATA] == [120, 150, 170, 180, 180, 220, 210, 260, 260]
+
+
+# proposals
+
+
+def test_a_forced_variable_is_added_in_the_mode_of_the_world() -> None:
+    rng = Random(0)
+    assert with_target(Intervention(assigned=("X2", "X10")), "X9", rng) == Intervention(assigned=("X2", "X9", "X10"))
+    assert with_target(Intervention(assigned=("X2",)), "X2", rng) == Intervention(assigned=("X2",))
+    bits = Counter(with_target(Intervention({"X3": 1}), "X1", rng).constants["X1"] for _ in range(200))
+    assert min(bits.values()) > 70
+    assert list(with_target(Intervention({"X3": 1}), "X1", rng).constants) == ["X1", "X3"]
+
+
+def test_forced_interventions_reach_four_targets_and_others_do_not() -> None:
+    source = proposer(BRIDGE, 1)
+    forced = list(islice(source.interventions(focus="X4"), 300))
+    assert all("X4" in intervention.targets for intervention in forced)
+    assert Counter(len(intervention.targets) for intervention in forced).keys() == {1, 2, 3, 4}
+    assert max(len(intervention.targets) for intervention in islice(source.interventions(), 300)) == 3
+    modes = Counter(i.mode for i in islice(source.interventions(assigned=0.0), 50))
+    assert modes == {"hard_constant": 50}
+
+
+def test_signatures_in_use_are_not_proposed_again_and_run_out() -> None:
+    single = Stratum("single", "hard_small", 6, 10, 2, (4, 8), (1.0, 0.0, 0.0), 1.0)
+    source = Proposer(single, population(EASY)[1], Random(2))
+    for number in range(6):
+        intervention = next(source.interventions())
+        assert all(intervention.signature != taken.world.intervention.signature for taken in source.taken)
+        source.take(source.world(f"w{number}", intervention))
+    with pytest.raises(ValueError, match="stratum 'single' has no intervention left to choose"):
+        next(source.interventions())
+
+
+def test_preference_is_for_rows_that_vary_and_then_an_order_that_labels_do_not_decide() -> None:
+    constant, assigned = Intervention({"X1": 0}), [Intervention(assigned=(v,)) for v in NAMES]
+    chosen: Counter[str] = Counter()
+    for seed in range(300):
+        source = proposer(EASY, seed)
+        (target,) = source.preferred([constant, *assigned]).assigned
+        chosen[target] += 1
+        wider = [Intervention(assigned=(target, v)) for v in NAMES if v != target]
+        assert source.preferred([*wider, assigned[NAMES.index(target)]]).assigned == (target,)
+    assert chosen.keys() == set(NAMES)
+    assert max(chosen.values()) < 85  # 50 expected, five standard errors above; by label it would be X1 every time
+
+
+# local patterns and shortcuts
+
+
+def test_probes_are_subsets_of_the_window() -> None:
+    windows = {"X9": ("X1", "X2", "X3", "X4"), "X5": ("X7", "X8")}
+    assert [tuple(probe) for probe in all_probes(windows)] == [
+        ("X9", ("X1", "X2", "X3")),
+        ("X9", ("X1", "X2", "X4")),
+        ("X9", ("X1", "X3", "X4")),
+        ("X9", ("X2", "X3", "X4")),
+        ("X5", ("X7", "X8")),
+    ]
+    assert [probe.causes for probe in outer_probes(windows)] == [("X1", "X2", "X3"), ("X2", "X3", "X4"), ("X7", "X8")]
+
+
+def test_every_pattern_counts_and_targets_show_none() -> None:
+    shown = world("110000 011000 111000 000010", intervention=Intervention({"X5": 0}))
+    windows = {"X4": ("X1", "X2", "X3"), "X5": ("X1", "X2", "X3"), "X6": ("X2", "X3")}
+    # X1 + 2 X2 + 4 X3 is 3, 6, 7, 0 in the rows; X2 + 2 X3 is 1, 3, 3, 0
+    assert patterns(shown, all_probes(windows)) == (0b11001001, 0, 0b1011)
+
+
+@pytest.mark.parametrize("known", STRATA, ids=[s.name for s in STRATA])
+def test_refuting_rows_are_those_where_the_function_is_wrong(known: Stratum) -> None:
+    latent, units = population(known)
+    rng, some = Random(3), 0
+    for _ in range(10):
+        made = sample_world("w", units, Intervention(assigned=(rng.choice(latent.model.variables),)), rng).world
+        for variable, window in latent.windows(known.max_parents).items():
+            table = rng.getrandbits(1 << len(window))
+            values = [(sum(row[u] << i for i, u in enumerate(window)), row[variable]) for row in made.rows()]
+            wrong = sum((table >> index & 1) != value for index, value in values)
+            expected = 0 if variable in made.intervention.targets else wrong
+            assert num_refuting(made, variable, window, table) == expected
+            some += expected
+    assert some > 100
+
+
+# local alternatives
+
+
+@pytest.mark.parametrize(("num_vars", "max_size"), [(2, 8), (3, 7)])
+def test_functions_are_listed_once_with_their_least_size(num_vars: int, max_size: int) -> None:
+    tables, sizes = functions_over(num_vars, max_size)
+    expected = least_sizes(num_vars, max_size, max_size)
+    constants = {0, (1 << (1 << num_vars)) - 1}
+    assert dict(zip(tables.tolist(), sizes.tolist(), strict=True)) == {
+        bits: size for bits, size in expected.items() if bits not in constants
+    }
+    assert len(set(tables.tolist())) == len(tables)
+
+
+@pytest.mark.parametrize("known", [BRIDGE, stratum("vhs_n8_dense")], ids=["bridge", "dense"])
+def test_an_added_world_contradicts_exactly_the_alternatives_it_removes(known: Stratum) -> None:
+    latent, units = population(known)
+    few = [sample_world(f"w{i}", units, Intervention(assigned=(v,)), Random(i)) for i, v in enumerate(latent.order[:3])]
+    before = local_alternatives(latent, known.max_parents, [drawn.world for drawn in few])
+    separation = separating_worlds(units, before, 1, lambda added: True, Random(5))
+    assert separation.num_left[0] == before.num_left > 100
+    (added,) = separation.drawn
+    after = before.fitting([added.world])
+    assert separation.num_left[1] == after.num_left < before.num_left / 2
+    for variable, window in before.windows.items():
+        rows = [] if variable in added.world.intervention.targets else list(added.world.rows())
+        values = {(sum(row[u] << i for i, u in enumerate(window)), row[variable]) for row in rows}
+        fits = [table for table in before.tables[variable].tolist() if all(table >> p & 1 == v for p, v in values)]
+        assert after.tables[variable].tolist() == fits
+
+
+def test_a_world_that_is_not_admitted_is_not_added() -> None:
+    latent, units = population(BRIDGE)
+    start = sample_world("w", units, Intervention(), Random(1)).world
+    before = local_alternatives(latent, BRIDGE.max_parents, [start])
+    assert separating_worlds(units, before, 3, lambda added: False, Random(5)).drawn == ()
+
+    def few_targets(added: Sequence[Drawn]) -> bool:
+        return all(len(drawn.world.intervention.targets) == 2 for drawn in added)
+
+    drawn = separating_worlds(units, before, 3, few_targets, Random(5)).drawn
+    assert {len(d.world.intervention.targets) for d in drawn} == {2}
+
+
+# filters
+
+
+def t1_chain() -> LatentScm:
+    """X1, X2, X3 are roots, X4 = xor(X1, X2), X5 = xor(X3, X4), X6 = xor(X4, X5)."""
+    texts = {"X4": "(xor X1 X2)", "X5": "(xor X3 X4)", "X6": "(xor X4 X5)"}
+    return LatentScm(
+        scm(("X1", "X2", "X3"), {v: parse(t) for v, t in texts.items()}), ("X3", "X1", "X2", "X4", "X5", "X6")
+    )
+
+
+def test_filters_of_the_plan_name_culprit_and_bound() -> None:
+    plan = PLANS["t1_clean_hard"]
+    training = tuple(world("100110", intervention=Intervention(assigned=("X4",)), name=f"t{i}") for i in range(6))
+    same = world("100110", intervention=Intervention(assigned=("X4",)), name="h0")
+    other = world("100110", intervention=Intervention(assigned=("X1", "X2")), name="h1")
+    half = world("100110", intervention=Intervention(assigned=("X4", "X5")), name="h2")
+    found = set(unmet(T1_CLEAN_HARD, plan, t1_chain(), Evidence(training, (same, other, half), {})))
+    assert {
+        "X4 is a target in 6 training worlds, more than 5",
+        "target novelty of h0 is 0.000, not within 0.25 to 0.72",
+        "target novelty of h1 is 1.000, not within 0.25 to 0.72",
+    } <= found
+    assert not any("h2" in reason for reason in found)
+    named = PLANS["hs_n8_bridge"]
+    reasons = list(unmet(BRIDGE, named, t1_chain(), Evidence(training, (same, other), {})))
+    assert not any("novelty" in reason or "more than" in reason for reason in reasons)
+
+
+def test_novelty_is_of_the_most_similar_training_world() -> None:
+    intervention = Intervention(assigned=("X1", "X2", "X3"))
+    others = [world("000000", intervention=Intervention(assigned=t)) for t in (("X1",), ("X2", "X3"), ("X4", "X5"))]
+    assert target_novelty(intervention, others) == pytest.approx(1 / 3)
+    assert target_novelty(intervention, [world("000000")]) == 1
+
+
+def test_heldout_targets_are_balanced_where_the_plan_asks_for_it() -> None:
+    latent, units = population(T1_CLEAN_HARD)
+    plan = PLANS["t1_clean_hard"]
+    choice = TrainingChoice(T1_CLEAN_HARD, plan, latent, units, Random(4))
+    training = choice.training().worlds
+    balanced, free = sample_heldout(plan, choice.proposer), sample_heldout(PLANS["hs_n8_bridge"], choice.proposer)
+    assert balanced is not None
+    assert free is not None
+    for drawn in balanced:
+        targets = drawn.world.intervention.targets
+        shared = [len(targets & w.intervention.targets) / len(targets | w.intervention.targets) for w in training]
+        assert 0.28 <= max(shared) <= 0.75
+    for drawn, other in combinations((*balanced, *choice.proposer.taken), 2):
+        assert drawn.world.intervention.signature != other.world.intervention.signature
+
+
+# figures
+
+
+def test_distances_are_in_standard_errors_of_the_pooled_variance() -> None:
+    """Variances 1 and 4 within; (1 * 2 + 4 * 1) / 3 = 2 together; 2 * (1/3 + 1/2) = 5/3."""
+    ours = [{"a": 1.0, "b": 5.0, "c": 5.0}, {"a": 2.0, "b": 5.0, "c": 5.0}, {"a": 3.0, "b": 5.0, "c": 5.0}]
+    theirs = [{"a": 3.0 - sqrt(2), "b": 5.0, "c": 6.0}, {"a": 3.0 + sqrt(2), "b": 5.0, "c": 6.0}]
+    varying, equal, apart = distances(ours, theirs)
+    assert (varying.figure, varying.ours) == ("a", 2.0)
+    assert (varying.theirs, varying.spread) == pytest.approx((3.0, sqrt(5 / 3)))
+    assert varying.errors == pytest.approx(sqrt(3 / 5))
+    assert (equal.errors, apart.errors) == (0.0, inf)
+
+
+def test_gold_tables_of_the_windows_are_gold() -> None:
+    for known in NAMED_STRATA:
+        latent, _ = population(known)
+        found = local_alternatives(latent, known.max_parents, [])
+        for variable, window in found.windows.items():
+            for row in range(1 << len(window)):
+                values = {u: row >> i & 1 for i, u in enumerate(window)}
+                assert found.gold[variable] >> row & 1 == evaluate(latent.model.mechanisms[variable], values)
+            assert found.gold[variable] not in found.tables[variable].tolist()

@@ -1,0 +1,387 @@
+"""Hardening: what it ends with against enumeration, what it may add, and that nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations, pairwise, product
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from audits.replayscm.ambiguity import gold_class
+from audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
+from audits.replayscm.hardening.harden import Hardening, cex, extra_worlds, open_patterns
+from audits.replayscm.hardening.limits import Goal
+from audits.replayscm.hardening.objectives import Members
+from audits.replayscm.hardening.steps import Effort
+from audits.replayscm.hardening.thresholds import population
+from audits.replayscm.hardening.world_design import designed_world, only_rows
+from audits.replayscm.patterns import latent_scm, pattern_coverage
+from bench.pools.hardened import HardenJob, HardenOptions, harden_instance
+from dsl.replayscm.disclosure import HiddenOrder
+from dsl.replayscm.pools.files import read_pool, write_pool
+from dsl.replayscm.problem import Pool, Problem
+from dsl.replayscm.scm import Scm, scm
+from dsl.replayscm.world import Intervention, World
+from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.dev_pools import dev_problems
+from tests.support.enumerated_members import all_members, does, observed
+from tests.support.gold_problems import LEVELS, SETTINGS, Shape, gold_problem, normal_form
+from tests.support.oracles import replay
+from tests.support.written import written_problem, written_scm, written_world
+
+SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=3), Shape(training=1, units=3))
+KNOWN_ROOTS = SETTINGS[:3]
+
+
+def family_of(problem: Problem, max_targets: int = 3) -> WorldFamily:
+    return WorldFamily(population(problem, Random(0)), heldout_signatures(problem), max_targets=max_targets)
+
+
+def admissible_rows(problem: Problem, family: WorldFamily, max_targets: int) -> set[tuple[object, ...]]:
+    """(targets, row) of every world of these units, by the oracle: all interventions, levels and values, row by row."""
+    gold, thresholds = latent_scm(problem), family.population.thresholds
+    excluded = heldout_signatures(problem)
+    rows: set[tuple[object, ...]] = set()
+    for number in range(max_targets + 1):
+        for targets in combinations(gold.variables, number):
+            for values in product((0, 1), repeat=number):
+                assigned = dict(zip(targets, values, strict=True))
+                possible = [Intervention(assigned), *([Intervention(assigned=targets)] if targets else [])]
+                if all(intervention.signature in excluded for intervention in possible):
+                    continue
+                for unit in range(len(family.population.units)):
+                    for levels in product(LEVELS, repeat=len(gold.roots)):
+                        roots = {
+                            r: int(thresholds[r][unit] < level) for r, level in zip(gold.roots, levels, strict=True)
+                        }
+                        row = replay(gold, Intervention(assigned), roots.__getitem__)
+                        rows.add((targets, tuple(row[v] for v in gold.variables)))
+    return rows
+
+
+def hardened(setting: str = "Hidden-order", seeds: int = 8, **options: object) -> Iterator[tuple[Problem, Hardening]]:
+    for shape in SHAPES:
+        for seed in range(seeds):
+            problem = gold_problem(seed, setting, shape)
+            yield problem, cex(problem, 0, **options)  # type: ignore[arg-type]
+
+
+# --- what can be shown -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_targets", [0, 1, 2, 3])
+def test_reachable_rows_are_those_of_all_admissible_worlds(max_targets: int) -> None:
+    for seed in range(4):
+        problem = gold_problem(seed, shape=Shape(units=3, heldout=3))
+        family = family_of(problem, max_targets)
+        targets = [tuple(sorted(world.intervention.targets)) for world in family.reachable]
+        shown = {
+            (chosen, tuple(row.values()))
+            for chosen, world in zip(targets, family.reachable, strict=True)
+            for row in world.rows()
+        }
+        assert shown == admissible_rows(problem, family, max_targets)
+
+
+def test_random_worlds_are_admissible_and_show_reachable_rows_only() -> None:
+    for seed in range(6):
+        problem = gold_problem(seed, shape=Shape(units=4, heldout=4))
+        family, rng = family_of(problem), Random(seed)
+        rows = admissible_rows(problem, family, 3)
+        for _ in range(30):
+            world, environment = family.random_world("w", rng)
+            assert world.intervention.signature not in heldout_signatures(problem)
+            targets = tuple(sorted(world.intervention.targets))
+            assert {(targets, tuple(row.values())) for row in world.rows()} <= rows
+            assert set(environment) == set(latent_scm(problem).roots)
+
+
+def test_a_designed_world_leaves_no_more_than_any_single_row_on_its_targets() -> None:
+    helped = 0
+    for seed in range(8):
+        problem = gold_problem(seed, shape=Shape(units=4))
+        family, objective = family_of(problem), Members(VersionSpace(problem.task, ModelClass(3)))
+        for targets in family.target_sets:
+            drawn = designed_world(family, "w", targets, objective, Random(seed))
+            rows = [only_rows(world, [row]) for world in family.rows(targets) for row in range(world.num_rows)]
+            if drawn is None:
+                assert not rows
+                continue
+            assert objective.left([drawn.world]) <= min(objective.left([row]) for row in rows)
+            assert drawn.world.intervention in family.interventions(targets)
+            for target in drawn.world.intervention.assigned:
+                assert drawn.world.column(target) not in (0, (1 << drawn.world.num_rows) - 1)
+            helped += objective.left([drawn.world]) < objective.left(())
+    assert helped >= 20
+
+
+# --- what cex ends with ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", KNOWN_ROOTS)
+def test_found_means_that_gold_is_the_only_member(setting: str) -> None:
+    kinds = set()
+    for problem, result in hardened(setting):
+        found = all_members(result.problem.task, 3)
+        assert result.after.members == len(found)
+        assert result.before.members == len(all_members(problem.task, 3))
+        kinds.add(type(result.outcome))
+        if isinstance(result.outcome, Found):
+            assert result.outcome.value == result.problem
+            ((_, mechanisms),) = found
+            assert {v: (p, bits) for v, p, bits in mechanisms} == {
+                v: (local.parents, local.table.bits) for v, local in latent_scm(problem).local_functions.items()
+            }
+    assert Found in kinds
+
+
+def test_impossible_means_that_the_members_agree_on_every_admissible_row() -> None:
+    """With one target at most, much cannot be told apart; each member is replayed on all rows by the oracle's gold."""
+    impossible = 0
+    for problem, result in hardened(max_targets=1, seeds=5):
+        left = all_members(result.problem.task, 3)
+        assert result.least_members == len(left) == result.after.members
+        if len(left) == 1:
+            assert isinstance(result.outcome, Found)
+            continue
+        assert isinstance(result.outcome, Impossible)
+        assert f"{len(left)} members" in result.outcome.exhausted
+        assert "on at most 1 targets" in result.outcome.exhausted
+        family = WorldFamily(population(problem, Random("cex 0")), heldout_signatures(problem), max_targets=1)
+        for targets, row in admissible_rows(problem, family, 1):
+            columns = tuple(int(bit) for bit in row)  # type: ignore[attr-defined]
+            world = World("w", Intervention(assigned=targets), latent_scm(problem).variables, ("u",), columns)  # type: ignore[arg-type]
+            assert all(does(member, [world]) == observed([world]) for member in left)
+        impossible += 1
+    assert impossible >= 5
+
+
+def test_the_relaxations_of_an_impossible_case_are_counted() -> None:
+    """What is said to be left with one target more is what remains when that is admitted."""
+    checked = 0
+    for problem, result in hardened(max_targets=1, seeds=5):
+        if isinstance(result.outcome, Impossible):
+            wider = cex(problem, 0, max_targets=2)
+            assert f"{wider.least_members} with 2 targets" in result.outcome.exhausted
+            checked += 1
+    assert checked >= 5
+
+
+def test_the_budget_of_worlds_is_kept_and_reported() -> None:
+    spent = 0
+    for _, result in hardened(effort=Effort(max_worlds=1), seeds=5):
+        assert len(result.added) <= 1
+        if isinstance(result.outcome, OutOfBudget):
+            assert result.after.members > result.least_members == result.outcome.lower_bound
+            spent += 1
+    assert spent >= 5
+
+
+def test_all_members_replay_held_out_worlds_when_that_is_the_goal() -> None:
+    several = 0
+    for _, result in hardened(goal=Goal.HELDOUT_AGREEMENT):
+        heldout = result.problem.sealed.heldout.worlds
+        agreeing = [does(m, heldout) == observed(heldout) for m in all_members(result.problem.task, 3)]
+        assert isinstance(result.outcome, Found) == all(agreeing)
+        assert result.after.agreement == sum(agreeing) / len(agreeing)
+        several += len(agreeing) > 1
+    assert several >= 3  # agreement is not uniqueness
+
+
+def test_coverage_is_completed_unless_it_is_left_out() -> None:
+    for_patterns = 0
+    for problem, result in hardened():
+        assert result.after.coverage == pattern_coverage(result.problem).share
+        objective = open_patterns(result.problem)
+        family = WorldFamily(population(problem, Random("cex 0")), heldout_signatures(problem))
+        assert objective.left(()) == objective.left(family.reachable)
+        without = cex(problem, 0, complete_coverage=False)
+        assert without.num_added("local patterns") == 0
+        assert without.after.members == result.after.members
+        for_patterns += result.num_added("local patterns")
+    assert for_patterns >= 5
+
+
+# --- supplied alternatives -------------------------------------------------------------------------------------------
+
+
+def other_members(problem: Problem) -> list[Scm]:
+    """Members other than gold, as SCMs."""
+    gold = latent_scm(problem)
+    models = []
+    for roots, mechanisms in all_members(problem.task, 3):
+        if all(parents and bits for _, parents, bits in mechanisms):  # constants would need something to mention
+            model = scm(roots, {v: normal_form(parents, bits) for v, parents, bits in mechanisms})
+            models += [] if model.equivalent(gold) else [model]
+    return models
+
+
+def test_every_supplied_alternative_is_separated_or_named() -> None:
+    named = separated = 0
+    for seed in range(8):
+        problem = gold_problem(seed)
+        alternatives = Random(seed).sample(other_members(problem), 5)
+        for max_targets in (0, 3):
+            result = cex(problem, 0, alternatives=alternatives, max_targets=max_targets)
+            worlds = result.problem.task.training.worlds
+            fitting = [
+                number
+                for number, model in enumerate(alternatives, 1)
+                if all(
+                    replay(model, world.intervention, row.__getitem__) == row
+                    for world in worlds
+                    for row in world.rows()
+                )
+            ]
+            assert [line.split(":")[0] for line in result.unseparated] == [f"alternative {n}" for n in fitting]
+            assert all("agrees with gold in every row" in line for line in result.unseparated)
+            named += len(fitting)
+            separated += len(alternatives) - len(fitting)
+    assert named
+    assert separated
+
+
+def test_an_alternative_outside_the_class_is_found_by_the_only_targets_that_show_it() -> None:
+    """B to H copy A. The alternative differs where B, C, D are 1 and F, G, H are 0: 2 of 176 target sets can show that.
+
+    It has seven parents, so reducing the class would not separate it; without random proposals the design has to.
+    """
+    copies = dict.fromkeys("BCDFGH", "(not (not A))")
+    gold = written_scm("A", **copies, Z="B")
+    other = written_scm("A", **copies, Z="(xor B (and B C D (not F) (not G) (not H)))")
+    names = " ".join(gold.variables)
+    rows = " ".join("".join(bit for _ in gold.variables) for bit in "01")
+    problem = written_problem(
+        HiddenOrder(gold.variables, ("A",)), gold, [written_world("w", names, rows)], latent="A B C D F G H Z"
+    )
+    for seed in range(12):
+        result = cex(
+            problem, seed, alternatives=[other], complete_coverage=False, effort=Effort(proposals=0, max_worlds=1)
+        )
+        (step,) = result.added
+        assert (step.objective, step.before, step.after) == ("alternatives", 1, 0)
+        assert step.drawn.world.intervention.targets in ({"B", "C", "D"}, {"F", "G", "H"})
+        assert result.unseparated == ()
+
+
+def test_an_alternative_that_the_budget_does_not_reach_is_named() -> None:
+    problem = gold_problem(0)
+    alternatives = other_members(problem)[:3]
+    result = cex(problem, 0, alternatives=alternatives, effort=Effort(max_worlds=0))
+    assert result.added == ()
+    assert [line.split(":")[0] for line in result.unseparated] == ["alternative 1", "alternative 2", "alternative 3"]
+    assert any("the budget of worlds was spent" in line for line in result.unseparated)
+
+
+# --- what must not change --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_only_training_worlds_are_added(setting: str) -> None:
+    for seed in range(4):
+        problem = gold_problem(seed, setting, Shape(units=5))
+        result = cex(problem, 3)
+        after = result.problem
+        old = len(problem.task.training.worlds)
+        new = after.task.training.worlds[old:]
+        assert after.task.training.worlds[:old] == problem.task.training.worlds
+        assert replace(after.task, training=problem.task.training) == problem.task
+        assert replace(after.sealed, environments=problem.sealed.environments) == problem.sealed
+        assert problem.sealed.environments.items() <= after.sealed.environments.items()
+        assert [world.id for world in new] == [f"train_hard_{i + 1:02d}" for i in range(len(new))]
+        gold = latent_scm(problem)
+        for world in new:
+            assert world.intervention.signature not in heldout_signatures(problem)
+            assert len(world.intervention.targets) <= 3
+            assert world.units == problem.task.training.worlds[0].units
+            assert all(replay(gold, world.intervention, row.__getitem__) == row for row in world.rows())
+
+
+def test_added_worlds_follow_the_panel() -> None:
+    """Over all worlds that leave a root alone the units that show 1 are still ordered by inclusion."""
+    for problem in dev_problems("hidden_order")[:20:5]:
+        after = cex(problem, 1).problem
+        for root in latent_scm(problem).roots:
+            free = [world.column(root) for world in after.worlds if root not in world.intervention.targets]
+            assert all(one & ~other == 0 or other & ~one == 0 for one, other in combinations(free, 2))
+
+
+def test_the_same_seed_gives_the_same_bytes_and_the_file_can_be_read(tmp_path: Path) -> None:
+    pool = Pool("small", tuple(gold_problem(seed, "Block") for seed in range(3)))
+    files = [tmp_path / name for name in ("one.jsonl", "two.jsonl", "other.jsonl")]
+    for file, seed in zip(files, (5, 5, 6), strict=True):
+        done = tuple(cex(problem, seed).problem for problem in pool.problems)
+        write_pool(replace(pool, problems=done), file)
+        assert read_pool(file).problems == done
+    assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
+
+
+def test_gold_has_to_be_a_member() -> None:
+    problem = next(p for p in dev_problems("hidden_order") if gold_class(p).max_parents == 5)
+    with pytest.raises(ValueError, match="gold is not in the class functional parents <= 4"):
+        cex(problem, 0, model_class=ModelClass(4))
+    small = gold_problem(0)
+    last, first = latent_scm(small).order[-1], small.task.training.worlds[0]
+    flipped = tuple(c ^ (v == last) for v, c in zip(first.variables, first.columns, strict=True))
+    broken = replace(first, columns=flipped)
+    training = replace(small.task.training, worlds=(broken, *small.task.training.worlds[1:]))
+    with pytest.raises(ValueError, match="gold does not replay the training worlds"):
+        cex(replace(small, task=replace(small.task, training=training)), 0)
+
+
+# --- extra worlds ----------------------------------------------------------------------------------------------------
+
+
+def test_extra_worlds_are_single_variable_worlds_for_new_patterns() -> None:
+    added = 0
+    for seed in range(10):
+        problem = gold_problem(seed, shape=Shape(roots=2, endogenous=4, units=4, training=1))
+        after = extra_worlds(problem, 0)
+        new = after.task.training.worlds[1:]
+        assert len(new) <= 3
+        assert all(len(world.intervention.targets) <= 1 for world in new)
+        assert all(world.intervention.signature not in heldout_signatures(problem) for world in new)
+        shares = [
+            pattern_coverage(
+                replace(after, task=replace(after.task, training=replace(after.task.training, worlds=worlds)))
+            ).share
+            for worlds in (after.task.training.worlds[: n + 1] for n in range(len(new) + 1))
+        ]
+        assert all(one < other for one, other in pairwise(shares))
+        added += len(new)
+    assert added >= 15
+
+
+def test_variants_of_an_instance_get_the_same_extra_worlds() -> None:
+    added = 0
+    pools = [dev_problems(name)[10::20] for name in ("ordered", "block", "hidden_order", "hidden_roots")]
+    for variants in zip(*pools, strict=True):
+        new = [extra_worlds(p, 4).task.training.worlds[len(p.task.training.worlds) :] for p in variants]
+        assert new[0] == new[1] == new[2] == new[3]
+        added += len(new[0])
+    assert added >= 3
+
+
+# --- shared pools ----------------------------------------------------------------------------------------------------
+
+
+def test_shared_instances_end_with_one_member() -> None:
+    for problem in dev_problems("hidden_order")[:30:6]:
+        result = cex(problem, 0)
+        assert isinstance(result.outcome, Found)
+        assert VersionSpace(result.problem.task, gold_class(result.problem)).count == 1
+        assert result.after.agreement == 1
+        assert result.after.coverage == 1
+        made = harden_instance(HardenJob(problem, HardenOptions("cex", 0)))
+        told = json.loads(json.dumps(made.told))
+        assert made.problem == result.problem
+        assert told["members"] == [str(result.before.members), "1"]
+        assert told["worlds"] == [len(one.task.training.worlds) for one in (problem, result.problem)]
+        assert told["coverage"][1] == 1.0
+        assert [step["world"] for step in told["steps"]] == [step.drawn.world.id for step in result.added]
+        assert [step["members"] for step in told["steps"]][-1] == "1"

@@ -1,0 +1,297 @@
+"""Separation by up to three targets, and splits of version spaces, against enumeration row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audits.replayscm.behaviour import distinct_contexts, simulated
+from audits.replayscm.patterns import latent_scm
+from audits.replayscm.separation import PairAudit
+from audits.replayscm.splitting import (
+    Truths,
+    best_split,
+    best_split_for,
+    candidate_worlds,
+    expected_remaining,
+    removed_share,
+)
+from dsl.errors import CycleError
+from dsl.names import natural_key
+from dsl.replayscm.disclosure import HiddenOrder
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.scm import Scm, scm
+from dsl.replayscm.world import Intervention, World
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.brute_force import Member
+from tests.support.enumerated_members import all_members, does, observed
+from tests.support.gold_problems import SETTINGS, Shape, gold_problem, normal_form
+from tests.support.oracles import assignments, replay
+from tests.support.problems import legal_maps
+from tests.support.strategies import scms
+from tests.support.written import written_scm
+
+Draw = st.DrawFn
+
+# --- two SCMs --------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def pairs(draw: Draw) -> tuple[Scm, Scm]:
+    """Two SCMs over the same roots; often one mechanism apart, so that little separates them."""
+    one = draw(scms(max_roots=2, max_endogenous=3))
+    other = draw(legal_maps(HiddenOrder(one.variables, one.roots), one.variables))
+    if draw(st.booleans()):
+        keep = one.order[: draw(st.integers(0, len(one.order)))]
+        with suppress(CycleError):
+            return one, scm(one.roots, {**other, **{v: one.mechanisms[v] for v in keep}})
+    return one, scm(one.roots, other)
+
+
+def differing(
+    one: Scm, other: Scm, targets: tuple[str, ...]
+) -> Iterator[tuple[dict[str, int], dict[str, int], list[str]]]:
+    """Every assignment of the targets and of the other roots, with the variables on which the two disagree there."""
+    free = tuple(root for root in one.roots if root not in targets)
+    for values in assignments(targets):
+        for roots in assignments(free):
+            rows = [replay(model, Intervention(values), roots.__getitem__) for model in (one, other)]
+            yield values, roots, [v for v in one.endogenous if rows[0][v] != rows[1][v]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs())
+def test_separations_equal_enumeration(pair: tuple[Scm, Scm]) -> None:
+    audit = PairAudit(*pair)
+    names = sorted(pair[0].variables, key=natural_key)
+    expected = {}
+    for number in range(4):
+        for targets in combinations(names, number):
+            rows = list(differing(*pair, targets))
+            by_values = Counter(tuple(values.values()) for values, _, variables in rows if variables)
+            contexts = len(rows) >> len(targets)
+            share = sum(by_values.values()) / len(rows)
+            best = max(by_values.values(), default=0) / contexts
+            if share:
+                expected[targets] = share, best
+            separation = audit.separation(targets)
+            assert (separation.disagreement_rate, separation.constants_rate) == (share, best)
+            assert by_values[tuple(separation.constants.values())] / contexts == best
+    listed = audit.any_targets
+    assert {s.targets: (s.disagreement_rate, s.constants_rate) for s in listed} == expected
+    keys = [(len(s.targets), -s.disagreement_rate) for s in listed]
+    assert keys == sorted(keys)
+    if expected:
+        assert audit.best is not None
+        assert audit.best.disagreement_rate == max(share for share, _ in expected.values())
+    else:
+        assert audit.best is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs())
+def test_witnesses_show_a_difference(pair: tuple[Scm, Scm]) -> None:
+    for separation in PairAudit(*pair).any_targets:
+        witness = separation.witness
+        assert witness is not None
+        values = witness["assignments"]
+        roots = witness["rootAssignment"]
+        assert values.keys() == set(separation.targets)
+        rows = [replay(model, Intervention(values), roots.__getitem__) for model in pair]
+        shown = {d["variable"]: (d["reference"], d["alternative"]) for d in witness["differences"]}
+        assert shown == {v: (rows[0][v], rows[1][v]) for v in pair[0].endogenous if rows[0][v] != rows[1][v]}
+        assert shown
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs())
+def test_single_variable_interventions_are_listed_best_first(pair: tuple[Scm, Scm]) -> None:
+    audit = PairAudit(*pair)
+    expected = {}
+    for variable, value in product(pair[0].variables, (0, 1)):
+        found = [v for values, _, v in differing(*pair, (variable,)) if values == {variable: value}]
+        if any(found):
+            expected[variable, value] = sum(map(bool, found)) / len(found)
+    assert {(s.experiment.variable, s.experiment.value): s.disagreement_rate for s in audit.single} == expected
+    rates = [(s.disagreement_rate, s.cell_rate) for s in audit.single]
+    assert rates == sorted(rates, reverse=True)
+    assert (audit.witness is not None) == bool(expected)
+
+
+def test_a_pair_that_only_three_targets_separate() -> None:
+    """B to H copy A; the two differ where B, C, D are 1 and F, G, H are 0: three clamps from all equal."""
+    copies = dict.fromkeys("BCDFGH", "(not (not A))")
+    one = written_scm("A", **copies, Z="B")
+    other = written_scm("A", **copies, Z="(xor B (and B C D (not F) (not G) (not H)))")
+    audit = PairAudit(one, other)
+    assert [(s.targets, s.constants, s.disagreement_rate, s.constants_rate) for s in audit.any_targets] == [
+        (("B", "C", "D"), {"B": 1, "C": 1, "D": 1}, 1 / 16, 1 / 2),
+        (("F", "G", "H"), {"F": 0, "G": 0, "H": 0}, 1 / 16, 1 / 2),
+    ]
+    assert audit.single == ()
+    assert audit.witness is None
+    assert PairAudit(one, other, max_targets=2).best is None
+
+
+def test_models_over_other_roots_are_refused() -> None:
+    with pytest.raises(ValueError, match="same roots"):
+        PairAudit(written_scm("A", B="(not A)"), written_scm("B", A="(not B)")).pair.menu()
+
+
+# --- version spaces --------------------------------------------------------------------------------------------------
+
+SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=4))
+
+
+def spaces() -> Iterator[tuple[Problem, VersionSpace, list[Member]]]:
+    for shape in SHAPES:
+        for seed in range(12):
+            problem = gold_problem(seed, SETTINGS[seed % 3], shape)
+            yield problem, VersionSpace(problem.task, ModelClass(3)), all_members(problem.task, 3)
+
+
+def hidden_roots_spaces() -> Iterator[tuple[Problem, VersionSpace, list[Member]]]:
+    for seed in range(12):
+        problem = gold_problem(seed, "Hidden-roots", SHAPES[seed % 2])
+        space = VersionSpace(problem.task, ModelClass(3, nested_roots=False))
+        yield problem, space, all_members(problem.task, 3)
+
+
+def as_scm(member: Member) -> Scm | None:
+    """None for a member with a constant mechanism, which would have to mention something."""
+    if not all(parents for _, parents, _ in member[1]):
+        return None
+    return scm(member[0], {v: normal_form(parents, bits) for v, parents, bits in member[1]})
+
+
+def test_the_expected_share_left_equals_enumeration() -> None:
+    several = 0
+    for problem, space, members in spaces():
+        for world in candidate_worlds(problem.task, Random(problem.id), 3):
+            counts = Counter(does(member, [world]) for member in members)
+            squares = Fraction(sum(n * n for n in counts.values()), len(members) ** 2)
+            left = expected_remaining(space, world, Random(0), max_counts=100_000)
+            assert left.is_exact
+            assert (left.lower, left.upper, left.outcomes) == (squares, squares, len(counts))
+            several += len(counts) > 3
+    assert several >= 10
+
+
+def test_bounds_hold_and_the_estimate_has_its_expectation_when_the_budget_is_short() -> None:
+    cut = 0
+    for problem, space, members in spaces():
+        (world,) = candidate_worlds(problem.task, Random(problem.id), 1)
+        counts = Counter(does(member, [world]) for member in members)
+        squares = Fraction(sum(n * n for n in counts.values()), len(members) ** 2)
+        left = expected_remaining(space, world, Random(0), max_counts=3, num_draws=5)
+        assert left.lower <= squares <= left.upper
+        cut += not left.is_exact
+    assert cut >= 8
+
+
+def test_over_all_truths_the_estimate_is_the_exact_share() -> None:
+    compared = 0
+    for problem, space, members in spaces():
+        models = [as_scm(member) for member in members]
+        complete = [model for model in models if model is not None]
+        if len(complete) < len(members):
+            continue
+        (world,) = candidate_worlds(problem.task, Random(problem.id), 1)
+        counts = Counter(does(member, [world]) for member in members)
+        mean, error = Truths(space, complete).remaining(world)
+        assert mean == pytest.approx(sum(n * n for n in counts.values()) / len(members) ** 2)
+        assert error is not None
+        compared += len(counts) > 1
+    assert compared >= 4
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_for_a_known_truth_the_best_world_is_found_and_its_share_exact(hidden: bool) -> None:
+    for problem, space, members in hidden_roots_spaces() if hidden else spaces():
+        gold = latent_scm(problem)
+        candidates = list(candidate_worlds(problem.task, Random(problem.id), 6, roots=gold.roots))
+        removed = []
+        for world in candidates:
+            rows = [replay(gold, world.intervention, row.__getitem__) for row in world.rows()]
+            columns = tuple(sum(row[v] << r for r, row in enumerate(rows)) for v in world.variables)
+            shown = replace(world, columns=columns)
+            removed.append(Fraction(sum(does(one, [shown]) != observed([shown]) for one in members), len(members)))
+        world, share = best_split_for(space, gold, candidates)
+        assert share == max(removed) == removed_share(space, world)
+        assert world.id == candidates[removed.index(max(removed))].id
+
+
+def test_a_world_that_shows_something_beats_one_that_shows_nothing() -> None:
+    """A training world splits nothing; with enough draws the other one is seen to."""
+    told_apart = 0
+    for problem, space, members in spaces():
+        (useful,) = candidate_worlds(problem.task, Random(problem.id), 1)
+        useless = problem.task.training.worlds[0]
+        if len({does(member, [useful]) for member in members}) > 1:
+            chosen = best_split(space, [useless, useful], Random(1), num_draws=64)
+            assert chosen.world == useful
+            assert best_split(space, [useless], Random(1)).remaining.lower == 1
+            told_apart += 1
+    assert told_apart >= 10
+
+
+def test_candidates_are_worlds_of_the_kind_that_was_asked_for() -> None:
+    problem = gold_problem(1, shape=Shape(roots=2, endogenous=3))
+    modes: Counter[str] = Counter()
+    roots = latent_scm(problem).roots
+    for world in candidate_worlds(problem.task, Random(0), 60, max_targets=2):
+        targets = world.intervention.targets
+        assert 1 <= len(targets) <= 2
+        assert world.num_rows == 4
+        free = [root for root in roots if root not in targets]
+        assert len({tuple(row[root] for root in free) for row in world.rows()}) == 2 ** len(free)
+        for target, bit in world.intervention.constants.items():
+            assert world.column(target) == (0b1111 if bit else 0)
+        modes[world.intervention.mode] += 1
+    assert set(modes) == {"hard_constant", "hard_assigned"}
+    assert {w.num_rows for w in candidate_worlds(problem.task, Random(0), 5, contexts_per_world=3)} == {3}
+
+
+def test_hidden_roots_are_refused() -> None:
+    problem = gold_problem(3, "Hidden-roots")
+    space = VersionSpace(problem.task, ModelClass(2))
+    with pytest.raises(ValueError, match="hidden"):
+        next(candidate_worlds(problem.task, Random(0), 1))
+    for call in (expected_remaining, lambda s, w, r: best_split(s, [w], r)):
+        with pytest.raises(ValueError, match="known roots"):
+            call(space, problem.task.training.worlds[0], Random(0))
+    with pytest.raises(ValueError, match="no candidate"):
+        best_split(VersionSpace(gold_problem(0).task, ModelClass(2)), [], Random(0))
+
+
+def test_rows_with_one_context_are_one() -> None:
+    """A = 0 twice, A = 1, do(B = 0) with A = 0 twice, do(C = 0) with A = 0; the last row computes nothing."""
+    variables = ("A", "B", "C")
+    worlds = [
+        World("w0", Intervention(), variables, ("u0", "u1", "u2"), (0b010, 0b101, 0b110)),
+        World("w1", Intervention({"B": 0}), variables, ("u0", "u1"), (0b00, 0b00, 0b01)),
+        World("w2", Intervention({"C": 0}), variables, ("u0",), (0, 1, 0)),
+        World("w3", Intervention({"B": 0, "C": 1}), variables, ("u0",), (0, 0, 1)),
+    ]
+    problem = gold_problem(0, shape=Shape(roots=1, endogenous=2))
+    space = VersionSpace(problem.task, ModelClass(2))
+    found = distinct_contexts(space, worlds, ("A",)).rows
+    contexts = [(sorted(row.intervention.targets), row.column("A")) for row in found]
+    assert contexts == [([], 0), ([], 1), (["B"], 0), (["C"], 0)]
+
+
+def test_simulated_worlds_equal_the_oracle() -> None:
+    for problem, _, _ in spaces():
+        gold = latent_scm(problem)
+        for world in candidate_worlds(problem.task, Random(problem.id), 4):
+            shown = simulated(gold, world)
+            assert list(shown.rows()) == [replay(gold, world.intervention, row.__getitem__) for row in world.rows()]

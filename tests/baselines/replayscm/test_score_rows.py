@@ -1,0 +1,210 @@
+"""The rows bnlearn+dsl and exact-mbde+dsl: legal, exact, repeatable, and complete where they say so."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from audits.replayscm.alternative_items import alternative_item
+from baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
+from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+from baselines.replayscm.portfolio import (
+    Candidate,
+    RootedDag,
+    all_root_sets,
+    best_supported,
+    by_score,
+    choice_in_reach,
+    root_hypotheses,
+)
+from baselines.structure_learning.constraints import disclosed_constraints
+from baselines.structure_learning.frame import frame_from_panel
+from bench.protocols.base import Protocol
+from bench.protocols.registry import make_protocol
+from bench.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
+from dsl.formulas.text import STANDARD, parse
+from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.problem import Problem, Task, TaskKind
+from dsl.replayscm.score import Evaluator
+from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.brute_force import can_be_root, optimum
+from tests.support.brute_force import root_hypotheses as every_root_set
+from tests.support.dev_pools import dev_problems
+from tests.support.oracles import replay_world_row
+from tests.support.small_problems import small_problems
+
+SMALL = [problem.task for problem in small_problems(2811, 48)]
+POOLS = ("ordered", "block", "hidden_order", "hidden_roots")
+ROWS: tuple[Protocol, ...] = (BnlearnThenFit(), ExactMbdeThenFit())
+PUBLISHED = {"ordered": 0.996, "block": 1.0, "hidden_order": 0.996, "hidden_roots": 0.9}  # TrainExact, Table H.2
+BNLEARN_STAGES = ("initial", "ensemble", "proposals", "residual dags", "residual proposals")
+EXACT_STAGES = ("optimum", "k best", "parent sets", "widening")
+
+
+def replayed_by_oracle(task: Task, candidate: Candidate) -> bool:
+    """Every training row, by the tests' own replay."""
+    worlds = task.training.worlds
+    return all(
+        replay_world_row(candidate.model, world, row)
+        == {v: bits >> row & 1 for v, bits in zip(world.variables, world.columns, strict=True)}
+        for world in worlds
+        for row in range(world.num_rows)
+    )
+
+
+def is_legal(task: Task, candidate: Candidate) -> bool:
+    """Roots as disclosed, and every mention admitted; an SCM is acyclic by construction."""
+    model, disclosure = candidate.model, task.disclosure
+    if isinstance(disclosure, HiddenRoots):
+        rooted = len(model.roots) == disclosure.root_count
+    else:
+        rooted = set(model.roots) == set(disclosure.roots)
+    mentions = all(f.mentioned <= disclosure.admissible_parents(v) for v, f in model.mechanisms.items())
+    return rooted and mentions and set(model.roots) | set(model.mechanisms) == set(task.variables)
+
+
+@pytest.mark.parametrize("index", range(len(SMALL)))
+def test_every_candidate_is_legal_and_train_exact_and_comes_in_stage_order(index: int) -> None:
+    task = SMALL[index]
+    for candidates, stages in (
+        (list(bnlearn_candidates(task, seed=index)), BNLEARN_STAGES),
+        (list(exact_mbde_candidates(task)), EXACT_STAGES),
+    ):
+        assert all(is_legal(task, one) and replayed_by_oracle(task, one) for one in candidates)
+        places = [stages.index(one.stage) for one in candidates]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("index", range(len(SMALL)))
+def test_the_exact_portfolio_finds_a_model_whenever_there_is_one(index: int) -> None:
+    """Up to four variables, so three parents are all; the oracle tries every acyclic choice."""
+    task = SMALL[index]
+    least = optimum(task, 3, every_root_set(task))
+    sizes = [one.model.size for one in exact_mbde_candidates(task)]
+    assert bool(sizes) == (least is not None)
+    if least is not None:
+        assert min(sizes) == least.size  # the last stage proposes everything and chooses least total size
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_shared_pools_are_explained_at_least_as_often_as_published(name: str) -> None:
+    problems = dev_problems(name)
+    for protocol, least in zip(ROWS, (PUBLISHED[name], 1.0), strict=True):
+        scores = [Evaluator(problem).score_answer(protocol.answer(problem.task).answer) for problem in problems]
+        assert sum(score.train_exact for score in scores) >= least * len(problems)
+
+
+def parity_task() -> Task:
+    """X4 is the parity of three roots in all eight rows: no proper subset of them tells anything about it."""
+    rows = list(product((0, 1), repeat=3))
+    columns = [sum(row[i] << r for r, row in enumerate(rows)) for i in range(3)]
+    parity = sum(sum(row) % 2 << r for r, row in enumerate(rows))
+    variables = ("X1", "X2", "X3", "X4")
+    units = tuple(f"u{r}" for r in range(8))
+    world = World("w", Intervention(), variables, units, (*columns, parity))
+    disclosure = Ordered(variables, variables[:3])
+    return Task(TaskKind.SCM, disclosure, STANDARD, Panel(variables, (world,)), False, 0)
+
+
+def test_a_parity_is_found_by_both() -> None:
+    for protocol in ROWS:
+        result = protocol.answer(parity_task())
+        assert result.outcome == "found"
+        assert parse(result.answer["mechanisms"]["X4"], STANDARD).mentioned == {"X1", "X2", "X3"}
+        assert result.size == 4
+
+
+def contradiction() -> Task:
+    """X2 has both values where X1 has one: no mechanism says that."""
+    world = World("w", Intervention(), ("X1", "X2"), ("a", "b"), (0b00, 0b01))
+    return Task(TaskKind.SCM, HiddenOrder(("X1", "X2"), ("X1",)), STANDARD, Panel(("X1", "X2"), (world,)), False, 0)
+
+
+def test_what_is_not_found_is_an_object_of_the_schema() -> None:
+    for protocol in (*ROWS, BnlearnThenFit(states=0), ExactMbdeThenFit(states=0)):
+        result = protocol.answer(contradiction())
+        assert (result.outcome, result.answer, result.size) == ("out_of_budget", {"mechanisms": {}}, None)
+    for starved in (BnlearnThenFit(states=0), ExactMbdeThenFit(states=0)):
+        assert starved.answer(parity_task()).answer == {"mechanisms": {}}
+        hidden = next(problem for problem in dev_problems("hidden_roots"))
+        assert starved.answer(hidden.task).answer == {"roots": [], "mechanisms": {}}
+
+
+def test_one_seed_gives_one_answer_and_seeds_differ() -> None:
+    tasks = [problem.task for problem in dev_problems("hidden_order")[::8]]
+    by_seed = [[BnlearnThenFit(seed=seed).answer(task) for task in tasks] for seed in (0, 1, 2, 3)]
+    again = [BnlearnThenFit(seed=2).answer(task) for task in reversed(tasks)]
+    assert by_seed[2] == again[::-1]
+    assert any(first.answer != other.answer for first, *others in zip(*by_seed, strict=True) for other in others)
+
+
+def test_options_arrive_as_text() -> None:
+    assert make_protocol("bnlearn+dsl", {"seed": "7"}) == BnlearnThenFit(seed=7)
+    assert make_protocol("exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(iss=10.0, networks=5)
+
+
+# --- alternatives ----------------------------------------------------------------------------------------------------
+
+
+def alternative_problems() -> list[Problem]:
+    made = [alternative_item(problem, 0) for problem in dev_problems("hidden_order")[:24:3]]
+    return [problem for problem in made if problem is not None]
+
+
+def test_answers_to_alternative_tasks_succeed_jointly_or_are_no_answers() -> None:
+    problems = alternative_problems()
+    for protocol in ROWS:
+        results = [protocol.answer(problem.task) for problem in problems]
+        scores = [Evaluator(p).score_answer(r.answer).to_dict() for p, r in zip(problems, results, strict=True)]
+        found = [score for score, result in zip(scores, results, strict=True) if result.outcome == "found"]
+        assert found
+        assert all(score["jointSuccess"] and score["experimentOptimality"] == 1.0 for score in found)
+        lost = [result.answer for result in results if result.outcome != "found"]
+        assert all(answer == {"alternative": {"mechanisms": {}}, "experiment": {}, "witness": {}} for answer in lost)
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_hypotheses_are_the_nested_root_sets_or_all() -> None:
+    for task in SMALL:
+        everything = set(every_root_set(task))
+        assert {tuple(sorted(r)) for r in all_root_sets(task)} == {tuple(sorted(r)) for r in everything}
+        possible = {v for v in task.variables if can_be_root(task, v)}
+        nested = {roots for roots in everything if set(roots) <= possible}
+        expected = nested or everything if task.shares_units else everything
+        assert {frozenset(roots) for roots in root_hypotheses(task)} == {frozenset(roots) for roots in expected}
+
+
+def test_structures_come_once_by_falling_score() -> None:
+    one, other, same = (RootedDag(("X1",), (0, mask), score) for mask, score in ((0, -3.0), (1, -2.0), (0, -3.0)))
+    tied = RootedDag(("X2",), (0, 1), -3.0)
+    assert by_score([one, other, same, tied]) == [other, one, tied]
+
+
+def test_support_ranks_parents_and_leaves_out_what_has_none() -> None:
+    assert best_supported([0.0, 2.0, 5.0, 2.0], 2) == 0b0110
+    assert best_supported([0.0, 2.0, 5.0, 2.0], None) == 0b1110
+    assert proposed_sets([(0, 0b1, 0b01), (0, 0b1, 0b10), (0, 0, 0b10)], 1)[2] == [0b01, 0b10, 0b10, 0b10]
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_random_starts_are_legal_and_differ(name: str) -> None:
+    task = dev_problems(name)[0].task
+    frame = frame_from_panel(task.training)
+    known = disclosed_constraints(task.disclosure, frame.variables, max_parents=5)
+    made = [random_dag(known, Random(seed)) for seed in range(20)]
+    assert all(known.admits(dag) for dag in made)
+    assert len(set(made)) > 10
+
+
+def test_choices_among_many_variables_of_unknown_order_are_out_of_reach() -> None:
+    names = tuple(f"X{i}" for i in range(1, 20))
+    world = World("w", Intervention(), names, ("u",), (0,) * 19)
+    panel = Panel(names, (world,))
+    hidden = Task(TaskKind.SCM, HiddenOrder(names, names[:2]), STANDARD, panel, False, 0)
+    known = Task(TaskKind.SCM, Ordered(names, names[:2]), STANDARD, panel, False, 0)
+    assert (choice_in_reach(hidden), choice_in_reach(known)) == (False, True)
+    assert ExactMbdeThenFit().answer(hidden).outcome == "out_of_budget"

@@ -1,0 +1,142 @@
+"""Rows that search little or nothing: what they answer, by hand, and that it is always legal."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
+from bench.protocols.base import Protocol
+from bench.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from bench.runs.workers import timed_answer
+from dsl.formulas.text import STANDARD, Grammar
+from dsl.replayscm.disclosure import HiddenOrder, Ordered
+from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.score import Evaluator
+from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.brute_force import is_acyclic, parent_sets, seen, structures
+from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
+from tests.support.small_problems import small_problems
+
+# rows, last one first:  X1 = 0101, X2 = 0011, X3 = X1 and X2, X4 = not X3 but in the third row
+COLUMNS = {"X1": 0b0101, "X2": 0b0011, "X3": 0b0001, "X4": 0b1010}
+
+
+def task_of(columns: dict[str, int], roots: tuple[str, ...], *, clamped: tuple[str, ...] = ()) -> Task:
+    variables = tuple(columns)
+    intervention = Intervention({}, clamped)
+    world = World("w", intervention, variables, ("a", "b", "c", "d"), tuple(columns.values()))
+    return Task(TaskKind.SCM, HiddenOrder(variables, roots), STANDARD, Panel(variables, (world,)), False, 0)
+
+
+def texts(model: Scm | None) -> dict[str, str]:
+    assert model is not None
+    return {variable: str(formula) for variable, formula in model.mechanisms.items()}
+
+
+def test_majority_says_the_value_of_most_scored_rows() -> None:
+    task = task_of(COLUMNS, ("X1", "X2"))
+    assert texts(majority(task)) == {"X3": "(xor X1 X1)", "X4": "(xor X1 X1)"}  # 1 of 4, 2 of 4
+    more = task_of({**COLUMNS, "X4": 0b1011}, ("X1", "X2"))
+    assert texts(majority(more))["X4"] == "(iff X1 X1)"
+    assert texts(majority(task_of({**COLUMNS, "X4": 0b1011}, ("X1", "X2"), clamped=("X4",))))["X4"] == "(xor X1 X1)"
+    literal = replace(task, grammar=Grammar(("and", "not"), True))
+    assert texts(majority(literal)) == {"X3": "0", "X4": "0"}
+    assert majority(replace(task, grammar=Grammar(("and", "not"), False))) is None
+
+
+def test_copy_parent_makes_as_few_wrong_cells_as_possible() -> None:
+    """X4 differs from X1 in all rows; X3 is wrong in one row as X2, as X1, or as the negation of X4."""
+    assert texts(copy_parent(task_of(COLUMNS, ("X1", "X2")))) == {"X3": "X1", "X4": "(not X1)"}
+    no_negation = replace(task_of(COLUMNS, ("X1", "X2")), grammar=Grammar(("and", "or"), False))
+    assert texts(copy_parent(no_negation)) == {"X3": "X1", "X4": "X2"}
+
+
+@pytest.mark.parametrize("index", range(60))
+def test_copies_are_best_by_trying_all(index: int) -> None:
+    task = next(p.task for i, p in enumerate(small_problems(3, 60)) if i == index)
+    model = copy_parent(task)
+    if model is None:
+        return
+    options = {v: [s for s in parent_sets(task, v, 1) if s] for v in model.mechanisms}
+    assert wrong_cells(task, model) == min(
+        sum(fewest_wrong(task, v, parents[0]) for v, parents in structure.items()) for structure in structures(options)
+    )
+
+
+def fewest_wrong(task: Task, variable: str, parent: str) -> int:
+    rows = [r for w in task.training.worlds if variable not in w.intervention.targets for r in w.rows()]
+    wrong = sum(row[variable] != row[parent] for row in rows)
+    return min(wrong, len(rows) - wrong)
+
+
+def wrong_cells(task: Task, model: Scm) -> int:
+    return sum(fewest_wrong(task, v, f.variables[0]) for v, f in model.mechanisms.items())
+
+
+@pytest.mark.parametrize("index", range(60))
+def test_first_found_takes_the_first_sets_that_fit(index: int) -> None:
+    task = next(p.task for i, p in enumerate(small_problems(4, 60)) if i == index)
+    model = first_found(task)
+    if model is None:
+        return
+    assert replays_exactly(model, task.training.worlds)
+    assert is_acyclic({v: local.parents for v, local in model.local_functions.items()})
+    if isinstance(task.disclosure, Ordered):  # each variable is on its own
+        for variable, formula in model.mechanisms.items():
+            fitting = [s for s in parent_sets(task, variable, 5) if s and seen(task, variable, s) is not None]
+            first = min(fitting, key=lambda s: (len(s), [task.variables.index(u) for u in s]))
+            assert set(formula.variables) <= set(first)
+
+
+def test_first_found_leaves_unseen_rows_at_zero() -> None:
+    """Both at once was never seen: "or" fits as well as "exclusive or"."""
+    task = task_of({"X1": 0b0010, "X2": 0b0100, "X3": 0b0110}, ("X1", "X2"))
+    assert texts(first_found(task)) == {"X3": "(xor X1 X2)"}
+
+
+@pytest.mark.parametrize("protocol", SIMPLE)
+@pytest.mark.parametrize("pool", [*POOLS, *T1_POOLS])
+def test_answers_are_legal_on_all_pools(protocol: type[Protocol], pool: str) -> None:
+    for problem in dev_problems(pool)[::4]:
+        result = protocol().answer(problem.task)
+        score = Evaluator(problem).score_answer(result.answer)
+        assert (result.outcome, score.valid) == ("found", True)
+        assert result == protocol().answer(pickle.loads(pickle.dumps(problem.task)))
+        if protocol is FirstFound:
+            assert score.train_exact
+
+
+def test_random_answers_depend_on_seed_and_content() -> None:
+    tasks = [problem.task for problem in dev_problems("hidden_order")[:6]]
+    answers = [[str(random_legal(task, seed)) for task in tasks] for seed in (0, 0, 1)]
+    assert answers[0] == answers[1]
+    assert all(one != other for one, other in zip(answers[0], answers[2], strict=True))
+    assert random_legal(replace(tasks[0], grammar=Grammar(("not",), False)), 0) is None
+
+
+def test_what_cannot_be_said_is_a_failure_object() -> None:
+    task = replace(task_of(COLUMNS, ("X1", "X2")), grammar=Grammar(("not", "and"), False))
+    for protocol in (Majority(),):
+        result = protocol.answer(task)
+        assert (result.outcome, result.answer) == ("impossible", {"mechanisms": {}})
+    item = dev_problems("ordered")[0]
+    alternative = replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold)
+    assert RandomLegal().answer(alternative).provenance == {"reason": "no Alternative-SCM row"}
+
+
+@pytest.mark.parametrize("protocol", [FirstFound(), CopyParent()])
+def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(protocol: Protocol) -> None:
+    columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 20)}
+    result = timed_answer(protocol, task_of(columns, ("X1", "X2"))).result
+    assert result.outcome == "out_of_budget"
+    assert result.provenance == {"reached": "17 variables of unknown order; at most 16"}
+
+
+def test_a_variable_that_nothing_comes_before_has_no_random_mechanism() -> None:
+    task = task_of(COLUMNS, ())
+    assert random_legal(replace(task, disclosure=Ordered(task.variables, ())), 0) is None

@@ -1,0 +1,163 @@
+"""`calibrant show` and `calibrant pool`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from bench.app import app
+from bench.cli import main
+from dsl.replayscm.pools.files import read_pool, write_pool
+from tests.support.commands import refused
+from tests.support.shared import shared_file
+from tests.support.stub_protocols import small_pool
+
+SMALL = ["good", "or", "good"]
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    path = tmp_path / "small.jsonl"
+    write_pool(small_pool(SMALL), path)
+    return path
+
+
+def test_show_tells_what_is_disclosed_and_gold_only_on_request(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(pool), "I1"]) == 0
+    shown = capsys.readouterr().out
+    assert "order       X1 < X2 < X3" in shown
+    assert "or-1   no intervention" in shown
+    assert "  u1     1    0    1" in shown
+    assert "(or X1 X2)" not in shown
+    assert "clamped" not in shown.split("clamped cells in brackets")[1]
+    assert main(["show", str(pool), "I1", "--gold"]) == 0
+    sealed = capsys.readouterr().out
+    assert "X3 = (or X1 X2)   parents X1 X2" in sealed
+    assert "clamped   do(X3=1)\n  unit   X1   X2   X3\n  u0     0    0   [1]" in sealed
+
+
+def test_show_json_has_no_sealed_part_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    pool = shared_file("pool_dev_t1_hidden_roots.runtime.yaml")
+    instance = read_pool(pool, keep_results=False).problems[0]
+    cases: list[tuple[list[str], set[str]]] = [([], set()), (["--gold"], {"sealed"})]
+    for extra, keys in cases:
+        assert main(["show", str(pool), instance.id, "--json", *extra]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown.keys() & {"sealed", "results", "gold", "labels"} == keys
+        assert shown["disclosure"] == {"type": "hidden_roots", "root_count": 3}
+        assert "environment" not in json.dumps(shown["training"])
+
+
+def test_show_names_ids_that_are_close(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "show", pool, "1") == "small has no instance '1'; there is I1"
+    assert refused(capsys, "show", pool, "x") == "small has no instance 'x'; there is I0, I1, I2"
+
+
+def test_convert_keeps_the_problems(tmp_path: Path) -> None:
+    source, target = shared_file("official_sample.runtime.yaml"), tmp_path / "native.jsonl"
+    cases: list[tuple[list[str], int]] = [([], 18), (["--drop-results"], 0)]
+    for extra, num_results in cases:
+        assert CliRunner().invoke(app, ["pool", "convert", str(source), str(target), *extra]).exit_code == 0
+        converted = read_pool(target)
+        assert converted.problems == read_pool(source).problems
+        assert sum(len(problem.results()) for problem in converted.problems) == num_results
+
+
+def test_check_passes_for_the_sample_and_says_what_it_did_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    sample = str(shared_file("official_sample.runtime.yaml"))
+    assert main(["pool", "check", sample, "--fields"]) == 0
+    text = capsys.readouterr().out
+    assert "ok      gold replays its held-out worlds: 2 of 2" in text
+    assert "ok      reference replays its training worlds: 2 of 2" in text
+    assert "problem.goldAnswer.scm.parentsByVar in 2 records" in text
+    assert "problem.worlds[].interventionSummary.do in 2 records" in text
+    assert "problem.signature.variables" not in text
+    assert main(["pool", "check", sample, "--official"]) == 1
+    assert "failed  not an official file" in capsys.readouterr().out
+
+
+Edit = Callable[[dict[str, Any]], object]
+
+EDITS: dict[str, Edit] = {
+    "gold replays its training worlds": lambda r: r["training"][0].update(rows=["001", "100", "010", "111"]),
+    "gold replays its held-out worlds": lambda r: r["sealed"]["heldout"][0].update(rows=["001", "100", "010", "111"]),
+    "stated gold size": lambda r: r["sealed"].update(gold_size=4),
+    "some training cell is scored": lambda r: r["training"][0].update(assigned=["X3"]),
+    "gold is legal under the disclosure": lambda r: [
+        r["disclosure"].update(order=["X1", "X3", "X2"]),
+        r["sealed"].update(latent_order=["X1", "X3", "X2"]),
+    ],
+}
+
+
+def _edited(path: Path, edit: Edit) -> Path:
+    """A pool of one sound instance, after an edit of its record."""
+    write_pool(small_pool(["good"]), path)
+    header, instance = path.read_text(encoding="utf-8").splitlines()
+    record = json.loads(instance)
+    edit(record)
+    path.write_text(f"{header}\n{json.dumps(record)}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("check", EDITS)
+def test_check_finds_what_is_wrong(check: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _edited(tmp_path / "p.jsonl", lambda record: None)
+    assert main(["pool", "check", str(path)]) == 0
+    assert check in capsys.readouterr().out
+    assert main(["pool", "check", str(_edited(path, EDITS[check])), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    assert [failure["check"] for failure in report["failures"]] == [check]
+    assert report["passed"] is False
+
+
+def test_check_notices_roots_that_do_not_keep_their_thresholds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """X1 is 1 in u1 and u3 in one world, in u2 and u3 in the next: neither set holds the other."""
+    for rows, names in ((["000", "100", "010", "111"], ""), (["000", "010", "100", "111"], "X1, X2")):
+
+        def edit(record: dict[str, Any], rows: list[str] = rows) -> None:
+            record["shares_units"] = True
+            record["sealed"]["heldout"] = [{"id": "held", "rows": rows}]
+
+        path = _edited(tmp_path / "p.jsonl", edit)
+        assert main(["pool", "check", str(path), "--json"]) == (1 if names else 0)
+        (report,) = json.loads(capsys.readouterr().out)
+        reasons = [failure["reason"] for failure in report["failures"]]
+        assert reasons == ([f"columns of {names} are not nested over the worlds"] if names else [])
+
+
+def test_an_unreadable_pool_is_bad_input_not_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"format": "other"}\n', encoding="utf-8")
+    assert refused(capsys, "pool", "check", tmp_path / "bad.jsonl").startswith("bad.jsonl: ")
+
+
+def test_stats(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pool", "stats", str(pool), "--json"]) == 0
+    even, odd = json.loads(capsys.readouterr().out)
+    assert (even["stratum"], even["n"], odd["stratum"], odd["n"]) == ("even", "2", "odd", "1")
+    assert (even["variables"], even["training_worlds"], even["heldout_worlds"], even["rows"]) == ("3", "1", "2", "4")
+    assert (even["mode_none"], even["mode_hard_assigned"]) == ("1.000", "0.000")
+    assert (even["gold_size"], even["gold_parents"]) == ("3/3/3", "2:2")
+    assert main(["pool", "stats", str(pool)]) == 0
+    assert capsys.readouterr().out.split()[:4] == ["pool", "setting", "stratum", "n"]
+
+
+def test_stats_of_a_dev_pool_are_its_known_design(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten problems of each of eight configurations with the published numbers of variables and rows."""
+    assert main(["pool", "stats", str(shared_file("pool_dev_ordered.runtime.yaml")), "--json"]) == 0
+    found = {row["stratum"]: (row["n"], row["variables"], row["rows"]) for row in json.loads(capsys.readouterr().out)}
+    assert found["hs_n6_easy_calibration"] == ("10", "6", "10")
+    assert found["vhs_n10_extreme_near_impossible"] == ("10", "10", "11")
+    assert len(found) == 8
+
+
+def test_schema_describes_the_native_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pool", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out).keys() == {"header", "instance"}

@@ -1,0 +1,144 @@
+"""What the plots show, counted by hand, and that drawing it again gives the same bytes."""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from bench.report.ambiguity import Ambiguity
+from bench.report.curves import (
+    ambiguity_bins,
+    bin_of,
+    families,
+    ladder_points,
+    merged_systems,
+    num_matched,
+    size_medians,
+)
+from bench.report.html import inline_svg
+from bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
+from bench.report.plots import Plot, report_plots
+from dsl.errors import MissingExtraError
+from tests.support.report_rows import INVALID, Answers, answer, rows_of
+
+HIT, MISS = answer(1, 1), answer(1, 0.5)
+LADDER = (
+    Answers("s", [HIT] * 6 + [MISS] * 2, setting="Ordered", pool="o"),
+    Answers("s", [HIT] * 3 + [MISS] * 3, setting="Block", pool="b", suffix="__PARTIAL_ORDER_3BLOCK"),
+    Answers("t", [MISS] * 8, setting="Ordered", pool="o"),
+)
+APART = (
+    Answers("s", [HIT] * 8, setting="Ordered", pool="o2", suffix="x"),
+    Answers("s", [MISS] * 8, setting="Hidden-roots", pool="r2", suffix="x__ROOT_UNKNOWN"),
+    Answers("s", [MISS] * 8, setting="Hid-CEx", pool="c2", suffix="x"),
+)
+
+
+def test_families_are_pools_that_share_latent_scms() -> None:
+    found = families(rows_of(*LADDER, *APART))
+    assert (
+        sorted({row.setting for row in family} for family in found)
+        == sorted([{"Ordered", "Block"}, {"Ordered", "Hidden-roots"}], key=sorted)
+        or len(found) == 2
+    )
+    by_pools = {frozenset(row.pool for row in family): num_matched(family) for family in found}
+    assert by_pools == {frozenset({"o", "b"}): 6, frozenset({"o2", "r2"}): 8}
+    assert families(rows_of(LADDER[0], APART[1])) == []  # one disclosure each, no latent in common
+
+
+def test_a_ladder_is_over_the_latents_of_all_its_rungs() -> None:
+    (family,) = families(rows_of(*LADDER))
+    points = ladder_points(family, HELDOUT_EXACT)
+    assert points.keys() == {"s"}  # t has one rung only
+    assert [(p.place, p.mean, p.num) for p in points["s"]] == [(0, 1.0, 6), (1, 0.5, 6)]
+    assert [p.mean for p in ladder_points(family, HELDOUT_WORLD)["s"]] == [1.0, 0.75]
+    low, high = points["s"][1].reach
+    assert low == pytest.approx(high)
+    assert 0.3 < low < 0.5
+
+
+def audited(*members: tuple[int, int, float], pool: str = "o") -> dict[tuple[str, str], Ambiguity]:
+    """Instance number, members and the share of them that is held-out exact."""
+    return {(f"digest of {pool}", f"I{i}"): Ambiguity(count, share, None, None) for i, count, share in members}
+
+
+@pytest.mark.parametrize(
+    ("members", "place"), [(1, 0), (2, 1), (100, 1), (101, 2), (10**4, 2), (10**6 + 1, 4), (10**40, 4)]
+)
+def test_bins_of_ambiguity(members: int, place: int) -> None:
+    assert bin_of(members) == place
+
+
+def test_success_by_ambiguity_is_counted_in_bins() -> None:
+    audits = audited((0, 1, 1.0), (1, 2, 0.5), (6, 10, 0.25)) | audited((3, 5, 1.0), pool="another")
+    curves, draws = ambiguity_bins(rows_of(*LADDER[:1]), audits)
+    assert [(p.place, p.mean, p.num) for p in curves["s"]] == [(0, 1.0, 1), (1, 0.5, 2)]
+    assert draws == {0: 1.0, 1: 0.375}
+    assert ambiguity_bins(rows_of(*LADDER[:1]), {}) == ({}, {})
+
+
+def test_time_by_size_is_medians_of_groups() -> None:
+    sizes = [8, 1, 7, 2, 6, 3, 5, 4]
+    scores = [answer(1, 1, goldAstSize=size) for size in sizes]  # seconds are 0.5, 1.0, ..., 4.0 in this order
+    (row,) = merged_systems(rows_of(Answers("s", scores)))
+    assert size_medians(row) == [(1.5, 1.5), (3.5, 3.5), (5.5, 3.0), (7.5, 1.0)]
+    assert size_medians(rows_of(Answers("s", scores, is_run=False))[0]) == []
+    (ties,) = rows_of(Answers("s", [answer(1, 1, goldAstSize=size) for size in (5, 5, 5, 9)]))
+    assert size_medians(ties) == [(5, 1.0), (9, 2.0)]
+
+
+def test_sizes_are_known_of_invalid_answers_too() -> None:
+    """Their scores do not state it; another system's, or another disclosure's, do."""
+    invalid = Answers("t", [INVALID] * 2, setting="Block", pool="b", suffix="__PARTIAL_ORDER_2BLOCK")
+    rows = rows_of(invalid, Answers("s", [answer(1, 1, goldAstSize=31), answer(1, 1, goldAstSize=40)]))
+    assert [[o.gold_size for o in row.observations] for row in rows] == [[31, 40], [31, 40]]
+    assert [o.gold_size for o in rows_of(invalid)[0].observations] == [None, None]
+
+
+def drawn(*answers: Answers, times: bool = True) -> dict[str, Plot]:
+    audits = audited(*((i, 10**i, 1 / 2**i) for i in range(8)))
+    return {p.name: p for p in report_plots(rows_of(*answers), audits, with_paper=True, with_times=times)}
+
+
+def test_drawing_again_gives_the_same_bytes_whatever_the_order() -> None:
+    once = drawn(*LADDER, *APART)
+    assert list(once) == ["ladder", "train-heldout", "ambiguity", "time-size"]
+    assert drawn(*reversed((*LADDER, *APART))) == once
+    assert list(drawn(*LADDER, times=False)) == ["ladder", "train-heldout", "ambiguity"]
+
+
+def test_plots_say_nothing_of_when_or_with_what_they_were_drawn() -> None:
+    for plot in drawn(*LADDER).values():
+        ET.fromstring(plot.svg)
+        assert re.findall(r"(?i)<metadata|dc:date|matplotlib v|\b20[0-9]{2}-[0-9]{2}-", plot.svg) == []
+
+
+def test_names_in_plots_are_text() -> None:
+    names = ("$\\frac{1}{0}$", "_hidden", "<b>&amp;")
+    plots = drawn(
+        *(Answers(name, [HIT] * 4 + [MISS] * 4, setting=s, pool=s) for name in names for s in ("Ordered", "Block"))
+    )
+    for plot in plots.values():
+        texts = {
+            "".join(node.itertext()).strip()
+            for node in ET.fromstring(plot.svg).iter("{http://www.w3.org/2000/svg}text")
+        }
+        assert set(names) <= texts
+
+
+def test_inline_drawings_do_not_share_ids_and_name_no_address() -> None:
+    pages = [inline_svg(plot) for plot in drawn(*LADDER).values()]
+    ids = [name for page in pages for name in re.findall(r'\bid="([^"]*)"', page)]
+    assert len(set(ids)) == len(ids)
+    for page in pages:
+        assert set(re.findall(r'(?:href="#|url\(#)([^")]*)', page)) <= set(re.findall(r'\bid="([^"]*)"', page))
+        assert re.findall(r"https?:|xmlns|<!DOCTYPE|<\?xml", page) == []
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[report\]'"):
+        drawn(*LADDER)

@@ -1,0 +1,298 @@
+"""Tables: every expectation is counted by hand, or is a figure of the published tables and their specification."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from bench.answers.columns import COLUMNS, Means, rate_text
+from bench.pages.aligned import aligned, table_text
+from bench.report.rate_rows import CalibrationTable, Grouping, Run
+from dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
+from tests.support.shared import shared_file
+
+DASH = "\N{EN DASH}"
+INVALID: dict[str, Any] = {"valid": False, "correct": False}
+
+
+def answer(train: float, heldout: float, **extra: Any) -> dict[str, Any]:
+    """A valid answer with these shares of exact worlds."""
+    exact = {"trainExact": train == 1, "heldoutExact": train == 1 and heldout == 1}
+    rates = {"trainWorldExactAccuracy": train, "heldoutWorldExactAccuracy": heldout}
+    return {"valid": True, **exact, **rates, **extra}
+
+
+def rows(
+    scores: Iterable[Mapping[str, Any]],
+    *,
+    setting: str = "Ordered",
+    means: Means = Means.PUBLISHED,
+    by: Grouping = Grouping.POOL,
+) -> list[dict[str, str]]:
+    table = CalibrationTable(by=by, means=means)
+    listed = list(scores)
+    for i, score in enumerate(listed):
+        table.add(Run("s", "p", "digest", len(listed), f"I{i}", setting, ""), score)
+    return table.rows()
+
+
+def row(scores: Iterable[Mapping[str, Any]], **options: Any) -> dict[str, str]:
+    (only,) = rows(scores, **options)
+    return only
+
+
+FOUR = [answer(1, 1), answer(1, 0.5), answer(0.5, 0.25), INVALID]
+
+
+def test_rates_are_over_all_instances_and_means_leave_invalid_ones_out() -> None:
+    made = row(FOUR)
+    assert (made["n"], made["coverage"]) == ("4", "1.000")
+    assert (made["valid"], made["train_exact"], made["heldout_exact"]) == ("0.750", "0.500", "0.250")
+    assert (made["train_world"], made["heldout_world"]) == ("0.833", "0.583")  # 2.5 / 3 and 1.75 / 3
+
+
+def test_the_papers_means_count_invalid_ones_as_zero() -> None:
+    made = row(FOUR, means=Means.PAPER)
+    assert (made["train_world"], made["heldout_world"]) == ("0.625", "0.438")  # 2.5 / 4 and 1.75 / 4 = 0.4375
+    assert (made["valid"], made["train_exact"], made["heldout_exact"]) == ("0.750", "0.500", "0.250")
+
+
+def test_counterexample_pools_count_invalid_ones_as_zero_under_either_convention() -> None:
+    for means in Means:
+        assert row(FOUR, means=means, setting="Ord-CEx")["heldout_world"] == "0.438"
+
+
+def test_the_published_symbolic_row_comes_out_of_counts_that_give_it() -> None:
+    """Hid-Full, symbolic exact-search: 225 of 250 valid and train-exact, 134 of these held-out exact."""
+    worlds = [1.0] * 134 + [0.75] * 79 + [0.625] * 12  # 200.75 in all, so 0.892 of 225 and 0.803 of 250
+    scores = [answer(1, rate) for rate in worlds] + [INVALID] * 25
+    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    (expected,) = [
+        r
+        for r in published["topline_results_main"]
+        if (r["setting"], r["system"]) == ("Hid-Full", "symbolic exact-search")
+    ]
+    made = row(scores, setting="Hid-Full")
+    assert {key: made[key] for key in expected if key != "system"} == {
+        k: v for k, v in expected.items() if k != "system"
+    }
+    assert row(scores, setting="Hid-Full", means=Means.PAPER)["heldout_world"] == "0.803"  # as the specification says
+
+
+def test_rows_have_the_published_keys() -> None:
+    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    keys = {key for name in ("topline_results_main", "identifiability_audit_performance") for key in published[name][0]}
+    keys |= set(published["diagnostic_decomposition_main_panel_b"][0]) - {"model"}
+    keys |= set(published["diagnostic_decomposition_main_panel_a"][0])
+    not_ours = {"joint_leave_model_out", "paired_train_correct", "model"}  # need other models' and other pools' results
+    assert keys - not_ours <= row(FOUR).keys()
+
+
+@pytest.mark.parametrize(
+    ("train_exact", "shown"), [(0, DASH), (1, "*"), (5, "*"), (6, "0.333")], ids=["none", "one", "five", "six"]
+)
+def test_conditional_rates_over_one_to_five_are_suppressed_and_over_none_undefined(
+    train_exact: int, shown: str
+) -> None:
+    scores = [answer(1, 1 if i < 2 else 0) for i in range(train_exact)] + [answer(0.5, 1)] * 3
+    made = row(scores)
+    assert made["heldout_exact_given_train_exact"] == shown
+    assert made["heldout_world_given_train_exact"] == shown
+
+
+def test_unconditional_rates_are_never_suppressed() -> None:
+    made = row([answer(1, 0.5)])
+    assert (made["train_exact"], made["heldout_world"], made["heldout_exact"]) == ("1.000", "0.500", "0.000")
+
+
+def test_means_over_no_valid_answer_are_undefined_or_zero() -> None:
+    assert row([INVALID])["heldout_world"] == DASH
+    assert row([INVALID], means=Means.PAPER)["heldout_world"] == "0.000"
+
+
+def test_a_missing_heldout_split_is_undefined_not_zero() -> None:
+    made = row([answer(1, 1) | {"heldoutWorldExactAccuracy": None}], means=Means.PAPER)
+    assert (made["heldout_world"], made["train_world"]) == (DASH, "1.000")
+
+
+def test_hidden_roots_take_the_mechanisms_exactness_and_condition_on_the_root_set() -> None:
+    right = {"mechanismTrainExact": True, "mechanismHeldoutExact": True, "rootSetExact": True}
+    wrong_roots = {"mechanismTrainExact": True, "mechanismHeldoutExact": False, "rootSetExact": False}
+    misfit = {"mechanismTrainExact": False, "mechanismHeldoutExact": False, "rootSetExact": True}
+    scores = [
+        *[answer(1, 1, **right)] * 3,
+        *[answer(1, 0.5, **wrong_roots)] * 2,
+        *[answer(0.5, 0.25, **misfit)] * 3,
+        {**INVALID, "rootSetExact": True, "mechanismTrainExact": False},  # the root checks passed, the map did not
+        INVALID,
+    ]
+    for setting in ("Hidden-roots", "Hid-Roots"):
+        made = row(scores, setting=setting)
+        assert (made["train_exact"], made["heldout_exact"], made["root_exact"]) == ("0.500", "0.300", "0.700")
+        assert made["train_exact_given_root_exact"] == "0.429"  # 3 of 7
+        assert made["heldout_exact_given_root_exact"] == "0.429"
+        assert made["heldout_world_given_root_exact"] == "0.625"  # 3.75 over the six that have a value
+    zero_filled = row(scores, setting="Hidden-roots", means=Means.PAPER)
+    assert zero_filled["heldout_world_given_root_exact"] == "0.536"  # 3.75 / 7
+
+
+def test_hidden_roots_do_not_read_correct_or_the_plain_keys() -> None:
+    score = answer(1, 1, mechanismTrainExact=False, mechanismHeldoutExact=False, rootSetExact=False, correct=True)
+    made = row([score], setting="Hidden-roots")
+    assert (made["train_exact"], made["heldout_exact"], made["root_exact"]) == ("0.000", "0.000", "0.000")
+    assert row([score], setting="Hidden-order")["root_exact"] == DASH
+
+
+def test_alternative_rows() -> None:
+    full = {"altSuccess": True, "jointSuccess": True, "witnessValid": True}
+    no_experiment = {"altSuccess": True}
+    scores = [answer(1, 1, **full), answer(1, 0.5, **no_experiment), answer(1, 1, altSuccess=False), INVALID]
+    for setting in ("Alt-Ordered", "Alt-Hid"):
+        made = row(scores, setting=setting)
+        assert (made["alt_scm_joint"], made["alt_train_exact"], made["experiment_witness"]) == (
+            "0.250",
+            "0.500",
+            "0.250",
+        )
+    assert row(scores, setting="Ordered")["alt_scm_joint"] == DASH
+
+
+def test_optimality_is_over_joint_successes_and_suppressed_where_these_are_few() -> None:
+    success = {"altSuccess": True, "jointSuccess": True, "witnessValid": True}
+    best = [answer(1, 1, **success, experimentOptimality=1.0)] * 4
+    half = [answer(1, 1, **success, experimentOptimality=0.5)] * 2
+    failed = [answer(1, 1, altSuccess=True, jointSuccess=False, experimentOptimality=0.0), INVALID]
+    assert row([*best, *half, *failed], setting="Alt-Hid")["experiment_optimality"] == "0.833"  # 5 / 6
+    assert row([*best, half[0], *failed], setting="Alt-Hid")["experiment_optimality"] == "*"
+    assert row(failed, setting="Alt-Hid")["experiment_optimality"] == DASH
+    assert row([*best, *half], setting="Ordered")["experiment_optimality"] == DASH
+
+
+def test_structure_is_over_scored_answers_and_suppressed_like_the_papers() -> None:
+    def compared(f1: float, shd: int, exact_map: bool) -> dict[str, Any]:
+        same = 1.0 if exact_map else 0.5
+        metrics = {"precision": f1, "recall": f1, "f1": f1, "shd": shd, "exact_map": exact_map}
+        return {"structure": metrics | {"variable_exact": same, "local_match": same}}
+
+    scores = [answer(1, 1, **compared(1.0, 0, True))] * 6 + [answer(0.5, 0, **compared(0.5, 3, False))] * 2 + [INVALID]
+    made = row(scores)
+    assert (made["structure_scored"], made["parent_f1"], made["parent_shd"]) == ("8", "0.875", "0.75")
+    assert (made["parent_map_exact"], made["parent_exact"], made["local_match"]) == ("0.750", "0.875", "0.875")
+    assert made["train_exact_given_parent_map_exact"] == "1.000"
+    few = row(scores[5:])
+    assert (few["structure_scored"], few["parent_f1"], few["train_exact_given_parent_map_exact"]) == ("3", "*", "*")
+
+
+def test_the_funnel_is_over_all_answers() -> None:
+    def stages(*passed: str) -> dict[str, Any]:
+        names = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
+        return {**INVALID, "strictJson": "extracted" in passed, "funnel": {name: name in passed for name in names}}
+
+    made = row([stages(), stages("extracted", "schema"), stages("extracted", "schema", "keys", "parse")])
+    assert [made[k] for k in ("strict_json", "extracted", "keys", "legal")] == ["0.667", "0.667", "0.333", "0.000"]
+
+
+def test_the_order_of_answers_does_not_matter() -> None:
+    rng = random.Random(5)
+    thirds = [answer(1, k / 3) for k in (0, 1, 2, 3)] + [answer(k / 7, k / 11) for k in range(1, 7)] + [INVALID]
+    first = row(thirds)
+    for _ in range(20):
+        rng.shuffle(thirds)
+        assert row(thirds) == first
+
+
+def test_rows_follow_the_disclosure_ladder_then_natural_names() -> None:
+    table = CalibrationTable(by=Grouping.STRATUM)
+    for setting in ("Hidden-roots", "Alt-Ordered", "Hidden-order", "Block", "Ordered"):
+        for stratum in ("n10", "n8", ""):
+            table.add(Run("s", "p", "d", 1, "I", setting, stratum), answer(1, 1))
+    ladder = ["Ordered", "Block", "Hidden-order", "Hidden-roots", "Alt-Ordered"]
+    assert [r["setting"] for r in table.rows()] == [setting for setting in ladder for _ in range(3)]
+    assert [r["stratum"] for r in table.rows()][:3] == [DASH, "n8", "n10"]
+
+
+def test_pools_are_kept_apart_unless_asked_for_by_setting() -> None:
+    def collected(by: Grouping) -> CalibrationTable:
+        table = CalibrationTable(by=by)
+        table.add(Run("s", "one", "d1", 1, "I", "Ordered", ""), answer(1, 1))
+        table.add(Run("s", "two", "d2", 3, "I", "Ordered", ""), answer(0.5, 0))
+        return table
+
+    assert [(r["pool"], r["n"], r["coverage"]) for r in collected(Grouping.POOL).rows()] == [
+        ("one", "1", "1.000"),
+        ("two", "1", "0.333"),
+    ]
+    (merged,) = collected(Grouping.SETTING).rows()
+    assert (merged["pool"], merged["n"], merged["coverage"], merged["train_exact"]) == (
+        "2 pools",
+        "2",
+        "0.500",
+        "0.500",
+    )
+    assert collected(Grouping.POOL).incomplete() == ["two: 1 of 3 instances scored for s; rates are over those"]
+
+
+def test_answers_that_are_crashes_are_said_beside_the_rates() -> None:
+    table = CalibrationTable()
+    for instance, outcome in (("I", "found"), ("J", "crashed"), ("K", "crashed")):
+        table.add(Run("s", "one", "d1", 3, instance, "Ordered", "", outcome=outcome), answer(1, 1))
+    assert table.incomplete() == ["one: 2 of 3 answers of s are crashes; rates count them as not valid"]
+
+
+def test_configurations_of_one_protocol_get_rows_of_their_own() -> None:
+    table = CalibrationTable()
+    for parents in (3, 5):
+        config = {"max_parents": parents, "wall_budget": None}
+        table.add(Run("exact", "p", "d", 1, "I", "Ordered", "", config, "found", 0.25), answer(1, 1))
+    table.add(Run("m", "p", "d", 1, "I", "Ordered", ""), answer(1, 1))
+    assert [r["system"] for r in table.rows()] == ["exact (max_parents=3)", "exact (max_parents=5)", "m"]
+
+
+def test_outcomes_and_seconds() -> None:
+    table = CalibrationTable()
+    for i, (outcome, seconds) in enumerate([("found", 0.5), ("found", 0.1), ("out_of_budget", 2.0), ("crashed", None)]):
+        table.add(Run("x", "p", "d", 4, f"I{i}", "Ordered", "", {}, outcome, seconds), INVALID)
+    (made,) = table.rows()
+    assert (made["found"], made["out_of_budget"], made["crashed"], made["impossible"]) == ("2", "1", "1", "0")
+    assert (made["seconds_median"], made["seconds_max"]) == ("0.5000", "2.0000")
+    assert row([INVALID])["found"] == DASH  # a model has no outcome
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"), [({}, DASH), ({1.0: 1, 0.0: 2}, "0.333"), ({0.1: 3}, "0.100"), ({1 / 3: 1, 2 / 3: 1}, "0.500")]
+)
+def test_rates_are_rounded_once(values: dict[float, int], shown: str) -> None:
+    assert rate_text(values, conditional=False) == shown
+
+
+def test_column_keys_are_distinct() -> None:
+    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
+
+
+def test_official_files_are_those_of_the_release() -> None:
+    released = json.loads(shared_file("official_sha256.json").read_text(encoding="utf-8"))
+    ours = {file.name: {"bytes": file.num_bytes, "sha256": file.digest} for file in OFFICIAL_FILES}
+    assert ours == released
+
+
+def test_official_files_have_the_settings_of_the_published_tables() -> None:
+    published = json.loads(shared_file("paper_rows.json").read_text(encoding="utf-8"))["tables"]
+    named = {r["setting"] for table in published.values() for r in table if "setting" in r} | {"Hid-Roots"}
+    assert {file.setting for file in OFFICIAL_FILES} == named
+    ordered = BY_NAME["cind_a_scm_benchmark240_final_v1.runtime.yaml"]
+    assert table_setting(ordered.digest, "Ordered") == "Ord-Full"
+    assert table_setting("unknown", "Ordered") == "Ordered"
+
+
+def test_text_tables_align_numbers_right_and_leave_out_what_is_undefined_everywhere() -> None:
+    assert aligned(["name", "rate"], [["a", "1.000"], ["long", "*"]]) == "name   rate\na     1.000\nlong      *"
+    text = table_text(rows(FOUR))
+    assert text.split("\n")[0].split() == [
+        *("Setting", "System", "Pool", "n", "Valid", "TrainExact"),
+        *("TrainWorld", "HeldoutWorld", "HeldoutExact", "HW|TE", "HE|TE"),
+    ]
+    assert "RootExact" in table_text(rows([answer(1, 1, rootSetExact=True)], setting="Hidden-roots"))

@@ -1,0 +1,255 @@
+"""The command from outside: help, guards, runs and tables; what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bench.app import app
+from bench.cli import main
+from bench.runs.records import FILE_NAME, folder_records
+from dsl.replayscm.pools.files import read_pool, write_pool
+from tests.support.commands import CHECKOUT, command, program, refused
+from tests.support.shared import shared_file
+from tests.support.stub_protocols import small_pool
+
+SMALL = ["good", "or", "good"]
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    path = tmp_path / "small.jsonl"
+    write_pool(small_pool(SMALL), path)
+    return path
+
+
+# --- help, version, guards ----------------------------------------------------------------------------------------
+
+HEAVY = (
+    "numba",
+    "numpy",
+    "z3",
+    "pysat",
+    "pgmpy",
+    "matplotlib",
+    "yaml",
+    "msgspec",
+    "pebble",
+    "rich",
+    "solvers",
+    "audits",
+)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["run", "--help"], ["pool", "check", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    source = f"""
+import sys
+from bench.cli import main
+code = main({arguments!r})
+print([name for name in sys.modules if name.partition(".")[0] in {HEAVY!r}], code, file=sys.stderr)
+"""
+    done = program("-c", source)
+    assert done.stderr == "[] 0\n"
+    assert "calibrant" in done.stdout
+
+
+def test_the_help_names_every_command() -> None:
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    for name in ("run", "score", "table", "show", "sample", "demo", "pool"):
+        assert f"\n  {name} " in result.stdout
+        assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["run"], ["table", "--by", "moon", "x"], ["pool"], ["--nope"]])
+def test_bad_usage_is_one_line_that_says_where_to_look(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "; see 'calibrant" in refused(capsys, *arguments)
+
+
+def test_a_package_that_is_not_ours_is_named(tmp_path: Path) -> None:
+    for name in ("dsl", "solvers"):
+        foreign = tmp_path / name / name
+        foreign.mkdir(parents=True)
+        (foreign / "__init__.py").write_text("", encoding="utf-8")
+        search = os.pathsep.join([str(foreign.parent), str(CHECKOUT)])
+        source = "import sys; from bench.cli import main; sys.exit(main(['--help']))"
+        done = program("-c", source, cwd=tmp_path, env={**os.environ, "PYTHONPATH": search})
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"calibrant: package '{name}' is {foreign}")
+        assert done.stderr.count("\n") == 1
+
+
+# --- run, table, demo ---------------------------------------------------------------------------------------------
+
+WITH_STUB = """
+import sys
+from bench.protocols import registry as protocols
+from bench.cli import main
+from tests.support.stub_protocols import Stub
+
+if __name__ == "__main__":
+    protocols.PROTOCOLS = {"stub": Stub}
+    sys.exit(main())
+"""
+
+
+def test_run_prints_the_table_and_resumes(pool: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = command("run", "exact", pool, "--out", out, "--workers", "1")
+    assert (first.returncode, first.stderr) == (0, "3 instances answered, 0 had a record already\n")
+    heading, row = first.stdout.splitlines()
+    assert heading.split()[:6] == ["Setting", "System", "Pool", "n", "Valid", "TrainExact"]
+    assert row.split()[:6] == ["Ordered", "exact", "small", "3", "1.000", "1.000"]
+    again = command("run", "exact", pool, "--out", out, "--workers", "2", "--json")
+    assert (again.returncode, again.stderr) == (0, "0 instances answered, 3 had a record already\n")
+    (rows,) = [json.loads(again.stdout)]
+    assert [(r["system"], r["n"], r["heldout_exact"]) for r in rows] == [("exact", "3", "1.000")]
+
+
+def test_table_of_an_incomplete_run_warns(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "exact", str(pool), "--out", str(tmp_path / "out"), "--workers", "1", "--only", "I1"]
+    assert main(arguments) == 0
+    capsys.readouterr()
+    assert main(["table", str(tmp_path / "out"), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "incomplete: small: 1 of 3 instances scored for exact; rates are over those\n"
+    (row,) = json.loads(printed.out)
+    assert (row["n"], row["coverage"], row["train_exact"]) == ("1", "0.333", "1.000")
+    assert main(["table", str(tmp_path / "out"), "--by", "stratum", "--means", "paper", "--columns", "funnel"]) == 0
+    assert "odd" in capsys.readouterr().out
+
+
+def test_the_same_records_in_two_folders_count_once_and_contradictions_are_refused(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        assert main(["run", "exact", str(pool), "--out", str(tmp_path / name), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["table", str(tmp_path / "one"), str(tmp_path / "two"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["n"] == "3"
+    records = tmp_path / "two" / FILE_NAME
+    records.write_text(records.read_text(encoding="utf-8").replace('"size":3', '"size":4'), encoding="utf-8")
+    assert "exact on 'I0' is also elsewhere, and differs" in refused(
+        capsys, "table", tmp_path / "one", tmp_path / "two"
+    )
+
+
+def test_run_refuses_bad_input_in_one_line(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", tmp_path / "out", "--workers", 1]
+    assert refused(capsys, "run", "nope", pool, *out).startswith("unknown protocol 'nope'; known: exact, ")
+    assert refused(capsys, "run", "exact", tmp_path / "gone", *out) == "gone: cannot be read: No such file or directory"
+    assert "max_parents is 9" in refused(capsys, "run", "exact", pool, *out, "--max-parents", 9)
+    assert "'max_parents' is not NAME=VALUE" in refused(capsys, "run", "exact", pool, *out, "-o", "max_parents")
+    assert "no instance 'I9' in small.jsonl" in refused(capsys, "run", "exact", pool, *out, "--only", "I9")
+    assert "no records.jsonl there" in refused(capsys, "table", tmp_path)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "File exists" in refused(capsys, "run", "exact", pool, "--out", tmp_path / "file", "--workers", 1)
+
+
+def test_crashes_make_exit_code_1(tmp_path: Path) -> None:
+    write_pool(small_pool(["good", "raise"]), tmp_path / "p.jsonl")
+    (tmp_path / "stub.py").write_text(WITH_STUB, encoding="utf-8")
+    arguments = ["run", "stub", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--workers", 1]
+    done = program(tmp_path / "stub.py", *arguments, env={**os.environ, "PYTHONPATH": str(CHECKOUT)})
+    assert done.returncode == 1
+    assert "1 instances crashed" in done.stderr
+    assert "0.500" in done.stdout
+
+
+def listen_to_control_c() -> None:
+    """A shell starts background jobs with SIGINT ignored, and their children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_control_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, workers: int) -> None:
+    write_pool(small_pool(["good"] * 60), tmp_path / "p.jsonl")
+    script, out = tmp_path / "interruptible.py", tmp_path / "out"
+    script.write_text(WITH_STUB, encoding="utf-8")
+    arguments = ["run", "stub", tmp_path / "p.jsonl", "--out", out, "--workers", workers, "-o", "pause=0.05"]
+    line = [sys.executable, str(script), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    process = subprocess.Popen(
+        line,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=listen_to_control_c,
+    )
+    deadline = time.monotonic() + 30
+    while not (out / FILE_NAME).exists() or (out / FILE_NAME).read_bytes().count(b"\n") < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr == "calibrant: interrupted; with --out the same command goes on from here\n"
+    kept = len(list(folder_records(out)))
+    assert 3 <= kept < 60
+    again = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+    assert again.stderr == f"{60 - kept} instances answered, {kept} had a record already\n"
+
+
+# --- sample, demo -------------------------------------------------------------------------------------------------
+
+
+def test_sample_gives_the_same_bytes_for_the_same_seed_and_the_same_scms_in_every_setting(tmp_path: Path) -> None:
+    def sampled(name: str, *extra: str) -> Path:
+        path = tmp_path / name
+        arguments = ["sample", "--strata", "hs_n6_easy_calibration", "--per-stratum", "2", "--out", str(path), *extra]
+        assert main(arguments) == 0
+        return path
+
+    one, again, other = (sampled(name, "--seed", seed) for name, seed in (("a", "3"), ("b", "3"), ("c", "4")))
+    assert one.read_bytes() == again.read_bytes() != other.read_bytes()
+    golds = [problem.sealed.gold for problem in read_pool(one).problems]
+    for setting in ("ordered", "block", "hidden-roots"):
+        disclosed = read_pool(sampled(setting, "--seed", "3", "--setting", setting))
+        assert [problem.sealed.gold for problem in disclosed.problems] == golds
+
+
+def test_sample_names_the_strata_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "sample", "--strata", "moon", "--seed", 1, "--out", tmp_path / "p.jsonl")
+    assert "unknown stratum 'moon'; known: hs_n6_easy_calibration, " in line
+
+
+def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plot(tmp_path: Path) -> None:
+    done = command("demo", "--json", "--workers", 1, "--out", tmp_path)
+    assert done.returncode == 0
+    rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)}
+    settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    assert list(rows) == [(setting, system) for setting in settings for system in ("exact", "posterior")]
+    for row in rows.values():
+        assert (row["coverage"], row["valid"], row["train_exact"]) == ("1.000", "1.000", "1.000")
+    report, plot = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-2:])
+    assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
+    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert "HeldoutExact, 24 SCMs" in plot.read_text(encoding="utf-8")
+
+
+# --- pipes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_leaves_ends_the_command_quietly(tmp_path: Path) -> None:
+    pool = shared_file("pool_dev_t1_ordered.runtime.yaml")
+    line = [sys.executable, "-m", "bench.cli", "pool", "check", str(pool), "--json"]
+    process = subprocess.Popen(line, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0

@@ -1,0 +1,232 @@
+"""What is not a mechanism text: kind and place of every error, and hostile input."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.errors import ParseError
+from dsl.formulas.text import MAX_TEXT, Grammar, parse, render
+from tests.support.strategies import grammars, spellings, trees
+
+MAX_MESSAGE = 400  # characters of one line, whatever the input was
+
+
+def _check_fields(error: ParseError, text: str) -> None:
+    """The position points at the culprit, a whole token, or at the end of the text; the message is one line."""
+    end = error.position + len(error.token)
+    assert text[error.position : end] == error.token
+    if not error.token:
+        assert error.position == (MAX_TEXT if error.kind == "too_long" else len(text))
+    elif error.token not in "()":
+        neighbours = text[: error.position][-1:] + text[end:][:1]
+        assert not any(character.isspace() for character in error.token)
+        assert all(character.isspace() or character in "()" for character in neighbours)
+    message = str(error)
+    assert message.isprintable()
+    assert message.isascii()
+    assert len(message) <= MAX_MESSAGE
+    assert error.message in message
+    assert error.allowed in message
+
+
+AT = Grammar(("not", "and", "if"))
+REFUSED = [  # kind, text, position, token
+    ("empty", "", 0, ""),
+    ("empty", " \u3000 ", 3, ""),
+    ("unexpected_end", "(", 1, ""),
+    ("unexpected_close", ") X1", 0, ")"),
+    ("missing_close", "(and X1 X2 ", 11, ""),
+    ("missing_close", "(and X1 (not X2)", 16, ""),
+    ("trailing", "X1 X2", 3, "X2"),
+    ("trailing", "(not X1) )", 9, ")"),
+    ("empty_list", "(and X1 ())", 8, "("),
+    ("too_deep", "(not " * 497 + "X1" + ")" * 497, 5 * 496, "("),
+    ("too_long", "X1 " * 333_334, 1_000_000, ""),
+    ("unknown_operator", "(nand X1 X2)", 1, "nand"),
+    ("unknown_operator", "((X1))", 1, "("),
+    ("unknown_operator", "(X1 X2)", 1, "X1"),
+    ("operator_not_allowed", "(not (or X1 X2))", 6, "or"),
+    ("arity_low", "(and X1 (and\tX2 ))", 9, "and"),
+    ("arity_low", "(if X1 X2)", 1, "if"),
+    ("arity_high", "(not  X1 X2)", 1, "not"),
+    ("arity_high", "(if X1 X2 X1 X2)", 1, "if"),
+    ("invalid_symbol", "(and X1, X2)", 5, "X1,"),
+    ("invalid_symbol", "(and X1 00)", 8, "00"),
+    ("invalid_symbol", "(not \ufeffX1)", 5, "\ufeffX1"),
+    ("variable_not_allowed", "(not X3)", 5, "X3"),
+    ("variable_not_allowed", "(and and X1)", 5, "and"),
+    ("variable_not_allowed", "(not (x1))", 6, "x1"),
+    ("constants_forbidden", "(and X1 (0))", 9, "0"),
+    ("unknown_operator", "(bad X1 (and X1 X2))", 1, "bad"),
+    ("invalid_symbol", "(bad X1 (not ?))", 13, "?"),  # arguments are read before the operator is judged
+    ("operator_not_allowed", "(or X1)", 1, "or"),  # and the operator before its arity
+]
+KINDS = {
+    *("empty", "unexpected_end", "unexpected_close", "missing_close", "trailing", "empty_list", "too_deep", "too_long"),
+    *("unknown_operator", "operator_not_allowed", "arity_low", "arity_high"),
+    *("invalid_symbol", "variable_not_allowed", "constants_forbidden"),
+}
+
+
+@pytest.mark.parametrize(("kind", "text", "position", "token"), REFUSED, ids=lambda part: str(part)[:24])
+def test_every_kind_of_error_names_its_culprit(kind: str, text: str, position: int, token: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text, AT, {"X1", "X2"})
+    error = caught.value
+    assert (error.kind, error.position, error.token) == (kind, position, token)
+    _check_fields(error, text)
+
+
+def test_every_documented_kind_is_in_the_list_above() -> None:
+    assert {kind for kind, *_ in REFUSED} == KINDS
+    documented = (ParseError.__doc__ or "").partition("kind:")[2].partition("position:")[0]
+    assert set(documented.replace("|", " ").split()) == KINDS
+
+
+PIECES = ["(", ")", " ", "(and", "(not", "(if", "iff", "X1", "X2", "X3", "0", "1", "?", "X1,", "\n", "\u200b", "\ud800"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(st.characters(), max_size=20), grammars())
+@settings(deadline=None, max_examples=400)
+def test_any_text_is_a_formula_or_a_located_error(text: str, grammar: Grammar) -> None:
+    try:
+        formula = parse(text, grammar, {"X1", "X2"})
+    except ParseError as error:
+        _check_fields(error, text)
+    else:
+        assert parse(render(formula), grammar) == formula
+        assert set(formula.variables) <= {"X1", "X2"}
+        assert set(formula.operator_counts) <= set(grammar.operators)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=150)
+def test_a_damaged_formula_is_refused_at_a_token(data: st.DataObject) -> None:
+    """Taking any one parenthesis out of a compound formula leaves no formula."""
+    tree = data.draw(trees(("X1", "X2"), max_size=10).filter(lambda tree: isinstance(tree, tuple)))
+    text = data.draw(spellings(tree))
+    place = data.draw(st.sampled_from([i for i, character in enumerate(text) if character in "()"]))
+    damaged = text[:place] + " " + text[place + 1 :]
+    with pytest.raises(ParseError) as caught:
+        parse(damaged)
+    _check_fields(caught.value, damaged)
+
+
+def _calls_to_parse(text: str) -> int:
+    """Number of function calls that parsing makes: a measure of work that no busy machine disturbs."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        with suppress(ParseError):
+            parse(text)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def _refusal(text: str) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    _check_fields(caught.value, text)
+    return caught.value
+
+
+MANY = 100_000
+NESTED = {
+    "opening": ("(" * MANY, "too_deep"),
+    "empty": ("(" * MANY + ")" * MANY, "too_deep"),
+    "around an atom": ("(" * MANY + "X1" + ")" * MANY, "too_deep"),
+    "not": ("(not " * MANY + "X1" + ")" * MANY, "too_deep"),
+    "left": ("(and" * MANY + " X1" + " X1)" * MANY, "too_deep"),
+    "right": ("(and X1" * MANY + " X1" + ")" * MANY, "too_deep"),
+    "unclosed": ("(xor X1 (not X1)" * 50_000, "too_deep"),
+    "not a head": ("(X1" * MANY, "too_deep"),
+    "closing": (")" * MANY, "unexpected_close"),
+    "side by side": ("()" * MANY, "empty_list"),
+    "atoms side by side": ("(X1)" * MANY, "trailing"),
+}
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_a_hundred_thousand_parentheses_are_refused_at_once(shape: str) -> None:
+    text, kind = NESTED[shape]
+    error = _refusal(text)
+    assert error.kind == kind
+    assert _calls_to_parse(text) <= 5 * (error.position + 100)  # what follows the culprit is not looked at
+
+
+@pytest.mark.parametrize("unit", ["X1 ", "(", "()", "(not ", "\0", " ", "\ud800", "é"])
+def test_ten_megabytes_are_not_even_split(unit: str) -> None:
+    text = unit * (10_000_000 // len(unit))
+    assert _refusal(text).kind == "too_long"
+    assert _calls_to_parse(text) <= 50
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("X1\0", "invalid_symbol"),
+        ("(and X1 \0X2)", "invalid_symbol"),
+        ("\0", "invalid_symbol"),
+        ("(\0 X1)", "unknown_operator"),
+        ("\ud800", "invalid_symbol"),
+        ("(not \udfff\ud800)", "invalid_symbol"),
+        ("(\udc80 X1 X2)", "unknown_operator"),
+        ("X1\udc80", "invalid_symbol"),
+        ("X" * 999_998 + "é", "invalid_symbol"),
+        ("(" + "x" * 900_000 + " X1)", "unknown_operator"),
+        ("(and X1 X2) " + "\U0001f600" * 900_000, "trailing"),
+    ],
+    ids=range(11),
+)
+def test_hostile_characters_are_refused_in_one_line(text: str, kind: str) -> None:
+    assert _refusal(text).kind == kind
+
+
+def test_work_grows_with_the_number_of_tokens() -> None:
+    small, middle, large = (_calls_to_parse("(and" + " (not X1)" * n + ")") for n in (1_000, 2_000, 4_000))
+    assert large - middle <= 2 * (middle - small) + 50
+    assert large <= 20 * 4_000
+
+
+def test_the_longest_text_is_read() -> None:
+    num_arguments = (MAX_TEXT - len("(xor)")) // len(" X1")
+    text = "(xor" + " X1" * num_arguments + ")"
+    assert parse(text.ljust(MAX_TEXT)).size == 1 + num_arguments
+    assert _refusal(text.ljust(MAX_TEXT + 1)).kind == "too_long"
+
+
+DEEPEST = 496  # the last that passed the published scorer
+CHAINS = {
+    "not": ("(not ", "X1", ")"),
+    "left": ("(and ", "X1", " X2)"),
+    "right": ("(iff X1 X2 ", "X1", ")"),
+    "atom in parentheses": ("(not ", "(X1)", ")"),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_how_deep_operators_may_nest(chain: str) -> None:
+    opening, atom, closing = CHAINS[chain]
+    formula = parse(opening * DEEPEST + atom + closing * DEEPEST)
+    assert formula.depth == DEEPEST + 1
+    assert parse(render(formula)) == formula
+    error = _refusal(opening * (DEEPEST + 1) + atom + closing * (DEEPEST + 1))
+    assert (error.kind, error.position) == ("too_deep", len(opening) * DEEPEST)
+
+
+@pytest.mark.parametrize("character", ["\u200b", "\ufeff", "\u2060", ",", ";", "\0"], ids=ascii)
+def test_other_characters_do_not_separate(character: str) -> None:
+    assert _refusal(f"(and X1{character}X2 X1)").kind == "invalid_symbol"

@@ -1,0 +1,295 @@
+"""Pool files: what is written is what is read, in either format, and model results wait until they are asked for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.errors import PoolError
+from dsl.formulas.text import parse
+from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.pools.files import file_digest, native_lines, read_pool, write_pool
+from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
+from dsl.replayscm.scm import scm
+from dsl.replayscm.world import Intervention
+from tests.support.official_records import POOLS, official_records, read_records
+from tests.support.problems import problems
+from tests.support.record_changes import check_refused
+from tests.support.shared import shared_file
+from tests.support.written_pools import (
+    HEADER,
+    Record,
+    native_file,
+    native_record,
+    official_file,
+    official_record,
+    read_text,
+)
+
+# --- round trips -------------------------------------------------------------------------------------------------
+
+
+def _read_lines(lines: Sequence[bytes], folder: Path) -> Pool:
+    path = folder / "pool.jsonl"
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return read_pool(path)
+
+
+@given(st.lists(problems(), min_size=1, max_size=3), st.dictionaries(st.text("ab\n\u00e9"), st.integers(0, 9)))
+@settings(deadline=None, max_examples=60)
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[Problem], metadata: dict[str, int]
+) -> None:
+    named = [Problem(f"I{i}", problem.task, problem.sealed) for i, problem in enumerate(drawn)]
+    pool = Pool("drawn", tuple(named), metadata)
+    lines = list(native_lines(pool))
+    again = _read_lines(lines, tmp_path_factory.mktemp("pool"))
+    assert again == pool
+    assert list(native_lines(again)) == lines
+
+
+@pytest.mark.parametrize("setting", POOLS)
+def test_official_records_become_native_ones_and_stay_what_they_are(setting: str, tmp_path: Path) -> None:
+    official = read_records(official_records(setting, 2), tmp_path)
+    native = tmp_path / "native.jsonl"
+    write_pool(official, native)
+    again = read_pool(native)
+    assert again == official
+    assert [p.setting for p in again.problems] == [setting, setting]
+    write_pool(again, tmp_path / "twice.jsonl")
+    assert (tmp_path / "twice.jsonl").read_bytes() == native.read_bytes()
+    assert file_digest(native) == file_digest(tmp_path / "twice.jsonl")
+
+
+def test_the_official_sample_keeps_its_results_in_the_native_format(tmp_path: Path) -> None:
+    sample = read_pool(shared_file(POOLS["Alt-Ordered"]))
+    write_pool(sample, tmp_path / "sample.jsonl")
+    again = read_pool(tmp_path / "sample.jsonl")
+    assert [p.results() for p in again.problems] == [p.results() for p in sample.problems]
+    assert again == sample
+    assert read_pool(tmp_path / "sample.jsonl", keep_results=False).problems[0].results() == ()
+
+
+def test_the_two_notations_of_one_problem_are_equal(tmp_path: Path) -> None:
+    (official,) = read_pool(official_file([official_record()], tmp_path)).problems
+    (native,) = read_pool(native_file([native_record()], tmp_path)).problems
+    assert official == native
+    task, sealed = native.task, native.sealed
+    assert (native.id, task.kind) == ("I1", TaskKind.SCM)
+    assert task.disclosure == Ordered(("X2", "X1", "X3", "X4"), ("X1", "X2"))
+    assert [world.id for world in task.training.worlds] == ["train_00", "train_01", "train_02"]
+    assert [world.intervention for world in native.worlds] == [
+        Intervention(), Intervention({}, ("X3",)), Intervention({"X1": 0}, ("X3",)), Intervention({"X2": 0})
+    ]  # fmt: skip
+    assert dict(task.training.columns) == {  # 1110 1001 | 0111 1101 | 0011 0111, the last row first
+        "X1": 0b001011, "X2": 0b101101, "X3": 0b110101, "X4": 0b111110
+    }  # fmt: skip
+    assert (sealed.latent_order, sealed.gold_size, sealed.budget_deltas) == (("X2", "X1", "X3", "X4"), 6, (0, 10, 25))
+    assert sealed.gold == scm(["X1", "X2"], {"X3": parse("(and X1 X2)"), "X4": parse("(xor X3 X1)")})
+    assert sealed.environments["train_01"] == {"X1": 0.8, "X2": 0.2}
+    assert task.num_heldout == len(sealed.heldout.worlds) == 1
+    assert task.shares_units is True
+    assert (task.grammar.operators, task.grammar.allow_constants) == (("not", "and", "or", "xor", "iff"), False)
+
+
+# --- the official forms ------------------------------------------------------------------------------------------
+
+
+def expanded(record: Record) -> Record:
+    """The same record with worlds as the release calls expanded: bits per unit and variable, all else in `extra`."""
+    made = copy.deepcopy(record)
+    units, variables = made["problem"].pop("panelUnits"), made["problem"]["signature"]["variables"]
+    worlds = []
+    for world in made["problem"]["worlds"]:
+        rows = [
+            {"unitId": unit, "values": {v: int(bit) for v, bit in zip(variables, row, strict=True)}}
+            for unit, row in zip(units, world["rows"], strict=True)
+        ]
+        extra = {key: world[key] for key in ("split", "envProfile")} | world["interventionSummary"] | {"rows": rows}
+        kept = {key: world[key] for key in ("worldId", "observationMode")}
+        interventions = [world.get("intervention", {})]
+        worlds.append(
+            {**kept, "domain": units, "domainSize": len(units), "interventions": interventions, "extra": extra}
+        )
+    made["problem"]["worlds"] = worlds
+    return made
+
+
+def older(record: Record) -> Record:
+    """The same record with interventions told the older way only."""
+    made = copy.deepcopy(record)
+    for world in made["problem"]["worlds"]:
+        summary = world.pop("interventionSummary")
+        world.pop("intervention", None)
+        constants, targets = summary["InterventionTargetsConstant"], summary["InterventionTargetsAll"]
+        world["interventions"] = [{"type": "hard_do", "assignments": constants, "targets": targets}]
+    return made
+
+
+def test_every_form_of_a_record_is_the_same_problem(tmp_path: Path) -> None:
+    record = official_record()
+    (compact,) = read_pool(official_file([record], tmp_path)).problems
+    for form in (expanded, older):
+        (other,) = read_pool(official_file([form(record)], tmp_path)).problems
+        assert other == compact
+
+
+@pytest.mark.parametrize(
+    ("world", "field"),
+    [
+        ({"domain": ["u00", "u02"]}, "domain"),
+        ({"domain": ["u01", "u00"]}, "domain"),
+        ({"domain": ["u00"]}, "domainSize"),
+        ({"domainSize": 1}, "domainSize"),
+    ],
+)
+def test_units_that_are_told_twice_are_told_alike(world: dict[str, Any], field: str, tmp_path: Path) -> None:
+    record = expanded(official_record())
+    record["problem"]["worlds"][1].update(world)
+    check_refused(official_file([record], tmp_path), "I1", f"worlds['train_01'].{field}", "units")
+
+
+@pytest.mark.parametrize("values", [{"X1": 1, "X2": 1, "X3": 1}, {"X1": 1, "X2": 1, "X3": 1, "X4": True}, [1, 1, 1, 0]])
+def test_an_expanded_row_has_a_bit_for_every_variable(values: Any, tmp_path: Path) -> None:
+    record = expanded(official_record())
+    record["problem"]["worlds"][1]["extra"]["rows"][0]["values"] = values
+    field = "values" if isinstance(values, list) else "rows"
+    words = "expected a mapping" if isinstance(values, list) else "row 0 does not give every variable a bit"
+    check_refused(official_file([record], tmp_path), "I1", f"worlds['train_01'].{field}", words)
+
+
+@pytest.mark.parametrize("setting", POOLS)
+def test_shared_records_are_the_same_in_every_form(setting: str, tmp_path: Path) -> None:
+    records = official_records(setting, 2)
+    compact = read_records(records, tmp_path)
+    assert read_records([expanded(record) for record in records], tmp_path) == compact
+    assert read_records([older(record) for record in records], tmp_path) == compact
+
+
+def _changed(tmp_path: Path, **parameters: Any) -> Problem:
+    record = official_record()
+    for key, value in parameters.items():
+        if value is None:
+            del record["problem"]["task"]["parameters"][key]
+        else:
+            record["problem"]["task"]["parameters"][key] = value
+    (problem,) = read_pool(official_file([record], tmp_path)).problems
+    return problem
+
+
+def test_what_a_missing_field_means(tmp_path: Path) -> None:
+    """docs/semantics.md, "Official records": Ordered; constants are allowed; splits go by names."""
+    assert _changed(tmp_path, scmPromptVariant=None) == _changed(tmp_path)
+    assert _changed(tmp_path, allowConstants=None).task.grammar.allow_constants is True
+    assert _changed(tmp_path, allowedOperators=None) == _changed(tmp_path)
+    assert _changed(tmp_path, maxPredecessorsPerMechanism=None).sealed.max_predecessors is None
+    record = official_record()
+    for world, name in zip(record["problem"]["worlds"], ("a", "heldout_9", "test_1", "train_aug_0"), strict=True):
+        del world["split"]
+        world["worldId"] = name
+    (problem,) = read_pool(official_file([record], tmp_path)).problems
+    assert [world.id for world in problem.task.training.worlds] == ["a", "train_aug_0"]
+    assert [world.id for world in problem.sealed.heldout.worlds] == ["heldout_9", "test_1"]
+
+
+@pytest.mark.parametrize(
+    ("variants", "disclosure"),
+    [
+        ("with_topological_order", Ordered(("X2", "X1", "X3", "X4"), ("X1", "X2"))),
+        (
+            "partial_topological_order partial_order partial_topo",
+            Blocks((("X1", "X2", "X3"), ("X4",)), ("X1", "X2")),  # inside a block the order says nothing
+        ),
+        (
+            "no_topological_order ntopo no_topo unknown_topological_order blind_topological_order",
+            HiddenOrder(("X1", "X2", "X3", "X4"), ("X1", "X2")),
+        ),
+    ],
+)
+def test_each_variant_has_its_disclosure(variants: str, disclosure: Any, tmp_path: Path) -> None:
+    for variant in variants.split():
+        layers = [["X3", "X2", "X1"], ["X4"]]
+        assert _changed(tmp_path, scmPromptVariant=variant, topologicalLayers=layers).task.disclosure == disclosure
+
+
+def test_hidden_roots_disclose_their_number_only(tmp_path: Path) -> None:
+    record = official_record()
+    record["problem"]["task"]["taskName"] = "CIND_A_SCM_ROOT_UNKNOWN"
+    record["problem"]["task"]["parameters"]["scmPromptVariant"] = "no_topological_order"
+    for count in (None, 2):
+        if count:
+            record["problem"]["task"]["parameters"]["rootCount"] = count
+        (problem,) = read_pool(official_file([record], tmp_path)).problems
+        assert problem.task.disclosure == HiddenRoots(("X1", "X2", "X3", "X4"), 2)
+        assert (problem.task.kind, problem.setting) == (TaskKind.ROOTS, "Hidden-roots")
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+
+def test_a_written_pool_is_complete_or_not_there(tmp_path: Path) -> None:
+    """The second instance cannot be written: half a character in its id. The folder stays as it was."""
+    (problem,) = read_pool(native_file([native_record()], tmp_path)).problems
+    broken = Pool("p", (problem, Problem("\ud800", problem.task, problem.sealed)))
+    target = tmp_path / "out" / "pool.jsonl"
+    target.parent.mkdir()
+    for before in (None, b"what was there"):
+        if before is not None:
+            target.write_bytes(before)
+        with pytest.raises(PoolError, match="does not fit JSON") as caught:
+            write_pool(broken, target)
+        assert caught.value.file == "pool.jsonl"
+        assert [path.name for path in target.parent.iterdir()] == ([] if before is None else ["pool.jsonl"])
+    assert target.read_bytes() == b"what was there"
+    write_pool(Pool("p", (problem,)), target)
+    assert read_pool(target).problems == (problem,)
+    assert [path.name for path in target.parent.iterdir()] == ["pool.jsonl"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_write_leaves_nothing(error: type[BaseException], tmp_path: Path) -> None:
+    (problem,) = read_pool(native_file([native_record()], tmp_path)).problems
+
+    def interrupted() -> tuple[ModelResult, ...]:
+        raise error
+
+    pool = Pool("p", (problem, Problem("I2", problem.task, problem.sealed, interrupted)))
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(error):
+        write_pool(pool, folder / "pool.jsonl")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    pool = read_pool(native_file([native_record()], tmp_path))
+    (tmp_path / "folder").mkdir()
+    for target in (tmp_path / "nowhere" / "pool.jsonl", tmp_path / "folder", tmp_path / "pool.jsonl" / "pool.jsonl"):
+        with pytest.raises(PoolError, match="cannot be written"):
+            write_pool(pool, target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pool.jsonl"]
+
+
+def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    with pytest.raises(PoolError, match=r"^missing\.yaml: cannot be read"):
+        read_pool(tmp_path / "missing.yaml")
+    with pytest.raises(PoolError, match="cannot be read"):
+        read_pool(tmp_path)
+    (tmp_path / "latin").write_bytes(b"problems: [\xe9]")
+    with pytest.raises(PoolError, match="latin: not UTF-8 at byte 11"):
+        read_pool(tmp_path / "latin")
+
+
+def test_a_native_file_may_have_blank_lines_and_any_line_ends(tmp_path: Path) -> None:
+    path = native_file([native_record("I1"), native_record("I2")], tmp_path)
+    pool = read_pool(path)
+    text = path.read_text(encoding="utf-8")
+    path.write_text("\n \n" + text.replace("\n", "\r\n\n") + "\n\n", encoding="utf-8", newline="")
+    assert read_pool(path) == pool
+    assert read_text(HEADER, tmp_path) == Pool("small", ())

@@ -1,0 +1,383 @@
+"""The parts of the sampler: sizes of formulas, latent SCMs, interventions and simulated worlds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from math import comb
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsl.formulas.formula import Formula
+from dsl.formulas.normal_form import canonical_formula
+from dsl.formulas.table import from_formula
+from dsl.formulas.text import parse
+from dsl.replayscm.pools.files import read_pool
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.reference import replay_row
+from dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
+from dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut, sample_mechanism, sample_scm
+from dsl.replayscm.sampling.strata import (
+    ENVIRONMENT_LEVELS,
+    NAMED_STRATA,
+    NUM_ROOTS,
+    NUM_WORLDS,
+    SHORTCUT_CAP,
+    STRATA,
+    T1_CLEAN_HARD,
+    Stratum,
+    stratum,
+)
+from dsl.replayscm.sampling.worlds import (
+    Population,
+    sample_assigned,
+    sample_environment,
+    sample_intervention,
+    sample_population,
+)
+from dsl.replayscm.scm import Scm
+from dsl.yaml_text import load_yaml
+from tests.support.oracles import Tree, table_bits
+from tests.support.shared import shared_file
+from tests.support.strategies import interventions, scms
+
+NUM_SCMS = 60  # per stratum: 180 to 420 mechanisms
+NAMES = [s.name for s in STRATA]
+POOLS = ("pool_dev_ordered.runtime.yaml", "pool_dev_t1_ordered.runtime.yaml")
+
+
+def tail(successes: int, trials: int, probability: Fraction) -> float:
+    """Exact binomial probability of a count at least as far out on the same side, doubled."""
+    terms = [
+        comb(trials, k) * probability**k * (1 - probability) ** (trials - k)
+        for k in (range(successes + 1) if successes < trials * probability else range(successes, trials + 1))
+    ]
+    return float(2 * sum(terms))
+
+
+def assert_binomial(successes: int, trials: int, probability: float) -> None:
+    """The seeds are fixed, so this passes or fails once and for all; a wrong probability is far beyond the level."""
+    exact = Fraction(probability).limit_denominator(1000)
+    assert tail(successes, trials, exact) > 1e-3, (successes, trials, probability)
+
+
+@cache
+def sampled(name: str) -> tuple[LatentScm, ...]:
+    rng = Random(7)
+    return tuple(sample_scm(stratum(name), rng) for _ in range(NUM_SCMS))
+
+
+def mechanisms(name: str) -> list[Formula]:
+    return [mechanism for latent in sampled(name) for mechanism in latent.model.mechanisms.values()]
+
+
+@cache
+def drawn_by_the_generator() -> dict[str, list[Problem]]:
+    """The problems of the shared pools by stratum."""
+    problems: dict[str, list[Problem]] = {}
+    for name in POOLS:
+        for problem in read_pool(shared_file(name)).problems:
+            problems.setdefault(problem.stratum, []).append(problem)
+    return problems
+
+
+# strata
+
+
+@cache
+def configurations() -> dict[str, dict[str, Any]]:
+    """What the records of the shared pools say they were generated with, by stratum."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in POOLS:
+        for record in load_yaml(shared_file(name).read_text(encoding="utf-8"))["problems"]:
+            description = record["problemDescription"]
+            knobs = record["problem"]["task"]["parameters"]["knobs"] | {"difficulty": description["difficulty"]}
+            assert found.setdefault(description["extra"]["subslice"], knobs) == knobs
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stratum_is_what_the_generator_was_configured_with(name: str) -> None:
+    known, knobs = stratum(name), configurations()[name]
+    assert (known.difficulty, known.num_variables, known.num_units) == (knobs["difficulty"], knobs["n"], knobs["m"])
+    assert known.max_parents == knobs["parent_max"] == knobs["scm_max_predecessors_per_target"]
+    assert known.sizes == (knobs["scm_eq_ast_min"], knobs["scm_eq_ast_max"])
+    assert known.target_probabilities == tuple(knobs["intervention_size_probs"][count] for count in "123")
+    assert known.assigned_probability == knobs["scm_intervention_mode_probs"]["hard_assigned"]
+    assert known.max_survivors == knobs["scm_target_survivors_small_max"]
+    assert known.shortcut_floor == knobs["scm_shortcut_ast_cap_floor"]
+    assert known.exposure.scored_training == (knobs["min_scored_worlds_per_endogenous"] or 0)
+    assert known.exposure.scored_heldout == (knobs["heldout_min_scored_worlds_per_endogenous"] or 0)
+    assert known.exposure.assigned == (knobs["min_hard_assigned_worlds"] or 0)
+    assert known.exposure.constant == (knobs["min_hard_constant_worlds"] or 0)
+    # bounds without a field of their own follow from those on scored worlds
+    assert known.exposure.scored_training * known.num_units == (knobs["min_scored_cells_per_endogenous"] or 0)
+    assert NUM_WORLDS - known.exposure.scored_training == (knobs["max_intervened_worlds_per_endogenous"] or NUM_WORLDS)
+    assert known.exposure.scored_heldout * known.num_units == (knobs["heldout_min_scored_cells_per_endogenous"] or 0)
+    assert (knobs["k"], knobs["heldout_k"], knobs["scm_root_count"]) == (NUM_WORLDS, NUM_WORLDS, NUM_ROOTS)
+    assert list(ENVIRONMENT_LEVELS) == knobs["scm_env_levels"]
+    assert knobs["shortcut_ast_cap"] == SHORTCUT_CAP
+
+
+def test_probabilities_of_target_counts_are_complete() -> None:
+    assert [sum(map(Fraction, map(str, s.target_probabilities))) for s in STRATA] == [1] * 9
+    assert len(NAMED_STRATA) == 8
+    assert len({s.name for s in STRATA}) == 9
+
+
+def test_an_unknown_stratum_is_named_together_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"unknown stratum 'n11'; known: hs_n6_easy_calibration, .*, t1_clean_hard$"):
+        stratum("n11")
+
+
+@pytest.mark.parametrize(("size", "cap"), [(3, 0), (4, 3), (5, 4), (6, 5), (12, 5)])
+def test_shortcut_cap(size: int, cap: int) -> None:
+    assert NAMED_STRATA[0].shortcut_cap(size) == cap
+
+
+def test_shortcut_cap_of_the_floor_two_stratum_covers_the_fallback() -> None:
+    assert T1_CLEAN_HARD.shortcut_cap(3) == 2
+
+
+# sizes of formulas
+
+
+def every_tree(size: int, names: tuple[str, ...]) -> Iterator[Tree]:
+    """Every formula of exactly that size with operators of at most three arguments."""
+    if size == 1:
+        yield from names
+    for inner in every_tree(size - 1, names) if size > 1 else ():
+        yield ("not", (inner,))
+    for left_size in range(1, size - 1):
+        for left in every_tree(left_size, names):
+            for rest in every_list(size - 1 - left_size, names):
+                for operator in ("and", "or", "xor", "iff"):
+                    yield (operator, (left, *rest))
+
+
+def every_list(size: int, names: tuple[str, ...]) -> Iterator[tuple[Tree, ...]]:
+    """One or two formulas of that size together."""
+    yield from ((tree,) for tree in every_tree(size, names))
+    for first_size in range(1, size):
+        for first in every_tree(first_size, names):
+            yield from ((first, second) for second in every_tree(size - first_size, names))
+
+
+@pytest.mark.parametrize("num_vars", [2, 3])
+def test_shortest_sizes_against_every_formula(num_vars: int) -> None:
+    names = tuple(f"X{i + 1}" for i in range(num_vars))
+    expected: dict[int, int] = {}
+    for size in range(1, 6):
+        for tree in every_tree(size, names):
+            expected.setdefault(table_bits(tree, names), size)
+    assert dict(shortest_sizes(num_vars, 5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "published"),
+    [
+        ("X1", 1, 1),
+        ("(iff X1 X2)", 3, 3),
+        ("(not (or X1 X2))", 4, 4),
+        ("(and X1 (not X2))", 4, 6),  # a variable beside a larger formula: the published table never forms it
+        ("(or X1 (not X2))", 4, 6),
+    ],
+)
+def test_what_the_published_table_does_not_know(text: str, exact: int, published: int) -> None:
+    bits = from_formula(parse(text), ("X1", "X2")).bits
+    assert shortest_sizes(2, 9)[bits] == exact
+    assert published_sizes(2, 9)[bits] == published
+
+
+def test_no_two_parent_formula_of_seven_nodes_is_accepted() -> None:
+    """With smallest size 7 every two-parent mechanism is the fallback: docs/semantics.md, "The published generator"."""
+    sizes = published_sizes(2, 9)
+    assert len(sizes) == 16
+    assert max(sizes.values()) == 6
+
+
+POOL_BOUNDS = {2: 9, 3: 10, 4: 11, 5: 8}  # by number of parents, how far it reached when the pools were drawn
+
+
+def test_the_generator_drew_nothing_that_the_published_table_knows_to_be_redundant() -> None:
+    longer_than_shortest = 0
+    for problems in drawn_by_the_generator().values():
+        for mechanism in (m for p in problems if p.sealed.gold for m in p.sealed.gold.mechanisms.values()):
+            num_vars = len(mechanism.variables)
+            bits = from_formula(mechanism, mechanism.variables).bits
+            assert mechanism.size <= published_sizes(num_vars, POOL_BOUNDS[num_vars]).get(bits, 99), str(mechanism)
+            longer_than_shortest += num_vars == 3 and mechanism.size > shortest_sizes(3, 9)[bits]
+    assert longer_than_shortest > 50  # exact sizes would have refused these
+
+
+# latent SCMs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_mechanism_obeys_algorithm_1(name: str) -> None:
+    known = stratum(name)
+    low, high = known.sizes
+    for model, order in sampled(name):
+        assert sorted(order) == sorted(f"X{i + 1}" for i in range(known.num_variables))
+        assert order != model.variables
+        assert set(order[:3]) == set(model.roots)
+        for variable, mechanism in model.mechanisms.items():
+            slot = order.index(variable)
+            parents = mechanism.variables
+            assert set(parents) <= set(order[max(0, slot - known.max_parents) : slot])
+            assert len(parents) >= 2
+            assert model.local_functions[variable].parents == parents  # every parent is essential
+            assert canonical_formula(mechanism) == mechanism
+            assert low <= mechanism.size <= high or str(mechanism) == f"(xor {' '.join(parents)})"
+        assert sum(has_equivalent_shortcut(known, m) for m in model.mechanisms.values()) <= known.max_survivors
+
+
+def test_equivalent_shortcuts() -> None:
+    easy, bridge = stratum("hs_n6_easy_calibration"), stratum("hs_n8_bridge")
+    assert has_equivalent_shortcut(easy, parse("(and X1 (xor X1 X2))"))  # = (and X1 (not X2)), size 4 under cap 4
+    assert not has_equivalent_shortcut(easy, parse("(and X1 (not X2))"))  # cap 3
+    assert has_equivalent_shortcut(bridge, parse("(iff (not X1) (or X1 X3))"))  # = (and X3 (not X1))
+    assert not has_equivalent_shortcut(bridge, parse("(xor X1 X2)"))  # cap 2 lies below the floor
+
+
+def test_two_parents_in_a_stratum_of_long_formulas_give_the_fallback() -> None:
+    rng = Random(3)
+    extreme = stratum("vhs_n10_extreme_near_impossible")
+    assert {str(sample_mechanism(extreme, ("X10", "X9"), rng)) for _ in range(20)} == {"(xor X9 X10)"}
+
+
+@pytest.mark.parametrize("name", ["vhs_n9_dense_strict", "vhs_n10_anchor_m10", "vhs_n10_extreme_near_impossible"])
+def test_parents_are_uniform_over_the_window(name: str) -> None:
+    """Of the two-parent mechanisms with a full window of c, each window position is in a share of 2 / c."""
+    length = stratum(name).max_parents
+    positions: Counter[int] = Counter()
+    trials = 0
+    for model, order in sampled(name):
+        for slot in range(length, len(order)):
+            parents = model.mechanisms[order[slot]].variables if order[slot] in model.mechanisms else ()
+            if len(parents) == 2:
+                trials += 1
+                positions.update(slot - order.index(parent) for parent in parents)
+    assert trials > 50
+    for position in range(1, length + 1):
+        assert_binomial(positions[position], trials, 2 / length)
+
+
+def test_labels_are_uniform_over_slots() -> None:
+    first = Counter(order[0] for _, order in sampled("hs_n7_anchor_plus"))
+    for label in (f"X{i + 1}" for i in range(7)):
+        assert_binomial(first[label], NUM_SCMS, 1 / 7)
+
+
+# In the published pools worlds were accepted as well, which favours short formulas a little: they mimic others less.
+MEAN_SIZE_TOLERANCE = 0.75
+STANDARD_ERRORS = 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mechanisms_resemble_those_of_the_published_generator(name: str) -> None:
+    """generator_stats.json counts 22 to 49 problems of each stratum."""
+    published = json.loads(shared_file("generator_stats.json").read_text(encoding="utf-8"))[name]
+    ours = mechanisms(name)
+    parents = Counter(len(m.variables) for m in ours)
+    assert {str(count) for count in parents} == published["parentCounts"].keys()
+    xor2 = sum(m.size == 3 for m in ours) / len(ours)
+    spread = xor2 * (1 - xor2) * (1 / len(ours) + 1 / published["mechanisms"])
+    assert abs(xor2 - published["xor2Share"]) <= STANDARD_ERRORS * spread**0.5
+    histogram = {int(size): count for size, count in published["goldAstHistogram"].items()}
+    mean = sum(size * count for size, count in histogram.items()) / published["mechanisms"]
+    assert abs(sum(m.size for m in ours) / len(ours) - mean) <= MEAN_SIZE_TOLERANCE
+
+
+# interventions and worlds
+
+VARIABLES = tuple(f"X{i + 1}" for i in range(8))
+
+
+@pytest.mark.parametrize("known", STRATA, ids=NAMES)
+def test_interventions_have_the_probabilities_of_the_stratum(known: Stratum) -> None:
+    rng, trials = Random(5), 600
+    drawn = [sample_intervention(known, VARIABLES, rng) for _ in range(trials)]
+    counts = Counter(len(intervention.targets) for intervention in drawn)
+    for count, probability in zip((1, 2, 3), known.target_probabilities, strict=True):
+        assert_binomial(counts[count], trials, probability)
+    modes = Counter(intervention.mode for intervention in drawn)
+    assert_binomial(modes["hard_assigned"], trials, known.assigned_probability)
+    assert modes["hard_assigned"] + modes["hard_constant"] == trials
+    pairs = [intervention.targets for intervention in drawn if len(intervention.targets) == 2]
+    for variable in VARIABLES:
+        assert_binomial(sum(variable in pair for pair in pairs), len(pairs), 1 / 4)
+    constants = [bit for intervention in drawn for bit in intervention.constants.values()]
+    assert_binomial(sum(constants), len(constants), 1 / 2)
+
+
+def test_environment_levels_are_uniform() -> None:
+    rng = Random(5)
+    levels = Counter(level for _ in range(300) for level in sample_environment(("X1", "X2", "X3"), rng).values())
+    assert levels.keys() == {0.2, 0.35, 0.5, 0.65, 0.8}
+    for level in levels:
+        assert_binomial(levels[level], 900, 1 / 5)
+
+
+def test_one_bias_a_world() -> None:
+    """With 4,000 rows the share of ones tells the bias: 0.04 is five standard errors."""
+    rng, worlds, biases = Random(5), 150, Counter[float]()
+    for _ in range(worlds):
+        shares = [column.bit_count() / 4000 for column in sample_assigned(("X1", "X2"), 4000, rng).values()]
+        (bias,) = {bias for bias in (0.3, 0.5, 0.7) if all(abs(share - bias) < 0.04 for share in shares)}
+        biases[bias] += 1
+    for bias in (0.3, 0.5, 0.7):
+        assert_binomial(biases[bias], worlds, 1 / 3)
+
+
+class Constant(Random):
+    """Draws the same number every time."""
+
+    def __init__(self, number: float) -> None:
+        super().__init__(0)
+        self.number = number
+
+    def random(self) -> float:
+        return self.number
+
+
+@pytest.mark.parametrize(("number", "rows"), [(0.0, "0111111111"), (0.99, "0100000000")])
+def test_an_all_equal_column_is_repaired_in_its_first_two_rows(number: float, rows: str) -> None:
+    """The string shows row 0 first."""
+    columns = sample_assigned(("X1", "X4"), 10, Constant(number))
+    assert [f"{column:010b}"[::-1] for column in columns.values()] == [rows, rows]
+
+
+def test_thresholds_are_uniform_and_the_units_named() -> None:
+    model = sampled("vhs_n9_dense_strict")[0].model
+    populations = [sample_population(stratum("vhs_n9_dense_strict"), model, Random(seed)) for seed in range(30)]
+    assert populations[0].units[:2] == ("u00", "u01")
+    thresholds = [t for p in populations for root in model.roots for t in p.thresholds[root]]
+    assert len(thresholds) == 30 * 3 * 11
+    assert all(0 <= threshold < 1 for threshold in thresholds)
+    for level in (0.2, 0.35, 0.5, 0.65, 0.8):
+        assert_binomial(sum(threshold < level for threshold in thresholds), len(thresholds), level)
+
+
+@given(scms(), st.data())
+def test_simulation_is_the_reference_on_every_cell(model: Scm, data: st.DataObject) -> None:
+    num_rows = data.draw(st.integers(1, 12))
+    intervention = data.draw(interventions(model.variables))
+    assigned = {target: data.draw(st.integers(0, (1 << num_rows) - 1)) for target in intervention.assigned}
+    numbers = st.floats(0, 1, exclude_max=True)
+    thresholds = {root: tuple(data.draw(numbers) for _ in range(num_rows)) for root in model.roots}
+    environment = {root: data.draw(numbers) for root in model.roots}
+    population = Population(model, tuple(f"u{row:02d}" for row in range(num_rows)), thresholds)
+    world = population.simulate("w", intervention, environment, assigned)
+    assert (world.id, world.intervention, world.units) == ("w", intervention, population.units)
+    for row in range(num_rows):
+        known = {root: int(thresholds[root][row] < environment[root]) for root in model.roots}
+        known |= {target: column >> row & 1 for target, column in assigned.items()}
+        assert world.row(row) == replay_row(model, world, known)

@@ -1,0 +1,199 @@
+"""Replay: kernel = packed integers = reference = an oracle that looks at every cell."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.formulas.formula import Formula, apply, var
+from dsl.formulas.operators import OPERATORS
+from dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
+from dsl.replayscm.reference import first_mismatch, replay_world
+from dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
+from dsl.replayscm.scm import Scm, scm
+from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
+from tests.support.oracles_replay import Counts, counts
+from tests.support.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
+
+VARIABLES = ("X1", "X2", "X3", "X4", "X10")
+
+
+@st.composite
+def wide_formulas(draw: st.DrawFn, over: Sequence[str]) -> Formula:
+    """Formulas of the largest grammar; often an operator with as many as six arguments at the top."""
+    part = formulas(over, grammar=FULL_GRAMMAR, max_size=5)
+    operator = draw(st.sampled_from(["", *OPERATORS]))
+    if not operator:
+        return draw(part)
+    low, high = OPERATORS[operator].min_arity, OPERATORS[operator].max_arity or 6
+    return apply(operator, draw(st.lists(part, min_size=low, max_size=high)))
+
+
+@st.composite
+def wide_scms(draw: st.DrawFn) -> Scm:
+    """SCMs over VARIABLES with any number of roots, `if`, constants and wide operators."""
+    order = draw(st.permutations(VARIABLES))
+    num_roots = draw(st.integers(1, len(order) - 1))
+    return scm(order[:num_roots], {order[i]: draw(wide_formulas(order[:i])) for i in range(num_roots, len(order))})
+
+
+def _random_world(rng: random.Random, name: str, num_rows: int, intervention: Intervention) -> World:
+    mask = (1 << num_rows) - 1
+    columns = {v: rng.getrandbits(num_rows) if num_rows else 0 for v in VARIABLES}
+    columns |= {v: mask * bit for v, bit in intervention.constants.items()}
+    shuffled = rng.sample(VARIABLES, len(VARIABLES))
+    units = tuple(f"u{r}" for r in range(num_rows))
+    return World(name, intervention, tuple(shuffled), units, tuple(columns[v] for v in shuffled))
+
+
+@st.composite
+def panels(draw: st.DrawFn, num_rows: Sequence[Sequence[int]]) -> tuple[Panel, ...]:
+    """One panel per entry, one world of that many rows per number."""
+    rng = random.Random(draw(st.integers(0, 2**32)))
+    return tuple(
+        Panel(
+            VARIABLES,
+            tuple(_random_world(rng, f"w{p}.{i}", n, draw(interventions(VARIABLES))) for i, n in enumerate(sizes)),
+        )
+        for p, sizes in enumerate(num_rows)
+    )
+
+
+def _own_rows(model: Scm, world: World) -> World:
+    """The same world with the rows that the model makes of its roots and assigned values."""
+    rows = [replay_world_row(model, world, r) for r in range(len(world.units))]
+    columns = tuple(sum(row[v] << r for r, row in enumerate(rows)) for v in world.variables)
+    return replace(world, columns=columns)
+
+
+# --- the four ways to the same answer ----------------------------------------------------------------------------
+
+
+def check_split(split: SplitReplay, expected: Counts, order: Sequence[str]) -> None:
+    assert (split.num_cells, split.num_wrong) == (expected.cells, len(expected.wrong))
+    assert (split.num_worlds, split.num_exact_worlds) == (expected.worlds, expected.exact_worlds)
+    assert split.accuracy == ((expected.cells - len(expected.wrong)) / expected.cells if expected.cells else None)
+    assert split.world_accuracy == (expected.exact_worlds / expected.worlds if expected.worlds else None)
+    assert split.all_exact == (expected.cells > 0 and not expected.wrong)
+    assert split.first_mismatch == (expected.wrong[0] if expected.wrong else None)
+    for variable in order:
+        wrong = sum(cell.variable == variable for cell in expected.wrong)
+        scored = sum(len(w.units) for w in split.panel.worlds if variable not in w.intervention.targets)
+        assert split.variable_accuracy[variable] == ((scored - wrong) / scored if scored else None)
+        assert split.wrong[variable].bit_count() == wrong
+    assert split.variable_accuracy.keys() == {*order}
+
+
+ROW_COUNTS = [
+    [[1]],
+    [[63]],
+    [[64]],
+    [[65]],
+    [[128]],
+    [[40, 40, 48]],  # 128 rows; two worlds straddle a word
+    [[63, 2], [1]],  # a world of two rows over the edge of a word, the next panel begins in its middle
+    [[64, 64], [1, 63]],  # every boundary is one of words
+    [[30, 35], [62, 1]],  # 65 rows, then 128
+    [[3, 0, 61], [], [65]],  # an empty world and an empty panel
+    [[1, 1, 1], [2, 2], [150]],  # a world over three words
+]
+
+
+@pytest.mark.parametrize("num_rows", ROW_COUNTS, ids=str)
+@given(data=st.data())
+@settings(deadline=None, max_examples=12)
+def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], data: st.DataObject) -> None:
+    models = data.draw(st.lists(wide_scms(), min_size=1, max_size=4))
+    drawn = data.draw(panels(num_rows))
+    own = data.draw(st.sampled_from([None, *models]))  # rows that one of the models explains, or nobody's
+    splits = [Panel(p.variables, tuple(_own_rows(own, w) for w in p.worlds)) for p in drawn] if own else list(drawn)
+    candidates = [Candidate(model.mechanisms, model.order) for model in models]
+    batch = replay_batch(compile_candidates(candidates, VARIABLES), pack_panels(splits))
+    for c, (model, candidate) in enumerate(zip(models, candidates, strict=True)):
+        for p, panel in enumerate(splits):
+            expected = counts(model, panel.worlds, model.order)
+            check_split(replay(candidate, panel), expected, model.order)
+            kernel = batch.num_cells, batch.num_wrong, batch.num_worlds, batch.num_exact_worlds
+            oracle = expected.cells, len(expected.wrong), expected.worlds, expected.exact_worlds
+            assert tuple(int(array[c, p]) for array in kernel) == oracle
+            assert bool(batch.all_exact[c, p]) == (expected.cells > 0 and not expected.wrong)
+            cells = [cell for world in panel.worlds for cell in replay_world(model, world)]
+            assert [cell for cell in cells if cell.predicted != cell.expected] == list(expected.wrong)
+            assert len(cells) == expected.cells
+            assert first_mismatch(model, panel.worlds) == (expected.wrong[0] if expected.wrong else None)
+    if own:
+        assert batch.num_wrong[models.index(own)].tolist() == [0] * len(splits)
+
+
+ARITIES = [(op, n) for op in OPERATORS for n in range(FEWEST_ARGUMENTS[op], (MOST_ARGUMENTS[op] or 7) + 1)]
+
+
+@pytest.mark.parametrize(("operator", "arity"), ARITIES)
+def test_every_operator_at_every_arity(operator: str, arity: int) -> None:
+    """All rows of its arguments, in one batch: a mechanism that is right everywhere, and one that never is."""
+    names = tuple(f"X{i}" for i in range(1, arity + 1))
+    rows = list(assignments(names))
+    computed = sum(truth(operator, [*row.values()]) << r for r, row in enumerate(rows))
+    columns = tuple(sum(row[name] << r for r, row in enumerate(rows)) for name in names)
+    units = tuple(map(str, range(len(rows))))
+    panel = Panel((*names, "Y"), (World("w", Intervention(), (*names, "Y"), units, (*columns, computed)),))
+    right = apply(operator, map(var, names))
+    candidates = [Candidate({"Y": right}, ("Y",)), Candidate({"Y": apply("not", [right])}, ("Y",))]
+    wrong = [0, len(rows)]
+    assert [replay(candidate, panel).num_wrong for candidate in candidates] == wrong
+    batch = replay_batch(compile_candidates(candidates, panel.variables), pack_panels([panel]))
+    assert batch.num_wrong.tolist() == [[number] for number in wrong]
+
+
+@given(scms(operators=tuple(OPERATORS)), st.data())
+@settings(deadline=None, max_examples=60)
+def test_two_splits_in_one_pass_are_each_split_alone(model: Scm, data: st.DataObject) -> None:
+    worlds = data.draw(arbitrary_worlds(model)), data.draw(arbitrary_worlds(model))
+    first, second = (Panel(model.variables, split) for split in worlds)
+    candidate = Candidate(model.mechanisms, model.order)
+    both = replay_splits(candidate, Panel(model.variables, (*worlds[0], *worlds[1])), first, second)
+    for split, panel in zip(both, (first, second), strict=True):
+        check_split(split, counts(model, panel.worlds, model.order), model.order)
+
+
+@given(scms(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_the_order_given_decides_which_mismatch_is_first(model: Scm, data: st.DataObject) -> None:
+    waiting, order = list(model.endogenous), []
+    while waiting:
+        order.append(data.draw(st.sampled_from([v for v in waiting if not model.mechanisms[v].mentioned & {*waiting}])))
+        waiting.remove(order[-1])
+    worlds = data.draw(arbitrary_worlds(model))
+    split = replay(Candidate(model.mechanisms, tuple(order)), Panel(model.variables, worlds))
+    check_split(split, counts(model, worlds, order), order)
+    assert split.first_mismatch == first_mismatch(model, worlds, order)
+
+
+def test_nothing_to_replay_is_not_exact() -> None:
+    model = scm(["X1"], {"X2": var("X1")})
+    candidate = Candidate(model.mechanisms, model.order)
+    clamped = World("w", Intervention({}, ("X2",)), ("X1", "X2"), ("u0", "u1"), (0b01, 0b01))
+    for panel in (Panel(("X1", "X2"), ()), Panel(("X1", "X2"), (clamped,))):
+        check_split(replay(candidate, panel), Counts(0, 0, 0, ()), model.order)
+        batch = replay_batch(compile_candidates([candidate], panel.variables), pack_panels([panel]))
+        assert (batch.num_cells.tolist(), batch.num_worlds.tolist()) == ([[0]], [[0]])
+        assert batch.all_exact.tolist() == [[False]]
+
+
+def test_nobody_replayed_is_no_row_of_counts() -> None:
+    panel = Panel(("X1", "X2"), ())
+    assert replay_batch(compile_candidates([], panel.variables), pack_panels([panel, panel])).num_cells.shape == (0, 2)
+
+
+def test_panels_and_programs_over_other_variables_are_refused() -> None:
+    one, other = Panel(("X1", "X2"), ()), Panel(("X1", "X3"), ())
+    with pytest.raises(ValueError, match="different variables"):
+        pack_panels([one, other])
+    with pytest.raises(ValueError, match="different variables"):
+        replay_batch(compile_candidates([], ("X2", "X1")), pack_panels([one]))

@@ -1,0 +1,201 @@
+"""The published metrics of one valid answer: counts, sizes, and which mismatch is first."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered
+from dsl.replayscm.problem import TaskKind
+from dsl.replayscm.reference import Cell
+from dsl.replayscm.scm import scm
+from dsl.replayscm.score import Evaluator, Score
+from tests.support.oracles_replay import counts
+from tests.support.problems import SETTINGS, answer_of, legal_maps, problems
+from tests.support.written import written_problem, written_scm, written_world
+
+NAMES = "A B C D"
+GOLD = written_scm("A B", C="(or A B)", D="(xor C A)")
+HIDDEN = HiddenOrder(("A", "B", "C", "D"), ("A", "B"))
+EXACT = [
+    written_world("train_00", NAMES, "0000 0111 1010 1110"),
+    written_world("train_01", NAMES, "0101", do={"C": 0, "D": 1}),
+]
+MISMATCH = {"worldId": "", "rowIndex": 0, "variable": "", "predicted": 0, "expected": 1}
+
+
+def _problem(**given: Any) -> Any:
+    return written_problem(given.pop("disclosure", HIDDEN), GOLD, given.pop("training", EXACT), **given)
+
+
+def _score(mechanisms: Mapping[str, str], **given: Any) -> Score:
+    return Evaluator(_problem(**given)).score_answer({"mechanisms": dict(mechanisms)})
+
+
+# --- counts ------------------------------------------------------------------------------------------------------
+
+
+def test_worlds_without_scored_cells_are_dropped() -> None:
+    """The second world clamps every endogenous variable; a paper's indicator would count it as exact."""
+    made = _score({"C": "(or A B)", "D": "(xor C A)"}).to_dict()
+    assert (made["trainWorlds"], made["trainWorldExactCount"]) == (1, 1)
+    assert (made["trainAccuracy"], made["trainWorldExactAccuracy"]) == (1.0, 1.0)
+    wrong = _score({"C": "(or A B)", "D": "C"}).to_dict()  # D is wrong where A is 1
+    assert (wrong["trainAccuracy"], wrong["trainWorldExactAccuracy"]) == (6 / 8, 0.0)
+    assert (wrong["trainWorlds"], wrong["trainWorldExactCount"]) == (1, 0)
+
+
+def test_without_any_scored_cell_nothing_is_exact() -> None:
+    score = _score({"C": "(or A B)", "D": "(xor C A)"}, training=EXACT[1:])
+    made = score.to_dict()
+    assert (made["valid"], made["trainExact"], made["correct"]) == (True, False, False)
+    assert (made["trainAccuracy"], made["trainWorldExactAccuracy"], made["trainWorlds"]) == (None, None, 0)
+    assert made["heldoutAccuracy"] is made["heldoutWorldExactAccuracy"] is None  # no held-out world either
+    assert made["heldoutAllWorldsExact"] is made["heldoutExact"] is False
+    assert made["perVariableTrainAccuracy"] == {"C": None, "D": None}
+
+
+def test_held_out_exactness_needs_training_exactness() -> None:
+    heldout = [written_world("heldout_00", NAMES, "0000 0111")]  # here C means D
+    split = {"C": "(or A B)", "D": "C"}
+    made = _score(split, heldout=heldout).to_dict()
+    assert (made["trainExact"], made["heldoutAllWorldsExact"], made["heldoutExact"]) == (False, True, False)
+    gold = _score({"C": "(or A B)", "D": "(xor C A)"}, heldout=heldout).to_dict()
+    assert (gold["trainExact"], gold["heldoutAllWorldsExact"], gold["heldoutExact"]) == (True, True, True)
+    broken = _score({"C": "(or A B)", "D": "(xor C A)"}, heldout=[written_world("h", NAMES, "0001")]).to_dict()
+    assert (broken["trainExact"], broken["heldoutAllWorldsExact"], broken["heldoutExact"]) == (True, False, False)
+    assert broken["firstHeldoutMismatch"] == {
+        "worldId": "h",
+        "rowIndex": 0,
+        "variable": "D",
+        "predicted": 0,
+        "expected": 1,
+    }
+    assert (broken["correct"], broken["failureExplanation"]) == (True, None)
+
+
+def test_errors_propagate_but_not_through_targets() -> None:
+    """The replay example of the paper's section 3 with a variable behind it, under the published keys."""
+    gold = written_scm("R", Y="(not R)", Z="(xor R Y)")
+    worlds = [written_world("w0", "R Y Z", "011 110", do={"Y": 1}), written_world("w1", "R Y Z", "011 101")]
+    problem = written_problem(HiddenOrder(("R", "Y", "Z"), ("R",)), gold, worlds)
+    made = Evaluator(problem).score_answer({"mechanisms": {"Y": "R", "Z": "(xor R Y)"}}).to_dict()
+    assert (made["trainAccuracy"], made["trainWorldExactCount"], made["trainWorlds"]) == (2 / 6, 1, 2)
+    assert made["perVariableTrainAccuracy"] == {"Y": 0.0, "Z": 0.5}
+    assert made["firstTrainMismatch"] == {
+        "worldId": "w1",
+        "rowIndex": 0,
+        "variable": "Y",
+        "predicted": 0,
+        "expected": 1,
+    }
+
+
+# --- sizes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slack", "within"),
+    [(0, [0, 10, 25]), (1, [10, 25]), (10, [10, 25]), (11, [25]), (25, [25]), (26, []), (40, [])],
+)
+def test_slack_over_gold_is_counted_in_nodes(slack: int, within: list[int]) -> None:
+    """Gold has 6 nodes; every repeated argument adds one."""
+    longer = "(or A B" + " B" * slack + ")"
+    made = _score({"C": longer, "D": "(xor C A)"}).to_dict()
+    assert (made["goldAstSize"], made["candidateStats"]["astSize"], made["trainExact"]) == (6, 6 + slack, True)
+    assert made["accGoldPlus"] == {f"delta_{d}": d in within for d in (0, 10, 25)}
+    assert made["bloat"] is (slack > 25)
+
+
+def test_slack_counts_for_exact_maps_only() -> None:
+    made = _score({"C": "A", "D": "(or A" + " B" * 40 + ")"}).to_dict()
+    assert made["accGoldPlus"] == {"delta_0": False, "delta_10": False, "delta_25": False}
+    assert made["bloat"] is False
+
+
+def test_the_stated_gold_size_and_slacks_bind() -> None:
+    good = {"C": "(or A B)", "D": "(xor C A)"}
+    made = _score(good, gold_size=5, budget_deltas=(0, 1)).to_dict()
+    assert (made["goldAstSize"], made["accGoldPlus"]) == (5, {"delta_0": False, "delta_1": True})
+    unknown = _score(good, gold_size=None).to_dict()
+    assert unknown["goldAstSize"] is unknown["accGoldPlus"] is unknown["bloat"] is None
+
+
+def test_candidate_stats_are_those_of_the_submitted_text() -> None:
+    made = _score({"C": "(or A (B) (not (not A)))", "D": "(xor C (iff A A) C)"}).to_dict()["candidateStats"]
+    assert (made["astSize"], made["maxDepth"], made["parentCount"], made["equationCount"]) == (12, 4, 4, 2)
+    assert made["operatorCounts"] == {"or": 1, "not": 2, "xor": 1, "iff": 1}
+    assert made["parentsByVar"] == {"C": ["A", "B"], "D": ["A", "C"]}
+    assert made["perVariable"]["D"] == {
+        "astSize": 6, "maxDepth": 3, "parentCount": 2, "operatorCounts": {"xor": 1, "iff": 1}, "containsIf": False,
+        "variables": ["A", "C"],
+    }  # fmt: skip
+
+
+# --- which mismatch is first -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("disclosure", "latent", "mechanisms", "variable"),
+    [
+        (HIDDEN, "A B C D", {"C": "A", "D": "A"}, "C"),
+        (HIDDEN, "A B D C", {"C": "A", "D": "A"}, "D"),
+        (HIDDEN, "D A C B", {"C": "A", "D": "A"}, "D"),
+        (HIDDEN, "A B C D", {"C": "(and A D)", "D": "A"}, "D"),  # what is mentioned comes first
+        (Blocks((("A", "B", "D"), ("C",)), ("A", "B")), "A B C D", {"C": "A", "D": "A"}, "D"),  # block by block
+        (Blocks((("A", "B"), ("C", "D")), ("A", "B")), "A B D C", {"C": "A", "D": "A"}, "D"),
+        (Blocks((("A", "B"), ("C", "D")), ("A", "B")), "A B C D", {"C": "A", "D": "A"}, "C"),
+        (Ordered(("A", "D", "B", "C"), ("A", "B")), "A D B C", {"C": "A", "D": "A"}, "D"),
+    ],
+)
+def test_the_latent_order_decides_which_mismatch_is_first(
+    disclosure: Any, latent: str, mechanisms: dict[str, str], variable: str
+) -> None:
+    row = written_world("w", NAMES, "0011")  # both mechanisms say 0
+    score = _score(mechanisms, disclosure=disclosure, latent=latent, training=[row])
+    assert score.train is not None
+    assert score.train.first_mismatch == Cell("w", 0, variable, 0, 1)
+
+
+# --- drawn -------------------------------------------------------------------------------------------------------
+
+
+@given(problems(settings=SETTINGS), st.data())
+@settings(deadline=None, max_examples=100)
+def test_scores_are_what_the_oracle_counts(problem: Any, data: st.DataObject) -> None:
+    disclosure, sealed = problem.task.disclosure, problem.sealed
+    gold_map = dict(sealed.gold.mechanisms)
+    mechanisms = data.draw(st.just(gold_map) | legal_maps(disclosure, sealed.latent_order))
+    answer = answer_of(problem, mechanisms)
+    before = copy.deepcopy(answer)
+    evaluator = Evaluator(problem)
+    score = evaluator.score_answer(answer)
+    assert score.valid
+    assert score.submission is not None
+    order = score.submission.candidate.order
+    model = scm([v for v in problem.task.variables if v not in mechanisms], mechanisms)
+    train = counts(model, problem.task.training.worlds, order)
+    heldout = counts(model, sealed.heldout.worlds, order)
+    made = score.to_dict()
+    for split, found in (("train", train), ("heldout", heldout)):
+        assert made[f"{split}Worlds"] == found.worlds
+        assert made[f"{split}WorldExactCount"] == found.exact_worlds
+        assert made[f"{split}Accuracy"] == ((found.cells - len(found.wrong)) / found.cells if found.cells else None)
+        first = made[f"first{split.capitalize()}Mismatch"]
+        assert (tuple(first.values()) if first else None) == (found.wrong[0] if found.wrong else None)
+    exact, heldout_exact = (found.cells > 0 and not found.wrong for found in (train, heldout))
+    assert (made["trainExact"], made["heldoutAllWorldsExact"]) == (exact, heldout_exact)
+    assert made["heldoutExact"] == (exact and heldout_exact)
+    assert (score.train_exact, score.heldout_exact) == (made["trainExact"], made["heldoutExact"])
+    assert score.correct == made["correct"]
+    assert score.model == model
+    if problem.task.kind is not TaskKind.ALTERNATIVE:
+        assert made["correct"] == (exact and (problem.task.kind is TaskKind.SCM or model.roots == sealed.gold.roots))
+    assert answer == before
+    assert json.dumps(made, allow_nan=False) == json.dumps(evaluator.score_answer(answer).to_dict(), allow_nan=False)

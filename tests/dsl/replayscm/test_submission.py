@@ -1,0 +1,292 @@
+"""From an answer to a candidate: the order of checks, stage by stage, and what decides legality (docs/semantics.md)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.formulas.formula import Formula
+from dsl.formulas.text import Grammar
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from tests.support.problems import answer_of, legal_maps, problems
+from tests.support.strategies import formulas
+from tests.support.written import written_problem, written_scm, written_world
+
+GOLD = written_scm("X3 X6", X1="(not X3)", X4="(xor X1 X6)")
+ROWS = written_world("train_00", "X1 X3 X4 X6", "1010 0101")
+ORDERED = Ordered(("X3", "X6", "X1", "X4"), ("X3", "X6"))
+BLOCKS = Blocks((("X1", "X3", "X6"), ("X4",)), ("X3", "X6"))
+ONE_BLOCK = Blocks((("X3", "X6"), ("X1", "X4")), ("X3", "X6"))
+HIDDEN = HiddenOrder(("X1", "X3", "X4", "X6"), ("X3", "X6"))
+ROOTS = HiddenRoots(("X1", "X3", "X4", "X6"), 2)
+GOOD = {"X1": "(not X3)", "X4": "(xor X1 X6)"}
+
+
+def _checker(disclosure: Disclosure, **given: Any) -> SubmissionChecker:
+    if isinstance(disclosure, HiddenRoots):
+        given["kind"] = TaskKind.ROOTS
+    return SubmissionChecker(written_problem(disclosure, GOLD, [ROWS], latent="X3 X6 X1 X4", **given))
+
+
+def _rejection(disclosure: Disclosure, answer: dict[str, Any], **given: Any) -> Rejection:
+    found = _checker(disclosure, **given).mechanisms(answer)
+    assert isinstance(found, Rejection)
+    assert "\n" not in found.reason
+    return found
+
+
+# --- one stage after the other -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", [{}, {"mechanisms": None}, {"mechanisms": []}, {"mechanisms": "{}"}, {"X1": "X3"}])
+@pytest.mark.parametrize("disclosure", [ORDERED, BLOCKS, HIDDEN])
+def test_mechanisms_have_to_be_an_object(disclosure: Disclosure, answer: dict[str, Any]) -> None:
+    assert _rejection(disclosure, answer).stage == "schema"
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "key", "culprits"),
+    [
+        (GOOD | {"X9": "X3"}, "unknownMechanismKeys", ["X9"]),
+        (GOOD | {"X6": "X3"}, "unknownMechanismKeys", ["X6"]),  # a root counts as unknown
+        (GOOD | {"x1": "X3", " X1": "X3"}, "unknownMechanismKeys", [" X1", "x1"]),  # compared as exact strings
+        ({"X1": "X3", "X9": "X3"}, "unknownMechanismKeys", ["X9"]),  # unknown before missing
+        ({"X4": "X3"}, "missingMechanismKeys", ["X1"]),
+        ({}, "missingMechanismKeys", ["X1", "X4"]),
+    ],
+)
+def test_keys_have_to_be_the_endogenous_variables(mechanisms: dict[str, str], key: str, culprits: list[str]) -> None:
+    for disclosure in (ORDERED, BLOCKS, HIDDEN):
+        rejection = _rejection(disclosure, {"mechanisms": mechanisms})
+        assert (rejection.stage, rejection.fields) == ("keys", {key: culprits, "expectedKeys": ["X1", "X4"]})
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n", "\t ", None, True, 1, 0.5, ["X3"], {"op": "not"}])
+def test_a_mechanism_is_a_text_that_is_not_blank(text: Any) -> None:
+    rejection = _rejection(HIDDEN, {"mechanisms": GOOD | {"X4": text}})
+    assert (rejection.stage, rejection.fields["variable"]) == ("parse", "X4")
+
+
+@pytest.mark.parametrize("inside", ["\n", "\r", "\t", "\r\n"])
+def test_line_breaks_and_tabs_may_stand_around_a_mechanism_only(inside: str) -> None:
+    broken = {"mechanisms": GOOD | {"X1": f"(not{inside}X3)"}}
+    assert _rejection(ORDERED, broken).stage == "parse"
+    around = {"mechanisms": GOOD | {"X1": f"{inside}(not X3){inside}"}}
+    assert isinstance(_checker(ORDERED).mechanisms(around), Submission)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000", "\v", "\f", "\x1c", "\x85"])
+def test_other_white_space_may_stand_inside(space: str) -> None:
+    answer = {"mechanisms": GOOD | {"X1": f"{space}(not{space}X3){space}"}}
+    assert isinstance(_checker(ORDERED).mechanisms(answer), Submission)
+
+
+@pytest.mark.parametrize(
+    ("text", "stage"),
+    [
+        ("(not X3", "parse"),
+        ("(not X3) X6", "parse"),
+        ("(nand X3 X6)", "parse"),
+        ("(and X3)", "parse"),
+        ("((X3))", "parse"),
+        ("(if X3 X6 X3)", "parse"),
+        ("1", "parse"),
+        ("X7", "parse"),  # not a variable at all
+        ("not", "parse"),
+        ("X1", "legal"),  # a variable, but not one that X1 may mention
+        ("(xor X3 X1 X1)", "legal"),  # even where it has no effect
+        ("X4", "legal"),
+        ("(not X4", "legal"),  # the first error of the text decides
+        ("(frob X4)", "legal"),  # arguments are read before the operator is
+        ("(frob X3)", "parse"),
+    ],
+)
+def test_the_stage_of_a_bad_mechanism(text: str, stage: str) -> None:
+    rejection = _rejection(ORDERED, {"mechanisms": GOOD | {"X1": text}})
+    assert (rejection.stage, rejection.fields["variable"]) == (stage, "X1")
+    assert "parseError" in rejection.fields
+
+
+def test_the_first_bad_mechanism_in_latent_order_is_reported() -> None:
+    answer = {"mechanisms": {"X4": "(", "X1": ")"}}
+    assert _rejection(HIDDEN, answer).fields["variable"] == "X1"
+    gold = written_scm("X3 X6", X4="(not X3)", X1="(xor X4 X6)")
+    rejection = SubmissionChecker(written_problem(HIDDEN, gold, [ROWS])).mechanisms(answer)
+    assert isinstance(rejection, Rejection)
+    assert rejection.fields["variable"] == "X4"
+
+
+@pytest.mark.parametrize("disclosure", [ONE_BLOCK, HIDDEN])
+@pytest.mark.parametrize(
+    ("mechanisms", "stage"),
+    [
+        ({"X1": "X4", "X4": "X1"}, "acyclic"),
+        ({"X1": "(and X4 X3)", "X4": "(xor X6 X1 X1)"}, "acyclic"),  # mentions count, not functions
+        ({"X1": "(and X4 X3)", "X4": "(or X6 (and X6 X1))"}, "acyclic"),
+        ({"X1": "X4", "X4": "(X1"}, "parse"),  # every mechanism is read before circles are looked for
+        ({"X1": "X1", "X4": "X1"}, "legal"),  # a self-mention is no circle but illegal
+    ],
+)
+def test_circles_of_mentions_are_the_last_stage(disclosure: Disclosure, mechanisms: Any, stage: str) -> None:
+    rejection = _rejection(disclosure, {"mechanisms": mechanisms})
+    assert rejection.stage == stage
+    if stage == "acyclic":
+        assert rejection.fields == {"cycleVariables": ["X1", "X4"]}
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "legal_under"),
+    [
+        ({"X1": "(not X3)", "X4": "(xor X1 X6)"}, [ORDERED, BLOCKS, ONE_BLOCK, HIDDEN]),
+        ({"X1": "(and X4 X3)", "X4": "(not X6)"}, [ONE_BLOCK, HIDDEN]),  # against the latent order
+        ({"X1": "(xor X3 X6)", "X4": "(and X1 X3 X6)"}, [ORDERED, BLOCKS, ONE_BLOCK, HIDDEN]),
+    ],
+)
+def test_what_each_disclosure_admits(mechanisms: dict[str, str], legal_under: list[Disclosure]) -> None:
+    for disclosure in (ORDERED, BLOCKS, ONE_BLOCK, HIDDEN):
+        found = _checker(disclosure, max_predecessors=1).mechanisms({"mechanisms": mechanisms, "extra": 1})
+        assert isinstance(found, Submission) == (disclosure in legal_under)  # the predecessor window binds nothing
+
+
+def test_if_and_constants_only_where_the_grammar_has_them() -> None:
+    answer = {"mechanisms": {"X1": "(if X3 (0) X6)", "X4": "1"}}
+    liberal = Grammar(("not", "and", "or", "xor", "iff", "if"), allow_constants=True)
+    assert isinstance(_checker(ORDERED, grammar=liberal).mechanisms(answer), Submission)
+    for grammar in (Grammar(liberal.operators), Grammar(allow_constants=True), Grammar(("not",))):
+        assert _rejection(ORDERED, answer, grammar=grammar).stage == "parse"
+
+
+# --- Hidden-roots ------------------------------------------------------------------------------------------------
+
+# one answer for every check, in the published order; each passes the earlier checks
+WRONG: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "roots is a list": ({"roots": {"X3": 1}, "mechanisms": None}, "schema", {}),
+    "mechanisms is an object": ({"roots": ["X3", "X3", "Q"], "mechanisms": []}, "schema", {}),
+    "no duplicate": ({"roots": ["X3", "X3", "Q"], "mechanisms": {}}, "keys", {"predictedRoots": ["X3", "X3", "Q"]}),
+    "observed variables": ({"roots": ["X3", "X6", "Q"], "mechanisms": {}}, "keys", {}),
+    "right number": ({"roots": ["X3", "X6", "X1"], "mechanisms": {}}, "keys", {}),
+    "complement": (
+        {"roots": ["X3", "X6"], "mechanisms": {"X3": "X6", "X1": "("}},
+        "keys",
+        {"unknownMechanismKeys": ["X3"], "missingMechanismKeys": ["X4"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("check", WRONG)
+def test_the_root_checks_come_in_the_published_order(check: str) -> None:
+    answer, stage, fields = WRONG[check]
+    found = _checker(ROOTS).roots(answer)
+    assert isinstance(found, Rejection)
+    assert (found.stage, found.fields) == (stage, fields)
+    words = {"no duplicate": "twice", "observed variables": "not observed", "right number": "exactly 2"}
+    assert words.get(check, "") in found.reason
+
+
+@pytest.mark.parametrize(
+    "roots", [[None, "X3"], [3, "X3"], ["X3 ", "X6"], ["x3", "X6"], [["X3"], "X6"], ["X3"], [], "X3 X6", None]
+)
+def test_these_are_no_roots(roots: Any) -> None:
+    assert isinstance(_checker(ROOTS).roots({"roots": roots, "mechanisms": GOOD}), Rejection)
+
+
+def test_entries_become_texts_before_they_are_compared() -> None:
+    gold = written_scm("X3 X6", X1="(not X3)", X4="(xor X1 X6)")
+    checker = _checker(ROOTS)
+    duplicate = checker.roots({"roots": [1, "1"], "mechanisms": {}})
+    assert isinstance(duplicate, Rejection)
+    assert duplicate.fields == {"predictedRoots": ["1", "1"]}
+    assert checker.roots({"roots": ["X6", "X3"], "mechanisms": GOOD}) == gold.roots
+
+
+def test_a_submitted_root_set_poses_its_own_problem() -> None:
+    checker = _checker(ROOTS)
+    named = checker.roots({"roots": ["X4", "X6"], "mechanisms": {"X1": "X4", "X3": "X1"}})
+    assert named == ("X6", "X4")  # in latent order
+    found = checker.given_roots(named, {"X1": "X4", "X3": "X1"})
+    assert isinstance(found, Submission)
+    assert (set(found.roots), found.candidate.order) == ({"X4", "X6"}, ("X1", "X3"))
+    circle = checker.given_roots(named, {"X1": "X3", "X3": "X1"})
+    assert isinstance(circle, Rejection)
+    assert circle.fields == {"cycleVariables": ["X1", "X3"]}
+
+
+# --- Alternative-SCM ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {"mechanisms": GOOD}, {"alternative": GOOD}, {"alternative": {"mechanisms": []}}]
+)
+def test_an_alternative_is_an_object_with_mechanisms(answer: dict[str, Any]) -> None:
+    found = _checker(ORDERED).alternative(answer)
+    assert isinstance(found, Rejection)
+    assert found.stage == "schema"
+    assert isinstance(_checker(ORDERED).alternative({"alternative": {"mechanisms": GOOD}}), Submission)
+
+
+# --- drawn -------------------------------------------------------------------------------------------------------
+
+PROBLEMS = problems(settings=("Ordered", "Block", "Hidden-order", "Hidden-roots"))
+
+
+def _check(problem: Problem, mechanisms: dict[str, Formula]) -> Submission | Rejection:
+    checker, answer = SubmissionChecker(problem), answer_of(problem, mechanisms)
+    if problem.task.kind is TaskKind.SCM:
+        return checker.mechanisms(answer)
+    named = checker.roots(answer)
+    return named if isinstance(named, Rejection) else checker.given_roots(named, answer["mechanisms"])
+
+
+@given(PROBLEMS, st.data())
+@settings(deadline=None, max_examples=80)
+def test_a_legal_map_is_replayed_in_the_smallest_order(problem: Problem, data: st.DataObject) -> None:
+    """Smallest of all topological orders by block, then latent position; for Ordered the order itself."""
+    mechanisms = data.draw(legal_maps(problem.task.disclosure, problem.sealed.latent_order))
+    found = _check(problem, mechanisms)
+    assert isinstance(found, Submission)
+    assert found.candidate.mechanisms == mechanisms
+    disclosure, latent = problem.task.disclosure, problem.sealed.latent_order
+    blocks = disclosure.blocks if isinstance(disclosure, Blocks) else (latent,)
+
+    def key(variable: str) -> tuple[int, int]:
+        return [variable in block for block in blocks].index(True), latent.index(variable)
+
+    orders = [
+        order
+        for order in permutations(mechanisms)
+        if all(mechanisms[v].mentioned.isdisjoint(order[i:]) for i, v in enumerate(order))
+    ]
+    if isinstance(disclosure, Ordered):
+        orders = [tuple(v for v in disclosure.order if v in mechanisms)]
+    assert found.candidate.order == min(orders, key=lambda order: [key(v) for v in order])
+
+
+def _is_legal(disclosure: Disclosure, mechanisms: dict[str, Formula]) -> bool:
+    """By definition: some order puts every mentioned variable first, and the disclosure knows of no contradiction."""
+    mentions = {(u, v) for v, formula in mechanisms.items() for u in formula.mentioned}
+    match disclosure:
+        case Ordered():
+            return all(disclosure.order.index(u) < disclosure.order.index(v) for u, v in mentions)
+        case Blocks():
+            place = {v: i for i, block in enumerate(disclosure.blocks) for v in block}
+            if any(place[u] > place[v] for u, v in mentions):
+                return False
+    return any(
+        all(u not in order or order.index(u) < order.index(v) for u, v in mentions)
+        for order in permutations(mechanisms)
+    )
+
+
+@given(PROBLEMS, st.data())
+@settings(deadline=None, max_examples=80)
+def test_a_map_is_valid_iff_it_is_legal(problem: Problem, data: st.DataObject) -> None:
+    gold = problem.sealed.gold
+    assert gold is not None
+    mechanisms = {v: data.draw(formulas(gold.variables, max_size=4)) for v in gold.endogenous}
+    assert isinstance(_check(problem, mechanisms), Submission) == _is_legal(problem.task.disclosure, mechanisms)

@@ -1,0 +1,241 @@
+"""Exact synthesis through SAT, compared with naive enumeration, with `least_formula` and with planted formulas."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from dsl.formulas.formula import Formula, apply, var
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.partial import PartialTable, complete, nothing_known
+from dsl.formulas.table import TruthTable, from_formula
+from dsl.formulas.text import parse
+from solvers.budget import Budget
+from solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
+from solvers.formulas.least import least_formula
+from solvers.formulas.sat_search import SatSynthesis, least_formula_by_sat
+from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.sat.incremental import Conflicts
+from tests.support.oracles_synthesis import least_size_by_enumeration
+
+NAMES = tuple("abcdefghij")
+
+
+def sat_size(partial: PartialTable, **options: object) -> int | None:
+    """The size found, None for `Impossible`; the formula is checked on every determined row."""
+    names = NAMES[: partial.num_vars]
+    outcome = least_formula_by_sat(partial, names, **options)  # type: ignore[arg-type]
+    if isinstance(outcome, Impossible):
+        return None
+    assert isinstance(outcome, Found)
+    assert partial.agrees(from_formula(outcome.value, names))
+    assert outcome.value.mentioned <= set(names)
+    return outcome.value.size
+
+
+def random_formula(random: Random, names: tuple[str, ...]) -> Formula:
+    """Some formula that mentions each of the names once."""
+    if len(names) == 1:
+        formula = var(names[0])
+    else:
+        cut = random.randint(1, len(names) - 1)
+        parts = random_formula(random, names[:cut]), random_formula(random, names[cut:])
+        formula = apply(random.choice(("and", "or", "xor", "iff")), parts)
+    return apply("not", [formula]) if random.random() < 0.2 else formula
+
+
+def random_partial(random: Random, num_vars: int, num_rows: int) -> PartialTable:
+    care = sum(1 << row for row in random.sample(range(1 << num_vars), num_rows))
+    return PartialTable(num_vars, care, random.getrandbits(1 << num_vars) & care)
+
+
+# --- exactness ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_all_functions_of_three_variables_have_the_least_size(block: int) -> None:
+    for bits in range(32 * block, 32 * block + 32):
+        outcome = least_formula(complete(TruthTable(3, bits)), NAMES[:3])
+        assert isinstance(outcome, Found)
+        expected = outcome.value.size if outcome.value.size <= 7 else None
+        assert sat_size(complete(TruthTable(3, bits)), at_most=7) == expected
+
+
+def test_the_largest_functions_of_three_variables_have_the_least_size() -> None:
+    sizes = {}
+    for bits in range(256):
+        outcome = least_formula(complete(TruthTable(3, bits)), NAMES[:3])
+        assert isinstance(outcome, Found)
+        sizes[bits] = outcome.value.size
+    hardest = max(sizes, key=lambda bits: sizes[bits])
+    assert sizes[hardest] > 7
+    assert sat_size(complete(TruthTable(3, hardest))) == sizes[hardest]
+
+
+@pytest.mark.parametrize("num_vars", [4, 5])
+@pytest.mark.parametrize("seed", range(12))
+def test_partial_tables_have_the_least_size(num_vars: int, seed: int) -> None:
+    random = Random(100 * num_vars + seed)
+    partial = random_partial(random, num_vars, random.randint(1, 9))
+    outcome = least_formula(partial, NAMES[:num_vars])
+    assert isinstance(outcome, Found)
+    assert sat_size(partial) == outcome.value.size
+
+
+OPERATOR_SETS = [
+    (),
+    ("not",),
+    ("and",),
+    ("or",),
+    ("xor",),
+    ("iff",),
+    ("not", "xor"),
+    ("not", "iff"),
+    ("and", "or"),
+    ("not", "and"),
+    ("xor", "iff"),
+    ("or", "xor"),
+    ("and", "iff"),
+    ("not", "and", "or"),
+    STANDARD_OPERATORS,
+]
+
+
+@pytest.mark.parametrize("operators", OPERATOR_SETS)
+def test_restricted_operators_have_the_sizes_of_naive_enumeration(operators: tuple[str, ...]) -> None:
+    random = Random(len(operators))
+    for _ in range(12):
+        num_vars = random.randint(1, 4)
+        partial = random_partial(random, num_vars, random.randint(1, min(6, 1 << num_vars)))
+        expected = least_size_by_enumeration(partial, operators, 6)
+        assert sat_size(partial, operators=operators, at_most=6) == expected
+
+
+@pytest.mark.parametrize("num_vars", [6, 7, 8, 9, 10])
+def test_a_planted_formula_bounds_the_size(num_vars: int) -> None:
+    """On 10 rows of more variables than the catalogues list; functions differ on few rows, so they can be listed."""
+    random = Random(num_vars)
+    for _ in range(3):
+        used = tuple(random.sample(NAMES[:num_vars], 4))
+        planted = random_formula(random, used)
+        care = sum(1 << row for row in random.sample(range(1 << num_vars), 10))
+        bits = from_formula(planted, NAMES[:num_vars]).bits
+        partial = PartialTable(num_vars, care, bits & care)
+        size = sat_size(partial, at_most=planted.size)
+        assert size is not None
+        assert least_size_by_enumeration(partial, STANDARD_OPERATORS, 6) == (size if size <= 6 else None)
+
+
+def test_all_rows_of_ten_variables_have_the_size_over_those_that_matter() -> None:
+    planted = parse("(and j (or a (not e)) (xor b h))")
+    outcome = least_formula(complete(from_formula(planted, planted.variables)), planted.variables)
+    assert isinstance(outcome, Found)
+    assert sat_size(complete(from_formula(planted, NAMES))) == outcome.value.size
+
+
+# --- symmetry breaks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left_out", [*SYMMETRY_BREAKS, None], ids=lambda value: getattr(value, "__name__", "all"))
+def test_symmetry_breaks_change_no_size(left_out: SymmetryBreak | None) -> None:
+    random = Random(3)
+    breaks = [b for b in SYMMETRY_BREAKS if b is not left_out] if left_out else []
+    for _ in range(15):
+        num_vars = random.randint(2, 4)
+        partial = random_partial(random, num_vars, random.randint(3, 1 << num_vars))
+        assert sat_size(partial, symmetry_breaks=breaks, at_most=6) == sat_size(partial, at_most=6)
+
+
+@pytest.mark.parametrize("one", SYMMETRY_BREAKS)
+def test_every_symmetry_break_excludes_something(one: SymmetryBreak) -> None:
+    assert num_trees([one]) < num_trees([])
+
+
+def num_trees(breaks: list[SymmetryBreak]) -> int:
+    """Formulas of 5 nodes over 2 variables."""
+    tree = TreeEncoding(2, 5, STANDARD_OPERATORS)
+    for add_clauses in breaks:
+        add_clauses(tree)
+    search = Conflicts(tree.cnf, Budget())
+    seen = set()
+    choices = [lit for node in tree.operator for lit in node.values()]
+    choices += [lit for group in tree.leaf for lit in group] + [lit for node in tree.end for lit in node.values()]
+    while (model := search.model()) is not None:
+        formula = tree.formula(model, NAMES[:2])
+        assert formula not in seen
+        assert formula.size == 5
+        seen.add(formula)
+        search.add([-lit for lit in choices if model[lit - 1] > 0])
+    search.close()
+    return len(seen)
+
+
+def test_every_formula_of_a_size_is_encoded_once() -> None:
+    """Counted by recursion: 2 atoms; else `not` of one argument, or one of four operators on two or more."""
+    forests = {(0, 0): 1}  # (arguments, nodes) -> how many lists
+    trees = {1: 2}
+    for size in range(1, 6):
+        if size > 1:
+            trees[size] = trees[size - 1] + 4 * sum(forests.get((k, size - 1), 0) for k in range(2, size))
+        for nodes in range(size, 6):
+            for k in range(1, nodes + 1):
+                forests[k, nodes] = sum(
+                    trees[first] * forests.get((k - 1, nodes - first), 0) for first in trees if first <= nodes
+                )
+    assert num_trees([]) == trees[5]
+
+
+# --- impossible, and out of budget ----------------------------------------------------------------------------------
+
+
+def test_impossible_says_what_was_exhausted() -> None:
+    parity = complete(from_formula(parse("(xor a b c)"), NAMES[:3]))
+    assert least_formula_by_sat(parity, NAMES[:3], at_most=3) == Impossible(
+        "no formula of size <= 3 over a, b, c agrees with the table"
+    )
+    for operators in (("and", "or"), ("and",), ("not",), ()):
+        assert least_formula_by_sat(parity, NAMES[:3], operators=operators) == Impossible(
+            "no formula of any size over a, b, c agrees with the table"
+        )
+    assert least_formula_by_sat(nothing_known(0), ()) == Impossible(
+        "no formula of any size over no variables agrees with the table"
+    )
+
+
+def test_a_budget_ends_the_search_with_what_was_proven() -> None:
+    hard = complete(from_formula(parse("(xor c (iff c e a (or b a)) (and (not b) a d) e)"), NAMES[:5]))
+    small, large = Budget(200), Budget(2000)
+    one, other = (least_formula_by_sat(hard, NAMES[:5], budget=budget) for budget in (small, large))
+    assert isinstance(one, OutOfBudget)
+    assert isinstance(other, OutOfBudget)
+    assert one.lower_bound is not None
+    assert other.lower_bound is not None
+    assert 1 < one.lower_bound <= other.lower_bound <= 15
+    assert small.exhausted
+    assert one == least_formula_by_sat(hard, NAMES[:5], budget=Budget(200))
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    partial = random_partial(Random(8), 6, 12)
+    assert least_formula_by_sat(partial, NAMES[:6]) == least_formula_by_sat(partial, NAMES[:6])
+
+
+def test_rows_are_demanded_only_when_a_candidate_fails() -> None:
+    search = SatSynthesis(complete(from_formula(parse("(and a b)"), NAMES)), NAMES)
+    budget = Budget()
+    assert search.advance(budget) is None
+    assert search.advance(budget) is None
+    formula = search.advance(budget)
+    assert formula is not None
+    assert str(formula) == "(and a b)"
+    assert len(search.rows) < 30  # of 1024
+
+
+def test_names_and_sizes_have_to_fit() -> None:
+    with pytest.raises(ValueError, match="2 names"):
+        least_formula_by_sat(nothing_known(3), ("a", "b"))
+    with pytest.raises(ValueError, match="both are 1 or more"):
+        TreeEncoding(2, 0, STANDARD_OPERATORS)
+    with pytest.raises(ValueError, match="exact synthesis"):
+        least_formula_by_sat(nothing_known(1), ("a",), operators=("if",))

@@ -1,0 +1,230 @@
+"""Three engines, one answer: "is there one", "is there a second one", "how many up to N".
+
+Small problems are compared with brute force, shared pools with each other and with the exact count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, product
+
+import pytest
+from pysat.formula import CNF
+from pysat.solvers import Solver
+
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.text import parse, render
+from dsl.replayscm.problem import Task
+from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.scm import Scm
+from solvers.budget import Budget
+from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode
+from solvers.replayscm.engines.contract import Counted, Enumeration
+from solvers.replayscm.engines.registry import ENGINES, automatic, engine
+from solvers.replayscm.engines.sat import SatMembers
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from solvers.sat.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
+from tests.support.brute_force import is_acyclic
+from tests.support.dev_pools import POOLS, dev_problems
+from tests.support.enumerated_members import all_members
+from tests.support.small_problems import Limits, small_problems
+
+SMALL = [problem.task for problem in small_problems(23, 240)]
+GRAMMARS = (("not", "and", "or"), (*STANDARD_OPERATORS, "if"), ("not", "xor", "and"))
+ACYCLICITIES = (linear_order, topological_levels, tight_levels)
+NO_LIMIT = 10**9
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("index", range(len(SMALL)))
+def test_small_problems_against_brute_force(name: str, index: int) -> None:
+    task, model_class = SMALL[index], ModelClass(1 + index % 3)
+    expected = len(all_members(task, model_class.max_parents))
+    if name == "smt" and expected > 60:
+        assert engine(name).count_up_to(task, model_class, 60) == Counted(60, more=True)
+    else:
+        assert engine(name).count_up_to(task, model_class, NO_LIMIT) == Counted(expected, more=False)
+        assert engine(name).count_up_to(task, model_class, expected) == Counted(expected, more=False)
+    if expected:
+        assert engine(name).count_up_to(task, model_class, expected - 1 if expected < 60 else 5).more  # type: ignore[union-attr]
+    check_first_and_second(name, task, model_class, expected)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("operators", GRAMMARS)
+@pytest.mark.parametrize("constants", [False, True])
+def test_models_are_written_in_the_grammar_of_the_task(name: str, operators: tuple[str, ...], constants: bool) -> None:
+    written = 0
+    for problem in small_problems(31, 24, Limits(operators=operators, allow_constants=constants)):
+        task, model_class = problem.task, ModelClass(3)
+        first = engine(name).first(task, model_class)
+        if isinstance(first, Found):
+            assert_member(first.value, task, model_class)
+            for variable, formula in first.value.mechanisms.items():
+                allowed = task.disclosure.admissible_parents(variable)
+                assert parse(render(formula), task.grammar, allowed) == formula
+                written += not first.value.local_functions[variable].parents
+    assert written >= 3  # constants, which have to mention something where there are no literals
+
+
+def check_first_and_second(name: str, task: Task, model_class: ModelClass, number: int) -> None:
+    first = engine(name).first(task, model_class)
+    if not number:
+        assert isinstance(first, Impossible)
+        assert model_class.describe(task) in first.exhausted
+        return
+    assert isinstance(first, Found)
+    assert_member(first.value, task, model_class)
+    second = engine(name).second(task, model_class, first.value)
+    if number == 1:
+        assert isinstance(second, Impossible)
+        return
+    assert isinstance(second, Found)
+    assert_member(second.value, task, model_class)
+    assert not second.value.equivalent(first.value)
+
+
+def assert_member(model: Scm, task: Task, model_class: ModelClass) -> None:
+    assert replays_exactly(model, task.training.worlds)
+    assert all(len(local.parents) <= model_class.max_parents for local in model.local_functions.values())
+
+
+@pytest.mark.parametrize("acyclicity", ACYCLICITIES)
+@pytest.mark.parametrize("left_out", [*SYMMETRY_BREAKS, None])
+def test_no_symmetry_break_and_no_acyclicity_changes_a_count(acyclicity: Acyclicity, left_out: object) -> None:
+    kept = tuple(rule for rule in SYMMETRY_BREAKS if rule is not left_out)
+
+    def members(task: Task, model_class: ModelClass, budget: Budget) -> SatMembers:
+        return SatMembers(task, model_class, budget, symmetry_breaks=kept, acyclicity=acyclicity)
+
+    for task in SMALL[:48]:
+        expected = len(all_members(task, 2))
+        assert Enumeration("sat", members).count_up_to(task, ModelClass(2), 200) == Counted(
+            min(expected, 200), more=expected > 200
+        )
+
+
+@pytest.mark.parametrize("number_of_breaks", range(len(SYMMETRY_BREAKS) + 1))
+def test_exported_clauses_say_the_same_to_another_solver(number_of_breaks: int) -> None:
+    for task in SMALL[:60]:
+        encoding = encode(task, ModelClass(2), symmetry_breaks=SYMMETRY_BREAKS[:number_of_breaks])
+        text = "\n".join(encoding.cnf.dimacs())
+        read = CNF(from_string=text)
+        assert read.clauses == encoding.cnf.clauses
+        assert f"p cnf {encoding.cnf.num_variables} {len(read.clauses)}\n" in text
+        with Solver(name="glucose4", bootstrap_with=read.clauses) as solver:
+            assert solver.solve() == bool(all_members(task, 2))
+        labels = [line.split(" ", 2)[2] for line in text.split("\n") if line.startswith("c ")]
+        assert len(set(labels)) == len(labels) == encoding.cnf.num_variables
+
+
+# --- pools ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pool", POOLS[:3])
+def test_sat_enumerates_as_many_members_as_there_are(pool: str) -> None:
+    """Wherever there are at most 500; all up to 10,000 were compared by hand."""
+    compared = 0
+    for problem in dev_problems(pool):
+        count = VersionSpace(problem.task, ModelClass(4)).count
+        limit = 500 if count <= 500 else 10
+        expected = Counted(min(count, limit), more=count > limit)
+        assert engine("sat").count_up_to(problem.task, ModelClass(4), limit) == expected
+        assert engine("subset_dp").count_up_to(problem.task, ModelClass(4), limit) == expected
+        compared += count <= 500
+    assert compared > 20
+
+
+@pytest.mark.parametrize("pool", ["t1_ordered", "t1_block", "t1_hidden_order"])
+def test_all_engines_agree_on_pools(pool: str) -> None:
+    """On a few instances; all of them were compared by hand."""
+    for problem in dev_problems(pool)[::5]:
+        model_class = ModelClass(3)
+        counts = {name: engine(name).count_up_to(problem.task, model_class, 2) for name in ENGINES}
+        assert counts["subset_dp"] == counts["sat"] == counts["smt"]
+        check_first_and_second("sat", problem.task, model_class, VersionSpace(problem.task, model_class).count)
+
+
+# --- budgets and the choice of an engine -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_budget_only_ends_the_search(name: str) -> None:
+    task = next(task for task in SMALL if len(task.variables) == 4 and len(all_members(task, 3)) in range(5, 30))
+    whole = engine(name).count_up_to(task, ModelClass(3), 30)
+    assert isinstance(engine(name).first(task, ModelClass(3), budget=Budget(0)), OutOfBudget)
+    answers = [
+        engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
+        for states in (1, 100, 10_000, 1_000_000, 10**9)
+    ]
+    assert isinstance(answers[0], OutOfBudget)
+    assert answers[-1] == whole
+    assert whole == Counted(len(all_members(task, 3)), more=False)
+    decided = [isinstance(answer, Counted) for answer in answers]
+    assert decided == sorted(decided)
+    assert all(answer == whole for answer in answers if isinstance(answer, Counted))
+    assert answers == [
+        engine(name).count_up_to(task, ModelClass(3), 30, budget=Budget(states))
+        for states in (1, 100, 10_000, 1_000_000, 10**9)
+    ]
+
+
+def test_auto_takes_the_engine_that_can() -> None:
+    for problem in (*dev_problems("ordered")[:3], *dev_problems("hidden_order")[:3]):
+        assert automatic(problem.task, ModelClass(3)).name == "subset_dp"
+    with pytest.raises(ValueError, match="no engine 'z80'; there are auto, subset_dp, sat, smt"):
+        engine("z80")
+    for task in SMALL[:12]:
+        expected = len(all_members(task, 2))
+        assert engine("auto").count_up_to(task, ModelClass(2), NO_LIMIT) == Counted(expected, more=False)
+        check_first_and_second("auto", task, ModelClass(2), expected)
+
+
+def test_classes_with_a_size_cap_are_refused() -> None:
+    for name in ENGINES:
+        with pytest.raises(ValueError, match="without a cap on formula size"):
+            engine(name).first(SMALL[0], ModelClass(2, 9))
+
+
+# --- clauses ----------------------------------------------------------------------------------------------------------
+
+
+def models(cnf: Cnf, over: Sequence[int]) -> set[tuple[bool, ...]]:
+    """The assignments to some variables that can be completed, by asking for each."""
+    with Solver(name="glucose4", bootstrap_with=cnf.clauses) as solver:
+        signs = product((False, True), repeat=len(over))
+        return {
+            held
+            for held in signs
+            if solver.solve(assumptions=[v if positive else -v for v, positive in zip(over, held, strict=True)])
+        }
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_cardinality(number: int) -> None:
+    for size in range(8):
+        cnf = Cnf()
+        literals = [cnf.variable(f"x{i}") for i in range(size)]
+        exactly(cnf, literals, number, "count")
+        assert models(cnf, literals) == {held for held in product((False, True), repeat=size) if sum(held) == number}
+        few = Cnf()
+        literals = [few.variable(f"x{i}") for i in range(size)]
+        at_most_one(few, literals, "few")
+        assert models(few, literals) == {held for held in product((False, True), repeat=size) if sum(held) <= 1}
+
+
+@pytest.mark.parametrize("acyclicity", ACYCLICITIES)
+def test_acyclicity_admits_the_dags_and_nothing_else(acyclicity: Acyclicity) -> None:
+    """All 4,096 graphs of four nodes, of which 543 have no cycle."""
+    cnf = Cnf()
+    pairs = [arc for pair in combinations(range(4), 2) for arc in (pair, pair[::-1])]
+    arcs = {arc: cnf.variable(str(arc)) for arc in pairs}
+    acyclicity(cnf, arcs)
+    admitted = models(cnf, list(arcs.values()))
+    assert len(admitted) == 543
+    for held in admitted:
+        parents = {
+            str(v): tuple(str(u) for (u, w), on in zip(pairs, held, strict=True) if on and w == v) for v in range(4)
+        }
+        assert is_acyclic(parents)

@@ -1,0 +1,320 @@
+"""Counts, marginals and agreement of version spaces, against enumeration of root sets, structures and functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise, product
+from math import prod
+from random import Random
+
+import pytest
+
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.text import STANDARD, Grammar
+from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.world import Intervention, Panel, World
+from solvers.acyclic.count import Layers, Weights, total
+from solvers.budget import BudgetSpent
+from solvers.replayscm.members_by_size import spectrum
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.brute_force import Family, Parents, can_be_root, families, member_size, members, root_hypotheses
+from tests.support.dev_pools import POOLS, dev_problems
+from tests.support.small_problems import SETTINGS, Limits, small_problems
+
+CAPS = (None, 1, 3, 4, 6, 9)
+
+
+def enumerated(task: Task, model_class: ModelClass) -> list[Family]:
+    """The version space of a class by brute force."""
+    roots = root_hypotheses(task)
+    if model_class.nested_roots and isinstance(task.disclosure, HiddenRoots):
+        roots = [chosen for chosen in roots if all(can_be_root(task, root) for root in chosen)]
+    return families(task, model_class.max_parents, roots, model_class.max_size)
+
+
+def number(found: Sequence[Family]) -> int:
+    return sum(family.num_members for family in found)
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("limits", [Limits(), Limits(rows=8), Limits(thresholds=False)])
+def test_counts_equal_enumeration(limits: Limits, most: int) -> None:
+    seen: Counter[tuple[str, int]] = Counter()
+    for problem in small_problems(41, 120, limits):
+        for cap in CAPS:
+            model_class = ModelClass(most, cap)
+            expected = number(enumerated(problem.task, model_class))
+            assert VersionSpace(problem.task, model_class).count == expected
+            seen[problem.setting, min(expected, 2)] += 1
+    assert all(seen[setting, few] for setting in SETTINGS for few in (0, 1, 2)), seen
+
+
+@pytest.mark.parametrize("operators", [("not", "and", "or"), ("and", "or"), ("xor",), ("iff",), STANDARD_OPERATORS])
+@pytest.mark.parametrize("allow_constants", [False, True])
+def test_capped_counts_follow_the_grammar(operators: tuple[str, ...], allow_constants: bool) -> None:
+    grammar = Grammar(operators, allow_constants)
+    for problem in small_problems(42, 60, Limits(operators=operators, allow_constants=allow_constants)):
+        for cap in CAPS:
+            if cap and allow_constants and operators in (("xor",), ("iff",)):
+                with pytest.raises(ValueError, match="literals are allowed with"):
+                    VersionSpace(problem.task, ModelClass(2, cap))
+                continue
+            assert problem.task.grammar == grammar
+            expected = number(enumerated(problem.task, ModelClass(2, cap)))
+            assert VersionSpace(problem.task, ModelClass(2, cap)).count == expected
+
+
+def test_nested_root_sets_are_a_class_of_their_own() -> None:
+    fewer = 0
+    for problem in small_problems(43, 200, Limits(thresholds=False)):
+        nested, every = ModelClass(2, nested_roots=True), ModelClass(2)
+        counts = [VersionSpace(problem.task, chosen).count for chosen in (nested, every)]
+        assert counts == [number(enumerated(problem.task, chosen)) for chosen in (nested, every)]
+        fewer += counts[0] < counts[1]
+    assert fewer >= 10
+
+
+def test_counts_by_roots_equal_enumeration() -> None:
+    for problem in small_problems(44, 120):
+        by_roots: Counter[Parents] = Counter()
+        for family in enumerated(problem.task, ModelClass(3)):
+            by_roots[family.roots] += family.num_members
+        assert VersionSpace(problem.task, ModelClass(3)).counts_by_roots == dict(by_roots)
+
+
+def test_without_evidence_the_counts_are_those_of_all_scms() -> None:
+    """Two roots and two endogenous variables, order hidden, nothing scored.
+
+    Functions of exactly 0, 1, 2, 3 arguments: 2, 2, 10, 218 (2**2**n by inclusion and exclusion). Each variable alone
+    over the roots: 2 + 2 * 2 + 10 = 16; with the other one: 256 - 16 = 240 more. Acyclic: 16 * 16 + 2 * 16 * 240.
+    """
+    tasks = [problem.task for problem in small_problems(45, 60)]
+    hidden = [task for task in tasks if isinstance(task.disclosure, HiddenOrder) and len(task.disclosure.roots) == 2]
+    task = next(task for task in hidden if len(task.variables) == 4)
+    worlds = tuple(replace(world, intervention=Intervention({}, task.variables)) for world in task.training.worlds)
+    task = replace(task, training=Panel(task.variables, worlds))
+    assert VersionSpace(task, ModelClass(3)).count == 16 * 16 + 2 * 16 * 240
+    assert VersionSpace(task, ModelClass(1)).count == 6 * 6 + 2 * 6 * 2  # 2 + 2 * 2 over the roots, 2 with the other
+
+
+def test_evidence_only_removes_members_and_larger_classes_only_add_some() -> None:
+    for problem in small_problems(46, 120):
+        worlds = problem.task.training.worlds
+        panels = [Panel(problem.task.variables, worlds[:number]) for number in range(1, len(worlds) + 1)]
+        for cap in (None, 5):
+            tasks = [replace(problem.task, training=panel) for panel in panels]
+            counts = [[VersionSpace(task, ModelClass(most, cap)).count for most in (1, 2, 3)] for task in tasks]
+            assert all(row == sorted(row) for row in counts)
+            assert all(
+                more <= less for fewer, longer in pairwise(counts) for less, more in zip(fewer, longer, strict=True)
+            )
+        capped = [VersionSpace(problem.task, ModelClass(3, cap)).count for cap in range(1, 12)]
+        assert capped == sorted(capped)
+        assert capped[-1] <= VersionSpace(problem.task, ModelClass(3)).count
+
+
+# --- marginals and agreement -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model_class", [ModelClass(2), ModelClass(3), ModelClass(3, 5)])
+def test_marginals_equal_enumeration(model_class: ModelClass) -> None:
+    compared = 0
+    for problem in small_problems(47, 160):
+        found = enumerated(problem.task, model_class)
+        whole = number(found)
+        if not whole:
+            continue
+        edges: Counter[tuple[str, str]] = Counter()
+        sets: dict[str, Counter[Parents]] = {v: Counter() for v in problem.task.variables}
+        for family in found:
+            for variable, parents in family.structure.items():
+                sets[variable][parents] += family.num_members
+                edges.update({(parent, variable): family.num_members for parent in parents})
+        space = VersionSpace(problem.task, model_class)
+        assert space.edge_marginals() == {edge: Fraction(n, whole) for edge, n in edges.items()}
+        for variable, counts in sets.items():
+            expected = {parents: Fraction(n, whole) for parents, n in counts.items()}
+            assert space.parent_set_marginals(variable) == expected
+        compared += len(edges) >= 3
+    assert compared >= 30
+
+
+def replays(member: Sequence[tuple[str, Parents, int]], worlds: Sequence[World]) -> bool:
+    """Row by row, in an order of the structure, with errors that propagate."""
+    waiting = {v: (parents, bits) for v, parents, bits in member}
+    order = []
+    while waiting:
+        variable = next(v for v, (parents, _) in waiting.items() if not set(parents) & waiting.keys())
+        order.append((variable, *waiting.pop(variable)))
+    for world in worlds:
+        for r in range(len(world.units)):
+            observed = {v: column >> r & 1 for v, column in zip(world.variables, world.columns, strict=True)}
+            values = dict(observed)
+            for variable, parents, bits in order:
+                if variable not in world.intervention.targets:
+                    values[variable] = bits >> sum(values[p] << i for i, p in enumerate(parents)) & 1
+            if values != observed:
+                return False
+    return True
+
+
+@pytest.mark.parametrize("model_class", [ModelClass(2), ModelClass(2, 4), ModelClass(2, nested_roots=True)])
+def test_agreement_is_the_share_of_members_that_replay(model_class: ModelClass) -> None:
+    """The last world of each problem is the query. Nested columns there do not change who is a member."""
+    shares = set()
+    for problem in small_problems(48, 300, Limits(thresholds=False)):
+        *worlds, query = problem.task.training.worlds
+        task = replace(problem.task, training=Panel(problem.task.variables, tuple(worlds)))
+        found = enumerated(task, model_class) if worlds else []
+        if not 0 < number(found) <= 2000:
+            continue
+        agreeing = sum(replays(member, [query]) for family in found for _, member in members(family))
+        share = VersionSpace(task, model_class).agreement([query])
+        assert share == Fraction(agreeing, number(found))
+        shares.add(share)
+    assert {Fraction(0), Fraction(1)} < shares
+    assert len(shares) >= 10
+
+
+@pytest.mark.parametrize("penalty", [0, 1, 3])
+def test_masses_and_agreement_under_weights_by_size(penalty: int) -> None:
+    """A member weighs 2**(-penalty * its total size), up to one factor for all members of a class."""
+    shares = set()
+    for problem in small_problems(48, 200, Limits(thresholds=False)):
+        *worlds, query = problem.task.training.worlds
+        if not worlds:
+            continue
+        task = replace(problem.task, training=Panel(problem.task.variables, tuple(worlds)))
+        found = enumerated(task, ModelClass(2, 4))
+        if not 0 < number(found) <= 500:
+            continue
+        masses = {True: Fraction(0), False: Fraction(0)}
+        for family in found:
+            for member in members(family):
+                masses[replays(member[1], [query])] += Fraction(1, 2 ** (penalty * member_size(member, task.grammar)))
+        space = VersionSpace(task, ModelClass(2, 4))
+        share = masses[True] / sum(masses.values())
+        assert space.agreement([query], size_penalty=penalty) == share
+        after = space.with_worlds([query])
+        assert Fraction(after.mass(size_penalty=penalty), space.mass(size_penalty=penalty)) == share
+        shares.add(share)
+    assert len(shares) >= 10
+
+
+def test_the_empty_space_has_no_shares() -> None:
+    (empty,) = [s for p in small_problems(49, 100) if not (s := VersionSpace(p.task, ModelClass(1))).count][:1]
+    with pytest.raises(ZeroDivisionError):
+        empty.agreement(empty.task.training.worlds)
+    assert empty.edge_marginals() == {}
+
+
+# --- shared pools ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_three_sums_of_the_same_terms_agree_on_the_shared_pools(name: str) -> None:
+    """Inclusion and exclusion, layers without negative terms, and the spectrum's coefficients."""
+    for problem in dev_problems(name)[::8]:
+        space = VersionSpace(problem.task, ModelClass(3, 12))
+        weights = {roots: space.weights(roots) for roots in space.root_sets}
+        by_layers = sum(Layers(chosen).total for chosen in weights.values())
+        assert space.count == by_layers == sum(total(chosen) for chosen in weights.values())
+        assert sum(spectrum(space).values()) == space.count
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_every_function_of_four_parents_has_a_formula_of_fifteen_nodes(name: str) -> None:
+    for problem in dev_problems(name)[::8]:
+        capped, uncapped = (VersionSpace(problem.task, ModelClass(4, cap)) for cap in (15, None))
+        assert capped.counts_by_roots == uncapped.counts_by_roots
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_gold_is_a_member_of_the_shared_instances(name: str) -> None:
+    """So there is a member wherever gold's functional parents are in the class, and one that agrees with held-out."""
+    for problem in dev_problems(name)[::8]:
+        gold = problem.sealed.gold
+        assert gold is not None
+        most = max(len(local.parents) for local in gold.local_functions.values())
+        space = VersionSpace(problem.task, ModelClass(most))
+        assert space.count >= 1
+        assert 0 < space.agreement(problem.sealed.heldout.worlds) <= 1
+
+
+# --- classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_classes_say_what_they_are() -> None:
+    tasks = {problem.setting: problem.task for problem in small_problems(1, 4)}
+    assert ModelClass(4).describe(tasks["Block"]) == "functional parents <= 4, any formula size, Block"
+    assert ModelClass(3, 9, nested_roots=True).describe(tasks["Ordered"]).endswith("formula size <= 9, Ordered")
+    described = ModelClass(2, nested_roots=True).describe(tasks["Hidden-roots"])
+    assert described == "functional parents <= 2, any formula size, Hidden-roots, roots with nested columns"
+
+
+def test_classes_that_are_not_supported() -> None:
+    (problem,) = small_problems(1, 1)
+    for most in (0, 7):
+        with pytest.raises(ValueError, match="1 to 6 are supported"):
+            VersionSpace(problem.task, ModelClass(most))
+    with pytest.raises(ValueError, match="need a class with a size cap"):
+        spectrum(VersionSpace(problem.task, ModelClass(2)))
+
+
+def test_caps_beyond_the_lists_of_functions_are_refused() -> None:
+    """Functions of five variables are listed up to size 11."""
+    (problem,) = [p for p in dev_problems("ordered") if len(p.task.variables) == 10][:1]
+    assert VersionSpace(problem.task, ModelClass(5, 11)).count <= VersionSpace(problem.task, ModelClass(5)).count
+    with pytest.raises(ValueError, match="functions of 5 variables are listed up to size 11, not 12"):
+        assert VersionSpace(problem.task, ModelClass(5, 12)).count
+
+
+def test_choices_multiply_over_what_no_cycle_leaves() -> None:
+    """Random parent sets, one sum over everything, one over layers, and the product over groups."""
+    several = 0
+    for seed in range(400):
+        rng = Random(seed)
+        names = rng.sample(range(8), rng.randint(1, 7))
+        roots = names[: rng.randint(0, 2)]
+        options = {}
+        for v in names[len(roots) :]:
+            others = [u for u in names if u != v]
+            sets = [rng.sample(others, rng.randint(0, min(2, len(others)))) for _ in range(rng.randint(1, 3))]
+            options[v] = {sum(1 << u for u in chosen): rng.randint(1, 5) for chosen in sets}
+        weights = Weights(options, sum(1 << root for root in roots))
+        several += len(weights.components()) > 1
+        assert total(weights) == Layers(weights).total == by_enumeration(options, roots)
+    assert several > 100
+
+
+def by_enumeration(options: dict[int, dict[int, int]], roots: list[int]) -> int:
+    whole, known = 0, {*roots, *options}
+    for choice in product(*(own.items() for own in options.values())):
+        parents = {v: {u for u in range(8) if mask >> u & 1} for v, (mask, _) in zip(options, choice, strict=True)}
+        if all(own <= known for own in parents.values()):
+            placed = set(roots)
+            while ready := [v for v in parents if v not in placed and parents[v] <= placed]:
+                placed.update(ready)
+            whole += prod(weight for _, weight in choice) if placed == known else 0
+    return whole
+
+
+def test_a_known_order_has_no_largest_number_of_variables() -> None:
+    names = [f"X{i}" for i in range(1, 26)]
+    columns = tuple(0b0011 if i % 2 else 0b0101 for i in range(25))
+    world = World("w", Intervention(), tuple(names), ("a", "b", "c", "d"), columns)
+    panel = Panel(tuple(names), (world,))
+    task = Task(TaskKind.SCM, Ordered(tuple(names), ("X1", "X2")), STANDARD, panel, False, 0)
+    space = VersionSpace(task, ModelClass(2))
+    assert space.count == prod(sum(space.space(i).counts.values()) for i in range(2, 25))
+    equal = Panel(tuple(names), (replace(world, columns=(0b0011,) * 25),))
+    hidden = replace(task, training=equal, disclosure=HiddenOrder(tuple(names), ("X1", "X2")))
+    with pytest.raises(BudgetSpent, match="23 variables that may lie on a cycle together; at most 18"):
+        _ = VersionSpace(hidden, ModelClass(2)).count

@@ -1,0 +1,43 @@
+"""Calling the command in tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli import main
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+
+def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own, with warnings as errors."""
+    return program("-m", "bench.cli", *arguments, **options)
+
+
+def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """An interpreter of its own, in the checkout, with warnings as errors."""
+    line = [sys.executable, "-W", "error", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, **{"cwd": CHECKOUT} | options)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one line with which the command refuses these arguments."""
+    assert main([str(argument) for argument in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("calibrant: ")
+    return printed.err.removeprefix("calibrant: ").rstrip("\n")
+
+
+def jsonl(path: Path, *lines: Any) -> Path:
+    """A file of JSON lines; texts are written as they are."""
+    texts = (line if isinstance(line, str) else json.dumps(line) for line in lines)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return path

@@ -1,0 +1,114 @@
+"""Made-up scored answers for tests of reports, and folders of runs that hold them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.answers.columns import Means
+from bench.report.layout import Source, Table
+from bench.report.rate_rows import Grouping, Run
+from bench.report.rows import RowCollector, SystemRow
+from bench.runs.records import FILE_NAME, Record, Timing
+
+INVALID: dict[str, Any] = {"valid": False, "correct": False}
+
+
+def answer(train: float, heldout: float, local_match: float | None = None, **extra: Any) -> dict[str, Any]:
+    """A valid answer with these shares of exact worlds and of mechanisms that mean the same as gold."""
+    exact = {"trainExact": train == 1, "heldoutExact": train == 1 and heldout == 1, "correct": train == 1}
+    rates = {"trainWorldExactAccuracy": train, "heldoutWorldExactAccuracy": heldout}
+    structure = None if local_match is None else {"local_match": local_match}
+    return {"valid": True, **exact, **rates, "structure": structure, "goldAstSize": 20, **extra}
+
+
+class Answers(NamedTuple):
+    """What one system scored on one pool; instances are numbered. is_run: a search's, with an outcome and seconds"""
+
+    system: str
+    scores: Sequence[Mapping[str, Any]]
+    setting: str = "Ordered"
+    pool: str = "p"
+    is_run: bool = True
+    suffix: str = ""
+    seconds: float = 0.5
+
+    def runs(self) -> Iterable[tuple[Run, Mapping[str, Any]]]:
+        for i, score in enumerate(self.scores):
+            outcome, seconds = ("found", self.seconds * (i + 1)) if self.is_run else (None, None)
+            yield (
+                Run(
+                    self.system,
+                    self.pool,
+                    f"digest of {self.pool}",
+                    len(self.scores),
+                    f"I{i}{self.suffix}",
+                    self.setting,
+                    "",
+                    {},
+                    outcome,
+                    seconds,
+                ),
+                score,
+            )
+
+
+def rows_of(*answers: Answers, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
+    collector = RowCollector(by=by, means=means)
+    for one in answers:
+        for run, score in one.runs():
+            collector.add(run, score)
+    return collector.rows()
+
+
+def row_of(scores: Sequence[Mapping[str, Any]], **options: Any) -> SystemRow:
+    (row,) = rows_of(Answers("s", scores, **options))
+    return row
+
+
+def ours(table: Table | None) -> list[dict[str, str]]:
+    """The rows of a table that are not the paper's: label and column keys to what is printed, intervals apart."""
+    assert table is not None
+    made = []
+    for row in table.rows:
+        if row.source is Source.OURS:
+            line = dict(zip((h.key for h in table.labels), row.labels, strict=True))
+            for heading, cell in zip(table.headings, row.cells, strict=True):
+                line[heading.key] = cell.text
+                line[f"{heading.key} interval"] = cell.interval
+            made.append(line)
+    return made
+
+
+def write_run(folder: Path, *answers: Answers, order: int = 0, started: str = "2026-01-01T00:00:00Z") -> Path:
+    """A folder as `calibrant run` leaves it; `order` shuffles its lines."""
+    lines = []
+    for one in answers:
+        for index, (run, score) in enumerate(one.runs()):
+            record = Record(
+                pool=run.pool,
+                pool_digest=run.pool_digest,
+                pool_size=run.pool_size,
+                index=index,
+                instance=run.instance,
+                setting=run.setting,
+                stratum="",
+                protocol=run.system,
+                config={},
+                outcome="found",
+                answer={},
+                size=None,
+                score=dict(score),
+                provenance={},
+                program="test",
+                timing=Timing(run.seconds or 0.0, started),
+            )
+            lines.append(msgspec.json.encode(record) + b"\n")
+    random.Random(order).shuffle(lines)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE_NAME).write_bytes(b"".join(lines))
+    return folder

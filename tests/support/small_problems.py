@@ -1,0 +1,130 @@
+"""Random problems of three to five variables: small enough that every question has a brute-force answer.
+
+Everything is drawn from a `random.Random`, so a seed names a problem. Mechanisms are drawn as truth tables and
+simulated here, row by row, without formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.formulas.text import Grammar
+from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from dsl.replayscm.world import Intervention, Panel, World
+
+SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+LABELS = ("X2", "X9", "X10", "X11", "X12")  # natural order; as texts X9 would come last
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the problems of a test look like.
+
+    variables, endogenous: largest numbers; rows: largest number of training rows
+    thresholds: units keep latent thresholds, so that the columns of roots are nested; otherwise they are arbitrary
+    """
+
+    variables: int = 4
+    endogenous: int = 3
+    rows: int = 24
+    operators: tuple[str, ...] = STANDARD_OPERATORS
+    allow_constants: bool = False
+    thresholds: bool = True
+
+
+def small_problems(seed: int, number: int, limits: Limits = Limits()) -> Iterator[Problem]:
+    """That many problems, the four disclosures in turn."""
+    for index in range(number):
+        rng = Random(f"{seed}/{index}")
+        yield small_problem(rng, SETTINGS[index % len(SETTINGS)], limits, f"small_{seed}_{index}")
+
+
+def small_problem(rng: Random, setting: str, limits: Limits, name: str) -> Problem:
+    """One problem; nine of ten are simulated from an SCM, the others have arbitrary rows."""
+    num_variables = limits.variables if rng.random() < 0.8 else 3
+    num_endogenous = rng.randint(1, min(limits.endogenous, num_variables - 1))
+    variables = LABELS[:num_variables]
+    order = rng.sample(variables, num_variables)
+    roots = order[: num_variables - num_endogenous]
+    tables = {v: _Table(rng, order[: order.index(v)]) for v in order[len(roots) :]} if rng.random() < 0.9 else {}
+    worlds = tuple(_worlds(rng, order, tables, limits))
+    disclosure = _disclosure(rng, setting, order, roots)
+    kind = TaskKind.ROOTS if setting == "Hidden-roots" else TaskKind.SCM
+    grammar = Grammar(limits.operators, limits.allow_constants)
+    task = Task(kind, disclosure, grammar, Panel(variables, worlds), setting == "Hidden-roots", 0)
+    return Problem(name, task, Sealed(None, None, Panel(variables, ()), tuple(order)))
+
+
+class _Table:
+    """A random function of one to three earlier variables; one in ten is constant."""
+
+    def __init__(self, rng: Random, earlier: Sequence[str]) -> None:
+        most = min(3, len(earlier))
+        self.parents = rng.sample(earlier, rng.choice([1, most, most]))
+        last = (1 << (1 << len(self.parents))) - 1
+        self.bits = rng.choice([0, last]) if rng.random() < 0.1 else rng.randint(1, last - 1)
+
+    def value(self, row: Mapping[str, int]) -> int:
+        return self.bits >> sum(row[parent] << i for i, parent in enumerate(self.parents)) & 1
+
+
+def _worlds(rng: Random, order: Sequence[str], tables: Mapping[str, _Table], limits: Limits) -> Iterator[World]:
+    """One to four worlds; a unit may be missing in one."""
+    num_worlds = rng.randint(1, min(4, limits.rows))
+    largest = limits.rows // num_worlds
+    thresholds = [{variable: rng.random() for variable in order} for _ in range(largest)]
+    always = rng.sample(order, 1) if rng.random() < 0.1 else []  # clamped in every world: never scored
+    for index in range(num_worlds):
+        intervention = _intervention(rng, order, always)
+        present = largest if rng.random() < 0.7 else rng.randint(1, largest)
+        chosen = sorted(rng.sample(range(largest), present))
+        levels = {variable: rng.uniform(0.2, 0.8) for variable in order}
+        if not limits.thresholds:
+            thresholds = [{variable: rng.random() for variable in order} for _ in range(largest)]
+        rows = [_row(rng, order, tables, intervention, thresholds[unit], levels) for unit in chosen]
+        columns = tuple(sum(row[v] << r for r, row in enumerate(rows)) for v in natural(order))
+        yield World(f"w{index}", intervention, natural(order), tuple(f"u{unit}" for unit in chosen), columns)
+
+
+def _intervention(rng: Random, order: Sequence[str], always: Sequence[str]) -> Intervention:
+    targets = {*always, *rng.sample(order, rng.choice([0, 1, 1, 2]))}
+    constants = {target: rng.getrandbits(1) for target in sorted(targets) if rng.random() < 0.4}
+    return Intervention(constants, natural(targets - constants.keys()))
+
+
+def _row(
+    rng: Random,
+    order: Sequence[str],
+    tables: Mapping[str, _Table],
+    intervention: Intervention,
+    thresholds: Mapping[str, float],
+    levels: Mapping[str, float],
+) -> dict[str, int]:
+    row: dict[str, int] = {}
+    for variable in order:
+        if variable in intervention.constants:
+            row[variable] = intervention.constants[variable]
+        elif variable in intervention.assigned:
+            row[variable] = rng.getrandbits(1)
+        elif variable in tables:
+            row[variable] = tables[variable].value(row)
+        else:
+            row[variable] = int(thresholds[variable] < levels[variable])
+    return row
+
+
+def _disclosure(rng: Random, setting: str, order: Sequence[str], roots: Sequence[str]) -> Disclosure:
+    match setting:
+        case "Ordered":
+            return Ordered(tuple(order), natural(roots))
+        case "Block":
+            cut = rng.randint(len(roots), len(order))
+            blocks = (natural(order[:cut]), natural(order[cut:]))
+            return Blocks(tuple(block for block in blocks if block), natural(roots))
+        case "Hidden-order":
+            return HiddenOrder(natural(order), natural(roots))
+    return HiddenRoots(natural(order), len(roots))
