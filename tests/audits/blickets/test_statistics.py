@@ -26,7 +26,7 @@ from audits.blickets.statistics import (
     probability_of_greater,
 )
 from dsl.errors import MissingExtraError
-from tests.shared import shared_file
+from tests.support.shared import shared_file
 
 COUNTS = st.builds(TwoByTwo, *[st.integers(0, 40)] * 4)
 BERKELEY = [  # admissions of 1973 by department, men and then women, as R's UCBAdmissions has them

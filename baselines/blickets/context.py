@@ -1,0 +1,141 @@
+"""The context graph: where an agent stands in its inquiry, and where it may go from there.
+
+Source: arXiv 2604.20039, section 3.2. The states and edges are the paper's; the wording is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from dsl.errors import shown
+
+
+class StateType(StrEnum):
+    """What an agent is mainly to do in a state."""
+
+    ACTION = "action"
+    REFLECTION = "reflection"
+    DECISION = "decision"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stage of the inquiry, and what the agent is told while it is there."""
+
+    name: str
+    type: StateType
+    objective: str
+    guidelines: tuple[str, ...]
+
+
+class Edge(NamedTuple):
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """edges: all that were declared; one whose end does not exist (yet) leads nowhere until it does"""
+
+    states: tuple[State, ...]
+    edges: tuple[Edge, ...]
+
+    def state(self, name: str) -> State | None:
+        return next((state for state in self.states if state.name == name), None)
+
+    def targets(self, name: str) -> tuple[str, ...]:
+        """Where a state leads to, in the order of declaration."""
+        return tuple(edge.target for edge in self.edges if edge.source == name and self.state(edge.target))
+
+    def extended(self, state: State, edges: Iterable[Edge]) -> Graph:
+        """With one more state; `ValueError` if it is there already."""
+        if self.state(state.name):
+            raise ValueError(f"the graph has a state {state.name} already")
+        return Graph((*self.states, state), (*self.edges, *edges))
+
+
+class Transition(NamedTuple):
+    """What became of a `TRANSITION:` line; `refused` says why it was not taken and is empty if it was."""
+
+    asked: str
+    taken: bool
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """An agent's place in a graph."""
+
+    graph: Graph
+    state: State
+
+    def moved(self, asked: str) -> tuple[Context, Transition]:
+        """The context after a transition; the same context if the graph has no such edge."""
+        legal = self.graph.targets(self.state.name)
+        target = self.graph.state(asked) if asked in legal else None
+        if target is None:
+            allowed = ", ".join(legal)
+            return self, Transition(
+                asked, False, f"no edge from {self.state.name} to {shown(asked)}; allowed: {allowed}"
+            )
+        return Context(self.graph, target), Transition(asked, True)
+
+    def extended(self, state: State, edges: Iterable[Edge]) -> Context:
+        return Context(self.graph.extended(state, edges), self.state)
+
+    def rendered(self) -> str:
+        """What the agent is shown every turn: state, objective, guidelines, legal moves, overview."""
+        legal = self.graph.targets(self.state.name)
+        return "\n".join(
+            (
+                f"CONTEXT: {self.state.name} ({self.state.type})",
+                f"Objective: {self.state.objective}",
+                "Guidelines:",
+                *(f"- {line}" for line in self.state.guidelines),
+                f"Transitions open to you: {', '.join(legal)}",
+                "To change the state, add a line `TRANSITION: NAME`; without one you stay.",
+                "Overview:",
+                *(f"- {s.name} ({s.type}) -> {', '.join(self.graph.targets(s.name))}" for s in self.graph.states),
+            )
+        )
+
+
+INITIAL_EXPLORATION = State(
+    "INITIAL_EXPLORATION",
+    StateType.ACTION,
+    "See what each object does on its own.",
+    ("Have one object on the detector at a time.", "Note which of them make it react."),
+)
+COMBINATION_TESTING = State(
+    "COMBINATION_TESTING",
+    StateType.ACTION,
+    "See what groups, arrangements and sequences of objects do.",
+    ("Change one object at a time, so that each reading says something about that object.", "Repeat what surprises."),
+)
+HYPOTHESIS_EVALUATION = State(
+    "HYPOTHESIS_EVALUATION",
+    StateType.REFLECTION,
+    "Say which rule type and which members agree with all that was read, and what does not agree.",
+    ("Check every reading against the rule, not only the last one.", "List the rules that are left."),
+)
+VERIFICATION = State(
+    "VERIFICATION",
+    StateType.DECISION,
+    "Make the test that tells the rules left apart, then submit.",
+    ("Prefer a test whose outcome would change the answer.", "Submit with `check` when nothing is open."),
+)
+
+_EDGES = (
+    (INITIAL_EXPLORATION, (COMBINATION_TESTING,)),
+    (COMBINATION_TESTING, (HYPOTHESIS_EVALUATION, INITIAL_EXPLORATION)),
+    (HYPOTHESIS_EVALUATION, (VERIFICATION, COMBINATION_TESTING)),
+    (VERIFICATION, (HYPOTHESIS_EVALUATION,)),
+)
+GRAPH = Graph(
+    tuple(source for source, _ in _EDGES),
+    tuple(Edge(source.name, target.name) for source, targets in _EDGES for target in targets),
+)
+START = Context(GRAPH, INITIAL_EXPLORATION)
