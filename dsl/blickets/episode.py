@@ -1,0 +1,158 @@
+"""An episode of the extended blickets: the detector that agents play against. Agrees with dsl.blickets.reference.
+
+Actions: {"place": name}, {"remove": name}, {"check": {"rule": "conjunctive" | "disjunctive", "blickets": [names]}}.
+Where the detector starts with objects on it, the first step is {"start": [names]} with the first reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dsl.action import Action, ActionError, verb_of
+from dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
+from dsl.blickets.noise import Draws
+from dsl.blickets.reference import ACTIVE, INACTIVE, VERBS
+from dsl.blickets.rule import active_sets, in_order, rule_from_json, set_of
+from dsl.episode import Step
+from dsl.errors import shown
+
+
+class BlicketEpisode:
+    """One run of an item. Everything about the mechanism is private; what it has shown is in `steps`."""
+
+    __slots__ = (
+        "_activations",
+        "_active_sets",
+        "_closed",
+        "_draws",
+        "_index",
+        "_item",
+        "_last_active",
+        "_moves",
+        "_placed",
+        "_present",
+        "_steps",
+    )
+
+    def __init__(self, item: BlicketItem) -> None:
+        self._item = item
+        self._index = {name: i for i, name in enumerate(item.task.objects)}
+        self._active_sets = [active_sets(m.rule, item.task.n) for m in item.sealed.mechanisms]
+        self._draws = Draws(item.sealed) if item.sealed.p < 1 else None
+        self._placed: list[int] = []
+        self._present = 0
+        self._moves = 0
+        self._activations = 0
+        self._last_active = False
+        self._closed = False
+        self._steps: list[Step[str]] = []
+        start = item.sealed.start_on
+        if start is not None:
+            self._placed = list(start)
+            self._present = set_of(start)
+            names = [item.task.objects[i] for i in start]
+            self._steps.append(Step({"start": names}, self._reading(0), "", 0))
+
+    @property
+    def task(self) -> Task:
+        return self._item.task
+
+    @property
+    def steps(self) -> list[Step[str]]:
+        return self._steps
+
+    @property
+    def left(self) -> int:
+        return self._item.task.budget - self._moves
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    @property
+    def placed(self) -> tuple[int, ...]:
+        """Numbers of the objects on the detector, first placed first."""
+        return tuple(self._placed)
+
+    def act(self, action: Action) -> Step[str]:
+        """Carry out an action, or refuse it. A refused move costs a step while the budget lasts."""
+        step = self._carried_out(action)
+        self._steps.append(step)
+        return step
+
+    def _carried_out(self, action: Action) -> Step[str]:
+        if self._closed:
+            return Step(_copy(action), None, "the episode is over", 0)
+        try:
+            verb = verb_of(action, VERBS)
+            if verb == "check":
+                return self._check(action)
+            if self._moves >= self._item.task.budget:
+                raise ActionError("the budget is spent")
+            self._move(verb, action[verb])
+        except ActionError as error:
+            return self._refusal(action, str(error))
+        before = self._moves
+        self._moves += 1
+        return Step({verb: action[verb]}, self._reading(before), "", 1)
+
+    def _move(self, verb: str, name: object) -> None:
+        index = self._index.get(name) if isinstance(name, str) else None
+        if index is None:
+            raise ActionError("unknown object")
+        bit = 1 << index
+        if verb == "place":
+            if self._present & bit:
+                raise ActionError(f"{name} is already on the detector")
+            self._placed.append(index)
+        elif self._present & bit:
+            self._placed.remove(index)
+        else:
+            raise ActionError(f"{name} is not on the detector")
+        self._present ^= bit
+
+    def _check(self, action: Action) -> Step[str]:
+        stated = action["check"]
+        rule_from_json(stated, self._item.task.objects)
+        if not self._accepts_submissions():
+            raise ActionError("a submission is not accepted yet")
+        self._closed = True
+        return Step({"check": {"rule": str(stated["rule"]), "blickets": list(stated["blickets"])}}, None, "", 0)
+
+    def _refusal(self, action: Action, why: str) -> Step[str]:
+        if self._moves >= self._item.task.budget:
+            self._closed = True
+            return Step(_copy(action), None, why, 0)
+        self._moves += 1
+        return Step(_copy(action), None, why, 1)
+
+    def _accepts_submissions(self) -> bool:
+        sealed = self._item.sealed
+        if self._moves >= self._item.task.budget:
+            return True
+        if self._moves < sealed.exposure.moves:
+            return False
+        if not sealed.exposure.after_switch or not sealed.switches:
+            return True
+        counted = self._activations if sealed.switch_by is SwitchBy.ACTIVATIONS else self._moves
+        return counted > sealed.switches[-1]
+
+    def _reading(self, moves_before: int) -> str:
+        sealed = self._item.sealed
+        phase = sealed.phase(self._activations, moves_before) if sealed.switches else 0
+        active = self._active_sets[phase] >> self._present & 1 == 1
+        order = sealed.mechanisms[phase].order
+        if active and order is not None:
+            contiguous = self._item.task.order_reading is OrderReading.CONTIGUOUS
+            active = in_order(order, self._placed, contiguous=contiguous)
+        if active and self._draws is not None:
+            active = self._draws[self._moves] < sealed.p
+        if active and (self._item.task.count is Count.LEVEL or not self._last_active):
+            self._activations += 1
+        self._last_active = active
+        return ACTIVE if active else INACTIVE
+
+
+def _copy(action: object) -> Action:
+    """What is kept of an action that was refused; what is not even an object is kept as text."""
+    return dict(action) if isinstance(action, Mapping) else {"unreadable": shown(action)}

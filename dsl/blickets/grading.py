@@ -1,0 +1,179 @@
+"""Grades: the verdict of the paper (arXiv:2604.20039, section 4), its episode classes, and what stands beside them.
+
+A grade is computed from the item and the actions alone: the reference interpreter replays them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from dsl.blickets.item import BlicketItem, Sealed, SwitchBy
+from dsl.blickets.reference import ACTIVE, Ending, History, run
+from dsl.blickets.rule import Rule
+from dsl.episode import Step, TranscriptError
+
+
+class Exposed(StrEnum):
+    """Where an episode ended relative to the last switch that it reached, or to the first if it reached none.
+
+    With a activations and switch point N: a < N, a = N, a > N ("reasoning-eligible" in the paper).
+    """
+
+    PRE = "pre"
+    EXACTLY_N = "exactly-N"
+    RE = "RE"
+
+
+class Split(StrEnum):
+    """The same by evidence: not switched, switched without a reading under the new rule, with one."""
+
+    PRE = "pre"
+    BLIND = "switched-blind"
+    SEEN = "switched-seen"
+
+
+class Fault(StrEnum):
+    """What is wrong with an answer."""
+
+    TYPE = "type"
+    OVER = "over"  # strict superset of the blickets
+    UNDER = "under"  # strict subset
+    MIXED = "mixed"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """correct: type and set are those of the rule in force at submission; None if the episode is still open
+    faults: why not
+    strict: correct, and with an order also listed in that order (the benchmark never asks for it)
+    rule_in_force: at the end
+    ending, steps, refused, activations: how the episode went; `steps` counts moves, `refused` those of them
+    exposed, split: None without a switch
+    post_evidence: readings under the rule in force at the end, if that is not the first; None without a switch
+    distinct_configurations: how many different sets were read
+    first_activation: number of the move that first read ACTIVE
+    answer: as submitted
+    """
+
+    correct: bool | None
+    faults: tuple[Fault, ...]
+    strict: bool | None
+    rule_in_force: Rule
+    ending: Ending
+    steps: int
+    refused: int
+    activations: int
+    exposed: Exposed | None
+    split: Split | None
+    post_evidence: int | None
+    distinct_configurations: int
+    first_activation: int | None
+    answer: Rule | None
+
+    def as_json(self, objects: Sequence[str]) -> dict[str, Any]:
+        """Flat, JSON, with the keys of the paper's measures."""
+        return {
+            "correct": self.correct,
+            "errors": [str(fault) for fault in self.faults],
+            "strict": self.strict,
+            "rule_in_force": self.rule_in_force.as_json(objects),
+            "closed": str(self.ending),
+            "steps": self.steps,
+            "refused": self.refused,
+            "activations": self.activations,
+            "class": None if self.exposed is None else str(self.exposed),
+            "split": None if self.split is None else str(self.split),
+            "post_evidence": self.post_evidence,
+            "distinct_configurations": self.distinct_configurations,
+            "first_activation": self.first_activation,
+            "answer": None if self.answer is None else self.answer.as_json(objects),
+        }
+
+
+def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
+    """The grade of a transcript; `TranscriptError` names the first step that the item does not answer so."""
+    opening = 0 if item.sealed.start_on is None else 1
+    history = run(item, (step.action for step in steps[opening:]))
+    if len(history.moments) != len(steps):
+        raise TranscriptError(0, "missing; the episode begins with a reading of its own")
+    _compare_start(item, steps)
+    for number, (step, moment) in enumerate(zip(steps, history.moments, strict=True)):
+        if step.reading != moment.reading:
+            raise TranscriptError(number, f"reading {step.reading} recorded, was {moment.reading}")
+        if bool(step.refused) != bool(moment.refused) or step.cost != moment.cost:
+            raise TranscriptError(number, "recorded with another refusal or cost than it had")
+    return graded(item, history, _listed_order(item, steps))
+
+
+def _compare_start(item: BlicketItem, steps: Sequence[Step[str]]) -> None:
+    start = item.sealed.start_on
+    if start is not None and dict(steps[0].action) != {"start": [item.task.objects[i] for i in start]}:
+        raise TranscriptError(0, "recorded with another start than it had")
+
+
+def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, ...]:
+    """The blickets of the accepted answer in the order in which they were listed."""
+    for step in steps:
+        if "check" in step.action and not step.refused:
+            return tuple(item.task.objects.index(name) for name in step.action["check"]["blickets"])
+    return ()
+
+
+def graded(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) -> Grade:
+    """The grade of an episode that the reference has replayed.
+
+    listed: the answer's blickets in the order in which they were listed, for `strict`
+    """
+    mechanism = item.sealed.mechanisms[history.phase]
+    faults = _faults(history, mechanism.rule, strict_singleton=item.sealed.strict_singleton)
+    correct = None if history.ending is Ending.OPEN else not faults
+    moments = history.moments
+    read = [moment for moment in moments if moment.reading is not None]
+    last = moments[-1] if moments else None
+    post = None
+    if item.sealed.switches:
+        post = sum(moment.phase == history.phase for moment in read) if history.phase else 0
+    return Grade(
+        correct=correct,
+        faults=faults,
+        strict=None if correct is None else correct and (mechanism.order is None or mechanism.order == listed),
+        rule_in_force=mechanism.rule,
+        ending=history.ending,
+        steps=last.t if last else 0,
+        refused=sum(moment.cost for moment in moments if moment.refused),
+        activations=last.activations if last else 0,
+        exposed=_exposed(item.sealed, last.activations if last else 0, last.t if last else 0),
+        split=None if post is None else Split.PRE if not history.phase else Split.SEEN if post else Split.BLIND,
+        post_evidence=post,
+        distinct_configurations=len({frozenset(moment.placed) for moment in read}),
+        first_activation=next((moment.t for moment in read if moment.reading == ACTIVE), None),
+        answer=history.answer,
+    )
+
+
+def _exposed(sealed: Sealed, activations: int, moves: int) -> Exposed | None:
+    if not sealed.switches:
+        return None
+    reached = sealed.phase(activations, moves)
+    counted = activations if sealed.switch_by is SwitchBy.ACTIVATIONS else moves
+    if not reached:
+        return Exposed.PRE
+    return Exposed.EXACTLY_N if counted == sealed.switches[reached - 1] else Exposed.RE
+
+
+def _faults(history: History, rule: Rule, *, strict_singleton: bool) -> tuple[Fault, ...]:
+    if history.ending is not Ending.ANSWERED or history.answer is None:
+        return (Fault.TIMEOUT,) if history.ending is Ending.TIMEOUT else ()
+    answer = history.answer
+    faults = []
+    either_word = not strict_singleton and 1 in (answer.blickets.bit_count(), rule.blickets.bit_count())
+    if answer.form is not rule.form and not either_word:
+        faults.append(Fault.TYPE)
+    if answer.blickets != rule.blickets:
+        missing, extra = rule.blickets & ~answer.blickets, answer.blickets & ~rule.blickets
+        faults.append(Fault.MIXED if missing and extra else Fault.UNDER if missing else Fault.OVER)
+    return tuple(faults)

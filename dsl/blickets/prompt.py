@@ -1,0 +1,57 @@
+"""What a language model is told about an item, after the description in arXiv:2604.20039, section 3 (wording ours)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dsl.blickets.item import Condition, Task
+from dsl.episode import Step
+
+_TOLD = {
+    Condition.CONJUNCTIVE: "The rule stays the same throughout.",
+    Condition.DISJUNCTIVE: "The rule stays the same throughout.",
+    Condition.MODERATOR: "After a number of activations the rule may silently change for good.",
+    Condition.ORDER: "The order in which objects were placed may matter.",
+    Condition.STOCHASTIC: "The detector may fail to activate although the rule is satisfied.",
+    Condition.NOISY_MODERATOR: (
+        "After a number of activations the rule may silently change for good, and the detector may fail to activate "
+        "although the rule is satisfied."
+    ),
+}
+
+
+def instructions(task: Task) -> str:
+    """The text that every agent starts from."""
+    objects = ", ".join(task.objects)
+    informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"
+    return f"""You are examining a detector that glows when it is activated. These objects are at hand: {objects}.
+Some of them are blickets. What activates the detector is one of two types of rule:
+- conjunctive: the detector is active if all blickets are on it;
+- disjunctive: the detector is active if at least one blicket is on it.
+Other objects on the detector do no harm.{informed}
+
+Each turn you place one object on the detector or remove one from it, and then read whether it is ACTIVE or INACTIVE.
+You have {task.budget} moves; a move that is not possible is refused and counts. Find out which objects are blickets
+and of which type the rule is, and submit your answer before your moves are used up. Submitting is no move and ends the
+task.
+
+Reply in two lines:
+REASONING: what you conclude from the readings so far and what you want to learn next
+ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{task.objects[0]}"}}, or
+{{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
+
+
+def observation(step: Step[str], placed: Sequence[str], left: int) -> str:
+    """One line on what came of a step.
+
+    placed: names of the objects on the detector after it
+    left: moves that remain
+    """
+    if step.refused:
+        told = f"Refused: {step.refused}."
+    elif step.reading is None:
+        told = "Your answer was submitted."
+    else:
+        told = f"The detector is {step.reading}."
+    on = f"On the detector: {', '.join(placed)}." if placed else "The detector is empty."
+    return f"{told} {on} Moves left: {left}."

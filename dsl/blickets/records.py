@@ -1,0 +1,227 @@
+"""The native pool format of the extended blickets: one JSON object an item. These classes are its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dsl.action import ActionError
+from dsl.blickets.item import (
+    MAX_OBJECTS,
+    MIN_OBJECTS,
+    BlicketItem,
+    Condition,
+    Count,
+    Exposure,
+    Mechanism,
+    OrderReading,
+    Sealed,
+    SwitchBy,
+    Task,
+)
+from dsl.blickets.rule import numbered, rule_from_json
+from dsl.errors import PoolError, shown
+from dsl.item import Pool
+from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+
+BENCHMARK = "blickets"
+MAX_BUDGET = 100_000
+
+
+class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule; `order` lists the blickets in the order in which they have to be placed, if that matters."""
+
+    rule: Literal["conjunctive", "disjunctive"]
+    blickets: list[str]
+    order: list[str] | UnsetType = UNSET
+
+
+class LaterRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """A further rule and the switch point after which it is in force."""
+
+    rule: RuleRecord
+    switch: int
+
+
+class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The mechanism: `Sealed` says what each field means. `later` are the rules after rule2, if there are any."""
+
+    rule1: RuleRecord
+    rule2: RuleRecord | UnsetType = UNSET
+    switch: int | UnsetType = UNSET
+    later: list[LaterRecord] = []
+    switch_by: SwitchBy = SwitchBy.ACTIVATIONS
+    p: float = 1.0
+    noise_seed: int = 0
+    draws: list[float] = []
+    start_on: list[str] | UnsetType = UNSET
+    check_after_moves: int = 0
+    check_after_switch: bool = False
+
+
+class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """One item."""
+
+    id: str
+    n: int
+    objects: list[str]
+    budget: int
+    condition: Condition
+    sealed: SealedRecord
+    count: Count = Count.LEVEL
+    order_reading: OrderReading = OrderReading.RELATIVE
+    informed: bool = False
+    start: Literal["empty", "random"] = "empty"
+    strict_singleton: bool = False
+    labels: dict[str, str] = {}
+
+
+def item_from_record(record: ItemRecord) -> BlicketItem:
+    """The item of a record; `PoolError` names the field of what cannot be meant."""
+    _check_task(record)
+    sealed = record.sealed
+    _check_switches(sealed)
+    objects = tuple(record.objects)
+    rules = [sealed.rule1]
+    switches = []
+    if not isinstance(sealed.rule2, UnsetType) and not isinstance(sealed.switch, UnsetType):
+        rules += [sealed.rule2, *(later.rule for later in sealed.later)]
+        switches += [sealed.switch, *(later.switch for later in sealed.later)]
+    task = Task(
+        objects, record.budget, record.count, record.order_reading, record.condition if record.informed else None
+    )
+    start = None
+    if not isinstance(sealed.start_on, UnsetType):
+        start = _numbered(sealed.start_on, objects, "sealed.start_on") if sealed.start_on else ()
+    return BlicketItem(
+        record.id,
+        record.condition,
+        task,
+        Sealed(
+            mechanisms=tuple(_mechanism(rule, objects, f"sealed.rule{k}") for k, rule in enumerate(rules, 1)),
+            switches=tuple(switches),
+            switch_by=sealed.switch_by,
+            p=sealed.p,
+            noise_seed=sealed.noise_seed,
+            draws=tuple(sealed.draws),
+            start_on=start,
+            exposure=Exposure(sealed.check_after_moves, sealed.check_after_switch),
+            strict_singleton=record.strict_singleton,
+        ),
+        dict(record.labels),
+    )
+
+
+def _require(holds: bool, field: str, problem: str) -> None:
+    if not holds:
+        raise PoolError(problem, field=field)
+
+
+def _check_task(record: ItemRecord) -> None:
+    objects, n = record.objects, len(record.objects)
+    _require(bool(record.id), "id", "empty")
+    _require(MIN_OBJECTS <= n <= MAX_OBJECTS, "objects", f"{n} objects; {MIN_OBJECTS} to {MAX_OBJECTS} are allowed")
+    _require(record.n == n, "n", f"{record.n}, but {n} objects are listed")
+    _require(len(set(objects)) == n, "objects", "a name occurs twice")
+    for name in objects:
+        _require(0 < len(name) <= 60 and name.isprintable(), "objects", f"{shown(name)} is no name")
+    _require(1 <= record.budget <= MAX_BUDGET, "budget", f"{record.budget}; 1 to {MAX_BUDGET} moves are allowed")
+    random = record.start == "random"
+    _require(random != isinstance(record.sealed.start_on, UnsetType), "start", "random goes with sealed.start_on")
+
+
+def _check_switches(sealed: SealedRecord) -> None:
+    lone = isinstance(sealed.rule2, UnsetType)
+    _require(lone == isinstance(sealed.switch, UnsetType), "sealed.switch", "rule2 and switch go together")
+    _require(not (lone and sealed.later), "sealed.later", "there is no rule2 before it")
+    points = [] if isinstance(sealed.switch, UnsetType) else [sealed.switch, *(later.switch for later in sealed.later)]
+    _require(all(point >= 1 for point in points), "sealed.switch", "a switch point below 1")
+    _require(points == sorted(set(points)), "sealed.later", "switch points do not ascend")
+    _require(0 < sealed.p <= 1, "sealed.p", f"{sealed.p}; above 0 and at most 1 is allowed")
+    _require(all(0 <= draw < 1 for draw in sealed.draws), "sealed.draws", "a draw outside [0, 1)")
+    _require(sealed.noise_seed >= 0, "sealed.noise_seed", "negative")
+    _require(sealed.check_after_moves >= 0, "sealed.check_after_moves", "negative")
+
+
+def _mechanism(record: RuleRecord, objects: tuple[str, ...], field: str) -> Mechanism:
+    try:
+        rule = rule_from_json({"rule": record.rule, "blickets": record.blickets}, objects)
+    except ActionError as error:
+        raise PoolError(str(error), field=field) from None
+    if isinstance(record.order, UnsetType):
+        return Mechanism(rule)
+    order = _numbered(record.order, objects, f"{field}.order")
+    _require(sorted(record.order) == sorted(record.blickets), f"{field}.order", "is not an order of the blickets")
+    _require(record.rule == "conjunctive", f"{field}.order", "only a conjunctive rule has an order")
+    return Mechanism(rule, order)
+
+
+def _numbered(names: list[str], objects: tuple[str, ...], field: str) -> tuple[int, ...]:
+    try:
+        return numbered(names, objects)
+    except ActionError as error:
+        raise PoolError(str(error), field=field) from None
+
+
+def record_from_item(item: BlicketItem) -> ItemRecord:
+    """The record of an item; `item_from_record` takes it back to an equal item."""
+    task, sealed = item.task, item.sealed
+    rules = [_rule_record(mechanism, task.objects) for mechanism in sealed.mechanisms]
+    start = sealed.start_on
+    return ItemRecord(
+        id=item.id,
+        n=task.n,
+        objects=list(task.objects),
+        budget=task.budget,
+        condition=item.condition,
+        sealed=SealedRecord(
+            rule1=rules[0],
+            rule2=rules[1] if len(rules) > 1 else UNSET,
+            switch=sealed.switches[0] if sealed.switches else UNSET,
+            later=[LaterRecord(rule, point) for rule, point in zip(rules[2:], sealed.switches[1:], strict=True)],
+            switch_by=sealed.switch_by,
+            p=sealed.p,
+            noise_seed=sealed.noise_seed,
+            draws=list(sealed.draws),
+            start_on=UNSET if start is None else [task.objects[i] for i in start],
+            check_after_moves=sealed.exposure.moves,
+            check_after_switch=sealed.exposure.after_switch,
+        ),
+        count=task.count,
+        order_reading=task.order_reading,
+        informed=task.condition is not None,
+        start="empty" if start is None else "random",
+        strict_singleton=sealed.strict_singleton,
+        labels=dict(item.labels),
+    )
+
+
+def _rule_record(mechanism: Mechanism, objects: tuple[str, ...]) -> RuleRecord:
+    stated = mechanism.rule.as_json(objects)
+    order = mechanism.order
+    return RuleRecord(
+        stated["rule"], stated["blickets"], UNSET if order is None else [objects[index] for index in order]
+    )
+
+
+def read_pool(path: Path) -> Pool[BlicketItem]:
+    """The items of a pool file; `PoolError` names file, line or item, and field."""
+    file = read_records(path, BENCHMARK, ItemRecord)
+    items: dict[str, BlicketItem] = {}
+    for line, record in file.records:
+        try:
+            _require(record.id not in items, "id", "a second item of that id")
+            items[record.id] = item_from_record(record)
+        except PoolError as error:
+            raise error.located(file=path.name, instance=f"line {line} ({shown(record.id)})") from None
+    return Pool(file.name, BENCHMARK, tuple(items.values()), file.metadata)
+
+
+def write_pool(path: Path, name: str, items: Iterable[BlicketItem], metadata: dict[str, Any] | None = None) -> None:
+    """Write a pool file; it appears complete or not at all."""
+    header = Header(format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=name, metadata=metadata or {})
+    write_records(path, header, (record_from_item(item) for item in items))

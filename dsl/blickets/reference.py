@@ -1,0 +1,179 @@
+"""What an episode of the extended blickets means: every condition and option, read move by move, in names and sets.
+
+Slow and plain; dsl.blickets.episode is the fast way to the same readings. Source: arXiv:2604.20039, sections 3 and 4,
+with what the paper leaves open settled as `Task` and `Sealed` say.
+
+* Moves (place, remove) are numbered t = 1, 2, ...; refused ones too. A reading of t = 0 exists where the detector
+  starts with objects on it; they count as placed in list order.
+* The reading that brings the activations to N is the last one under the old rule.
+* With count = edge only an ACTIVE reading after an INACTIVE one, or after none, counts. A refusal is no reading.
+* A refused move costs a step and draws nothing. Once the budget is spent a move is refused, costs nothing, and closes
+  the episode; a check is free and still accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from dsl.action import Action, ActionError, verb_of
+from dsl.blickets.item import BlicketItem, Count, Mechanism, OrderReading
+from dsl.blickets.noise import Draws
+from dsl.blickets.rule import Form, Rule, names_of, rule_from_json
+
+ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"
+VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozenset[str]()}
+
+
+class Ending(StrEnum):
+    """How an episode stands after its last action."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One step as the sealed side sees it.
+
+    t: number of moves up to and with this step
+    reading: None for refusals and checks
+    refused: why, empty if it was not
+    activations: counted up to and with this step
+    placed: what is on the detector after it, first placed first
+    phase: number of the mechanism that the reading is of; None without a reading
+    """
+
+    t: int
+    reading: str | None
+    refused: str
+    cost: int
+    activations: int
+    placed: tuple[str, ...]
+    phase: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A whole episode: its moments, how it ended, the answer if there is one, and the mechanism in force at the end."""
+
+    moments: tuple[Moment, ...]
+    ending: Ending
+    answer: Rule | None
+    phase: int
+
+
+def run(item: BlicketItem, actions: Iterable[Action]) -> History:
+    """The episode of these actions. Actions after its end are refused and cost nothing."""
+    detector = _Detector(item)
+    for action in actions:
+        detector.take(action)
+    return detector.history()
+
+
+def satisfied(mechanism: Mechanism, placed: tuple[str, ...], item: BlicketItem) -> bool:
+    """Whether a reliable detector would be active."""
+    objects = item.task.objects
+    blickets, present = set(names_of(mechanism.rule.blickets, objects)), set(placed)
+    if mechanism.order is None:
+        return blickets <= present if mechanism.rule.form is Form.CONJUNCTIVE else bool(blickets & present)
+    wanted = [objects[index] for index in mechanism.order]
+    if item.task.order_reading is OrderReading.CONTIGUOUS:
+        return any(list(placed[at : at + len(wanted)]) == wanted for at in range(len(placed)))
+    return [name for name in placed if name in blickets] == wanted
+
+
+class _Detector:
+    def __init__(self, item: BlicketItem) -> None:
+        self.item = item
+        self.draws = Draws(item.sealed)
+        self.placed: tuple[str, ...] = ()
+        self.t = 0
+        self.activations = 0
+        self.last_reading = INACTIVE
+        self.ending = Ending.OPEN
+        self.answer: Rule | None = None
+        self.moments: list[Moment] = []
+        if item.sealed.start_on is not None:
+            self.placed = tuple(item.task.objects[index] for index in item.sealed.start_on)
+            self._read(cost=0)
+
+    def history(self) -> History:
+        spent = self.ending is Ending.OPEN and self.t >= self.item.task.budget
+        return History(tuple(self.moments), Ending.TIMEOUT if spent else self.ending, self.answer, self._phase())
+
+    def take(self, action: Action) -> None:
+        if self.ending is not Ending.OPEN:
+            self._record(None, "the episode is over", 0)
+            return
+        try:
+            verb = verb_of(action, VERBS)
+            if verb == "check":
+                self._check(action["check"])
+                return
+            if self.t >= self.item.task.budget:
+                raise ActionError("the budget is spent")
+            placed = self._moved(verb, action[verb])
+        except ActionError as error:
+            self._refuse(str(error))
+            return
+        self.placed = placed
+        self.t += 1
+        self._read(cost=1)
+
+    def _moved(self, verb: str, name: object) -> tuple[str, ...]:
+        if not isinstance(name, str) or name not in self.item.task.objects:
+            raise ActionError("unknown object")
+        if verb == "place":
+            if name in self.placed:
+                raise ActionError(f"{name} is already on the detector")
+            return (*self.placed, name)
+        if name not in self.placed:
+            raise ActionError(f"{name} is not on the detector")
+        return tuple(other for other in self.placed if other != name)
+
+    def _check(self, stated: object) -> None:
+        answer = rule_from_json(stated, self.item.task.objects)
+        if not self._exposed():
+            raise ActionError("a submission is not accepted yet")
+        self.answer = answer
+        self.ending = Ending.ANSWERED
+        self._record(None, "", 0)
+
+    def _exposed(self) -> bool:
+        sealed = self.item.sealed
+        if self.t < min(sealed.exposure.moves, self.item.task.budget):
+            return False
+        if not sealed.exposure.after_switch or not sealed.switches or self.t >= self.item.task.budget:
+            return True
+        progress = self.activations if sealed.switch_by == "activations" else self.t
+        return progress > sealed.switches[-1]
+
+    def _refuse(self, why: str) -> None:
+        spent = self.t >= self.item.task.budget
+        if spent:
+            self.ending = Ending.TIMEOUT
+        else:
+            self.t += 1
+        self._record(None, why, 0 if spent else 1)
+
+    def _phase(self) -> int:
+        return self.item.sealed.phase(self.activations, self.t)
+
+    def _read(self, *, cost: int) -> None:
+        sealed = self.item.sealed
+        phase = 0 if self.t == 0 else sealed.phase(self.activations, self.t - 1)
+        rule_holds = satisfied(sealed.mechanisms[phase], self.placed, self.item)
+        works = sealed.p == 1 or self.draws[self.t] < sealed.p
+        reading = ACTIVE if rule_holds and works else INACTIVE
+        counts = self.item.task.count is Count.LEVEL or self.last_reading == INACTIVE
+        if reading == ACTIVE and counts:
+            self.activations += 1
+        self.last_reading = reading
+        self._record(reading, "", cost)
+        self.moments[-1] = replace(self.moments[-1], phase=phase)
+
+    def _record(self, reading: str | None, refused: str, cost: int) -> None:
+        self.moments.append(Moment(self.t, reading, refused, cost, self.activations, self.placed, None))

@@ -1,0 +1,142 @@
+"""Episodes: the shared vectors, the fast way against the reference, and what the paper leaves open, case by case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import Exposed, Fault, Split, grade
+from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
+from dsl.blickets.reference import ACTIVE, Ending, run
+from dsl.blickets.rule import Form, Rule
+from dsl.episode import TranscriptError, verified
+from tests.support.blickets import JUNK, actions, items, opened, static_item, vector_item, vectors
+
+
+def test_every_shared_episode_reads_and_is_graded_as_expected() -> None:
+    seen = 0
+    for vector in vectors("episode"):
+        item, expect = vector_item(vector), vector["expect"]
+        history = run(item, vector["actions"])
+        objects = item.task.objects
+        assert [
+            {
+                "t": moment.t,
+                "reading": moment.reading,
+                "refused": bool(moment.refused),
+                "cost": moment.cost,
+                "activations": moment.activations,
+                "state": sorted(moment.placed),
+            }
+            for moment in history.moments
+        ] == expect["steps"], vector["item"]["id"]
+        found = grade(item, opened(item, vector["actions"]).steps).as_json(objects)
+        wanted = {key: expect[key] for key in expect.keys() & found.keys() - {"steps"}}
+        verdict = expect["verdict"] or {"correct": None, "errors": []}
+        wanted |= {"steps": expect["steps_used"], **verdict}
+        assert {key: found[key] for key in wanted} == wanted, vector["item"]["id"]
+        seen += 1
+    assert seen >= 400
+
+
+@given(st.data())
+def test_the_fast_episode_answers_as_the_reference_does(data: st.DataObject) -> None:
+    item = data.draw(items())
+    given_actions = data.draw(actions(item.task.n))
+    episode = opened(item, given_actions)
+    history = run(item, given_actions)
+    assert [(step.reading, step.refused, step.cost) for step in episode.steps] == [
+        (moment.reading, moment.refused, moment.cost) for moment in history.moments
+    ]
+    assert episode.left == item.task.budget - (history.moments[-1].t if history.moments else 0)
+    placed = history.moments[-1].placed if history.moments else ()
+    assert tuple(item.task.objects[i] for i in episode.placed) == placed
+    assert episode.closed == any(m.reading is None and m.cost == 0 for m in history.moments)
+
+
+@given(st.data())
+def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: st.DataObject) -> None:
+    item = data.draw(items())
+    steps = opened(item, data.draw(actions(item.task.n))).steps
+    again = verified(BlicketEpisode(item), steps).steps
+    assert [replace(step, refused="") for step in again] == [replace(step, refused="") for step in steps]
+    grade(item, steps)
+    readings = [number for number, step in enumerate(steps) if step.reading is not None]
+    if readings:
+        number = data.draw(st.sampled_from(readings))
+        other = "INACTIVE" if steps[number].reading == ACTIVE else ACTIVE
+        false = [*steps[:number], replace(steps[number], reading=other), *steps[number + 1 :]]
+        with pytest.raises(TranscriptError, match=f"^step {number}: "):
+            verified(BlicketEpisode(item), false)
+        with pytest.raises(TranscriptError, match=f"^step {number}: "):
+            grade(item, false)
+
+
+@given(JUNK)
+def test_no_action_of_any_kind_raises(action: Any) -> None:
+    episode = BlicketEpisode(static_item(Rule(Form.CONJUNCTIVE, 0b11), 3))
+    step = episode.act(action)
+    if step.refused:
+        assert (step.reading, step.cost, "\n" in step.refused) == (None, 1, False)
+
+
+AB, C, CDE = Rule(Form.CONJUNCTIVE, 0b011), Rule(Form.DISJUNCTIVE, 0b100), Rule(Form.CONJUNCTIVE, 0b11100)
+
+
+def _switching(rule2: Rule, n: int, switch: int, count: Count = Count.LEVEL, **options: Any) -> BlicketItem:
+    sealed = Sealed((Mechanism(AB), Mechanism(rule2)), (switch,), **options)
+    return BlicketItem("s", Condition.MODERATOR, Task(tuple("ABCDE"[:n]), 50, count), sealed)
+
+
+def _moves(text: str) -> list[dict[str, str]]:
+    return [{"place" if sign == "+" else "remove": name} for sign, name in zip(text[::2], text[1::2], strict=True)]
+
+
+def _readings(item: BlicketItem, text: str) -> str:
+    return "".join("1" if step.reading == ACTIVE else "0" for step in opened(item, _moves(text)).steps)
+
+
+def test_the_reading_that_reaches_n_is_under_rule_1_and_the_next_under_rule_2() -> None:
+    assert _readings(_switching(C, 3, 2), "+A+B+C-C+C") == "01101"
+
+
+def test_a_distractor_on_an_active_detector_counts_again_by_level_and_not_by_edge() -> None:
+    assert _readings(_switching(CDE, 5, 2, Count.LEVEL), "+A+B+C+D+E") == "01101"
+    assert _readings(_switching(CDE, 5, 2, Count.EDGE), "+A+B+C+D+E") == "01111"
+
+
+def test_a_check_after_n_activations_is_graded_against_rule_2() -> None:
+    item = _switching(CDE, 5, 1)
+    stated = {"rule": "conjunctive", "blickets": ["A", "B"]}
+    found = grade(item, opened(item, [*_moves("+A+B"), {"check": stated}]).steps)
+    assert (found.correct, found.faults) == (False, (Fault.MIXED,))
+    assert (found.exposed, found.split, found.post_evidence) == (Exposed.EXACTLY_N, Split.BLIND, 0)
+    before = grade(item, opened(item, [*_moves("+A"), {"check": stated}]).steps)
+    assert (before.correct, before.exposed, before.split) == (True, Exposed.PRE, Split.PRE)
+
+
+def test_a_submission_can_be_withheld_until_the_switch_has_left_evidence_or_the_budget_is_spent() -> None:
+    exposure = replace(_switching(CDE, 5, 1).sealed.exposure, after_switch=True)
+    item = _switching(CDE, 5, 1, exposure=exposure)
+    check = {"check": {"rule": "conjunctive", "blickets": ["C", "D", "E"]}}
+    episode = opened(item, [*_moves("+A+B"), check])
+    assert (episode.steps[-1].refused, episode.steps[-1].cost) == ("a submission is not accepted yet", 1)
+    for action in _moves("+C+D+E"):
+        episode.act(action)
+    episode.act(check)
+    assert episode.closed
+    assert grade(item, episode.steps).correct
+    short = replace(item, task=replace(item.task, budget=3))
+    assert grade(short, opened(short, [*_moves("+A+A+A"), check]).steps).ending is Ending.ANSWERED
+
+
+def test_strict_wants_the_order_in_which_the_answer_never_has_to_be() -> None:
+    item = BlicketItem("o", Condition.ORDER, Task(("A", "B", "C"), 50), Sealed((Mechanism(AB, (1, 0)),)))
+    for names, strict in ((["A", "B"], False), (["B", "A"], True)):
+        found = grade(item, opened(item, [{"check": {"rule": "conjunctive", "blickets": names}}]).steps)
+        assert (found.correct, found.strict) == (True, strict)
