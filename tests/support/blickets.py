@@ -26,7 +26,7 @@ from dsl.blickets.item import (
 )
 from dsl.blickets.records import ItemRecord, item_from_record
 from dsl.blickets.rule import Form, Rule, all_rules, names_of, set_of
-from tests.shared import shared_file
+from tests.support.shared import shared_file
 
 LETTERS = "ABCDEFGH"
 
