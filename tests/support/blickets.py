@@ -81,12 +81,13 @@ def items(draw: st.DrawFn) -> BlicketItem:
     n = draw(st.integers(2, 5))
     switches = tuple(sorted(draw(st.sets(st.integers(1, 6), max_size=3))))
     start = st.lists(st.integers(0, n - 1), max_size=n, unique=True).map(tuple)
+    condition = draw(st.sampled_from(Condition))
     task = Task(
         tuple(LETTERS[:n]),
         draw(st.integers(1, 25)),
         draw(st.sampled_from(Count)),
         draw(st.sampled_from(OrderReading)),
-        draw(st.none() | st.sampled_from(Condition)),
+        condition if draw(st.booleans()) else None,
     )
     sealed = Sealed(
         tuple(draw(mechanisms(n)) for _ in range(len(switches) + 1)),
@@ -99,7 +100,7 @@ def items(draw: st.DrawFn) -> BlicketItem:
         Exposure(draw(st.integers(0, 8)), draw(st.booleans())),
         draw(st.booleans()),
     )
-    return BlicketItem("drawn", draw(st.sampled_from(Condition)), task, sealed, {"stratum": "test"})
+    return BlicketItem("drawn", condition, task, sealed, {"stratum": "test"})
 
 
 JUNK: st.SearchStrategy[Any] = st.recursive(

@@ -28,8 +28,8 @@ def test_an_item_survives_its_record_as_json(item: BlicketItem) -> None:
 def test_a_pool_survives_its_file(tmp_path: Path) -> None:
     made = [static_item(rule, 3) for rule in all_rules(3)]
     path = tmp_path / "pool.jsonl"
+    write_pool(path, "all rules", made)
     with pytest.raises(PoolError, match=r"pool.jsonl: line 3 \('static'\): id: a second item"):
-        write_pool(path, "all rules", made)
         read_pool(path)
     write_pool(path, "one rule", made[:1], {"seed": 3})
     pool = read_pool(path)
