@@ -1,0 +1,158 @@
+"""Programs: the bundle of a model as state files hold it, its module text, and how it is read without being run."""
+
+from __future__ import annotations
+
+import textwrap
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+
+from dsl.causim.language.driver import Parsed, parse
+from dsl.causim.language.randomness import Unsupported, outcomes
+from dsl.causim.language.statements import Function
+from dsl.causim.model import Mechanism, Model, Node
+from dsl.causim.values import ModelError, Symbol, symbol, value_of
+
+INDENT: Final = "    "
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """One U_* or f_*: `body` is dedented source without docstring."""
+
+    name: str
+    args: list[str]
+    body: str
+    doc: str = ""
+
+
+class Graph(msgspec.Struct, frozen=True):
+    """parents: in the order of the signature; exo: the noise of each node."""
+
+    parents: dict[str, list[str]]
+    exo: dict[str, str]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What the step that added a node meant to do."""
+
+    rationale: str = ""
+    new_function: str = ""
+    new_exo_noise: str = ""
+    direct_parents: list[str] = []
+    direct_children: list[str] = []
+
+
+class Bundle(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One version of a program; v is its number of nodes."""
+
+    v: int
+    imports: list[str]
+    exogenous: list[Definition]
+    structural: list[Definition]
+    driver: str
+    graph: Graph
+    topology: str = ""
+    layer: dict[str, int] | None = None
+    plan: Plan | None = None
+
+
+def module_text(bundle: Bundle, *, comments: bool = True) -> str:
+    """The module: imports, samplers, mechanisms, driver; with docstrings or without."""
+    parts = ["\n".join(bundle.imports)]
+    for definition in (*bundle.exogenous, *bundle.structural):
+        lines = [f"def {definition.name}({', '.join(definition.args)}):"]
+        if comments and definition.doc:
+            lines.append(INDENT + _docstring(definition.doc))
+        lines.append(textwrap.indent(definition.body.rstrip("\n"), INDENT))
+        parts.append("\n".join(lines))
+    parts.append(bundle.driver.rstrip("\n"))
+    return "\n\n\n".join(parts) + "\n"
+
+
+def _docstring(text: str) -> str:
+    safe = " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"""{safe}"""'
+
+
+def load_source(source: str) -> Model:
+    """The model of a module, read and interpreted but never executed; `Unsupported` in one line.
+
+    A node's key is the suffix of its f_; its parents are in the order of the signature.
+    """
+    parsed = parse(source)
+    used: set[str] = set()
+    nodes = []
+    for step in parsed.steps:
+        noises = [source for source in step.sources if source.startswith("U_")]
+        if len(noises) != 1:
+            raise Unsupported(f"{step.mechanism} has {len(noises)} noise variables; each mechanism has one of its own")
+        if noises[0] in used:
+            raise Unsupported(f"{noises[0]} is given to two mechanisms")
+        used.add(noises[0])
+        nodes.append(_node(parsed, step.mechanism, step.sources, noises[0]))
+    idle = sorted(name for name in parsed.functions if name.startswith("U_") and name not in used)
+    if idle:
+        raise Unsupported(f"{idle[0]} is given to no mechanism")
+    if not nodes:
+        raise Unsupported("the module has no mechanism")
+    try:
+        model = Model(nodes)
+        _ = model.system
+    except Unsupported:
+        raise
+    except ModelError as error:
+        raise Unsupported(str(error)) from None
+    return model
+
+
+def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str) -> Node:
+    parents = tuple(source[2:] for source in sources if source.startswith("f_"))
+    support = noise_support(parsed.functions[noise])
+    values = tuple(sorted(support))
+    place = sources.index(noise)
+    name = mechanism[2:]
+    if not name:
+        raise Unsupported("a mechanism without a name")
+    call = _mechanism(parsed.functions[mechanism], place)
+    return Node(name, noise, parents, values, tuple(support[value] for value in values), call)
+
+
+def noise_support(sampler: Function) -> dict[Symbol, Fraction]:
+    """Every value that a sampler returns with positive probability, and that probability."""
+    support: dict[Symbol, Fraction] = {}
+    for value, probability in outcomes(lambda choices: _symbol(sampler, sampler.call((), choices))):
+        support[value] = support.get(value, Fraction(0)) + probability
+    return support
+
+
+def _symbol(called: Function, value: Any) -> Symbol:
+    try:
+        return symbol(value)
+    except ModelError as error:
+        raise Unsupported(f"{called.name} returns what is no value: {error}") from None
+
+
+def _mechanism(called: Function, place: int) -> Mechanism:
+    def call(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
+        arguments = [value_of(parent) for parent in parents]
+        arguments.insert(place, value_of(noise))
+        return _symbol(called, called.call(arguments))
+
+    return call
+
+
+def load_bundle(bundle: Bundle) -> Model:
+    """The model of a bundle; `ModelError` where its graph or its number of nodes says otherwise than its program."""
+    model = load_source(module_text(bundle, comments=False))
+    found = {node.name: list(node.parents) for node in model.nodes}
+    if bundle.graph.parents != found:
+        wrong = sorted(
+            name for name in {*found, *bundle.graph.parents} if found.get(name) != bundle.graph.parents.get(name)
+        )
+        raise ModelError(f"graph.parents: {wrong[0]} has other parents in the program")
+    if bundle.graph.exo != {node.name: node.noise for node in model.nodes}:
+        raise ModelError("graph.exo: the noise of a node is another one in the program")
+    if bundle.v != len(model):
+        raise ModelError(f"v: {bundle.v}, but the program has {len(model)} nodes")
+    return model

@@ -1,0 +1,269 @@
+"""The functions and methods that programs may call, each with its limits checked before it works.
+
+`sum` adds from left to right on every version of Python; `zip`, `enumerate` and `reversed` are read at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from dsl.causim.language.randomness import Uniform, Unsupported
+from dsl.causim.language.work import (
+    Frame,
+    check_size,
+    checked_number,
+    members,
+    text_of,
+    weigh,
+)
+
+Function = Callable[..., Any]
+
+
+def _len(frame: Frame, value: Any) -> int:
+    return len(value)
+
+
+def _extreme(function: Function) -> Function:
+    def call(frame: Frame, *values: Any, **keywords: Any) -> Any:
+        if len(values) == 1:
+            values = tuple(members(frame, values[0]))
+            if not values:
+                return keywords["default"]
+        for value in values:
+            if type(value) is not Uniform:
+                weigh(frame, value)
+        return function(values)
+
+    return call
+
+
+def _sum(frame: Frame, iterable: Any, start: Any = 0) -> Any:
+    total = start
+    for member in members(frame, iterable):
+        if type(total) is str or type(member) is str:
+            raise Unsupported("sum of strings")
+        total = added(frame, total, member)
+    return total
+
+
+def added(frame: Frame, one: Any, other: Any) -> Any:
+    """`one + other`."""
+    kind = type(one)
+    if kind in (str, list, tuple) and type(other) is kind:
+        check_size(len(one) + len(other))
+        frame.spend((len(one) + len(other)) // 64)
+        result = one + other
+        if kind is tuple:
+            weigh(frame, result)
+        return result
+    return checked_number(one + other)
+
+
+def _sorted(frame: Frame, iterable: Any, *, reverse: Any = False) -> list[Any]:
+    found = list(iterable) if type(iterable) is set else members(frame, iterable)
+    weigh(frame, found)
+    frame.spend(len(found))
+    return sorted(found, reverse=bool(reverse))
+
+
+def _any(frame: Frame, iterable: Any) -> bool:
+    return any(_few_steps(frame, iterable))
+
+
+def _all(frame: Frame, iterable: Any) -> bool:
+    return all(_few_steps(frame, iterable))
+
+
+def _few_steps(frame: Frame, iterable: Iterable[Any]) -> Iterable[Any]:
+    for member in iterable:
+        frame.spend(1)
+        yield member
+
+
+def _range(frame: Frame, *limits: Any) -> range:
+    return range(*limits)
+
+
+def _zip(frame: Frame, *iterables: Any) -> Any:
+    return _read(frame, list(zip(*[members(frame, iterable) for iterable in iterables], strict=False)))
+
+
+def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
+    return _read(frame, list(enumerate(members(frame, iterable), start)))
+
+
+def _read(frame: Frame, found: list[Any]) -> Any:
+    for pair in found[:1]:
+        weigh(frame, pair)  # so that tuples of tuples of tuples do not nest without end
+    return iter(found)
+
+
+def _reversed(frame: Frame, sequence: Any) -> Any:
+    if type(sequence) not in (str, list, tuple, dict, range):
+        raise Unsupported(f"reversed of {type(sequence).__name__}")
+    return iter(members(frame, sequence)[::-1])
+
+
+def _str(frame: Frame, value: Any = "") -> str:
+    return text_of(frame, value)
+
+
+def _int(frame: Frame, value: Any = 0) -> Any:
+    return checked_number(int(value))
+
+
+def _float(frame: Frame, value: Any = 0.0) -> float:
+    return float(value)
+
+
+def _bool(frame: Frame, value: Any = False) -> bool:
+    return bool(value)
+
+
+def _list(frame: Frame, iterable: Any = ()) -> list[Any]:
+    return members(frame, iterable)
+
+
+def _tuple(frame: Frame, iterable: Any = ()) -> tuple[Any, ...]:
+    found = tuple(members(frame, iterable))
+    weigh(frame, found)
+    return found
+
+
+def _set(frame: Frame, iterable: Any = ()) -> set[Any]:
+    if type(iterable) is set:
+        return set(iterable)
+    found = members(frame, iterable)
+    weigh(frame, found)
+    return set(found)
+
+
+def _dict(frame: Frame, items: Any = ()) -> dict[Any, Any]:
+    return dict(items) if type(items) is dict else dict(members(frame, items))
+
+
+def _abs(frame: Frame, value: Any) -> Any:
+    return abs(value)
+
+
+def _round(frame: Frame, number: Any, ndigits: Any = None) -> Any:
+    if ndigits is not None and not -20 <= ndigits <= 20:
+        raise Unsupported("round to more than 20 digits")
+    return checked_number(round(number) if ndigits is None else round(number, ndigits))
+
+
+BUILTINS: Final[dict[str, Function]] = {
+    "len": _len,
+    "min": _extreme(min),
+    "max": _extreme(max),
+    "sum": _sum,
+    "sorted": _sorted,
+    "any": _any,
+    "all": _all,
+    "range": _range,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "str": _str,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "list": _list,
+    "tuple": _tuple,
+    "set": _set,
+    "dict": _dict,
+    "abs": _abs,
+    "reversed": _reversed,
+    "round": _round,
+}
+BUILTIN_KEYWORDS: Final = {
+    "min": {"default"},
+    "max": {"default"},
+    "sum": {"start"},
+    "sorted": {"reverse"},
+    "enumerate": {"start"},
+    "round": {"ndigits"},
+}
+
+
+# --- methods ---------------------------------------------------------------------------------------------------------
+
+
+def _replace(frame: Frame, text: str, old: Any, new: Any, count: Any = -1) -> str:
+    check_size(len(text) + text.count(old) * len(new))
+    return text.replace(old, new, count)
+
+
+def _join(frame: Frame, text: str, iterable: Any) -> str:
+    parts = members(frame, iterable)
+    check_size(sum(len(part) for part in parts) + len(text) * len(parts))
+    return text.join(parts)
+
+
+def _extend(frame: Frame, target: list[Any], iterable: Any) -> None:
+    added_members = members(frame, iterable)
+    check_size(len(target) + len(added_members))
+    target.extend(added_members)
+
+
+def _sort(frame: Frame, target: list[Any]) -> None:
+    weigh(frame, target)
+    frame.spend(len(target))
+    target.sort()
+
+
+def _update(frame: Frame, target: Any, other: Any) -> None:
+    target.update(other if type(other) in (dict, set) else members(frame, other))
+
+
+def _plain(method: Function) -> Function:
+    """A method whose work and result are no larger than what it is called on and with."""
+
+    def call(frame: Frame, target: Any, *arguments: Any) -> Any:
+        if type(target) is not str:
+            weigh(frame, target)
+            for argument in arguments:
+                weigh(frame, argument)
+        else:
+            frame.spend(len(target) // 64)
+        return method(target, *arguments)
+
+    return call
+
+
+def _light(method: Function) -> Function:
+    """A method that compares at most its arguments with members, and adds one member at most."""
+
+    def call(frame: Frame, target: Any, *arguments: Any) -> Any:
+        for argument in arguments:
+            if type(argument) is not Uniform:
+                weigh(frame, argument)
+        result = method(target, *arguments)
+        check_size(len(target))
+        frame.spend(len(target) // 64)
+        return result
+
+    return call
+
+
+_STR = (
+    "upper lower strip lstrip rstrip startswith endswith split rsplit splitlines partition rpartition capitalize title"
+)
+_STR += " swapcase casefold count find rfind index rindex isalpha isdigit isalnum isupper islower isspace istitle"
+_STR += " isnumeric isdecimal isidentifier isascii removeprefix removesuffix"
+_LIST = "append insert pop reverse copy clear"
+_DICT = "keys values items pop copy clear get setdefault"
+_SET = "union intersection difference symmetric_difference issubset issuperset isdisjoint"
+METHODS: Final[dict[type, dict[str, Function]]] = {
+    str: {name: _plain(getattr(str, name)) for name in _STR.split()} | {"replace": _replace, "join": _join},
+    list: {name: _plain(getattr(list, name)) for name in ("index", "count", "remove")}
+    | {name: _light(getattr(list, name)) for name in _LIST.split()}
+    | {"extend": _extend, "sort": _sort},
+    tuple: {name: _plain(getattr(tuple, name)) for name in ("index", "count")},
+    dict: {name: _light(getattr(dict, name)) for name in _DICT.split()} | {"update": _update},
+    set: {name: _plain(getattr(set, name)) for name in _SET.split()}
+    | {name: _light(getattr(set, name)) for name in ("copy", "remove", "discard")}
+    | {"add": _light(set.add), "update": _update},
+}
+METHOD_NAMES: Final = frozenset(name for methods in METHODS.values() for name in methods)

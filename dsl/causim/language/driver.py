@@ -1,0 +1,204 @@
+"""From source text to functions and the data flow of `run_once`: the noise and parents that each mechanism is given."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dsl.causim.language.expressions import check_name
+from dsl.causim.language.randomness import Unsupported
+from dsl.causim.language.statements import Function, function
+
+MAX_SOURCE: Final = 200_000
+DRIVER: Final = "run_once"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a mechanism: what each parameter is given, a noise function or a mechanism."""
+
+    mechanism: str
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A module in the language.
+
+    steps: the mechanisms in the order in which the driver calls them
+    returned: the key of the returned dict for each mechanism
+    """
+
+    functions: Mapping[str, Function]
+    steps: tuple[Step, ...]
+    returned: Mapping[str, str]
+
+
+def parse(source: str) -> Parsed:
+    """Read a module without running any of it; `Unsupported` in one line for what is not in the language."""
+    definitions = _definitions(_module(source))
+    driver = definitions.pop(DRIVER, None)
+    if driver is None:
+        raise Unsupported(f"the module has no {DRIVER}")
+    functions = {}
+    for name, node in definitions.items():
+        if not name.startswith(("U_", "f_")):
+            raise Unsupported(f"the function {name!a} is neither U_ nor f_ nor {DRIVER}")
+        try:
+            functions[name] = function(node, random=name.startswith("U_"))
+        except Unsupported as error:
+            raise Unsupported(f"{name}: {error}") from None
+        if name.startswith("U_") and functions[name].parameters:
+            raise Unsupported(f"{name}: a sampler has no parameters")
+    try:
+        steps, returned = _Flow(functions).read(driver)
+    except Unsupported as error:
+        raise Unsupported(f"{DRIVER}: {error}") from None
+    return Parsed(functions, steps, returned)
+
+
+def _module(source: str) -> ast.Module:
+    if len(source) > MAX_SOURCE:
+        raise Unsupported(f"the source is longer than {MAX_SOURCE} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
+            return ast.parse(source)
+    except SyntaxError as error:
+        raise Unsupported(f"the source does not parse, line {error.lineno}") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Unsupported("the source does not parse") from None
+
+
+def _definitions(module: ast.Module) -> dict[str, ast.FunctionDef]:
+    found: dict[str, ast.FunctionDef] = {}
+    for node in module.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node):
+            continue
+        if not isinstance(node, ast.FunctionDef):
+            raise Unsupported(f"{type(node).__name__} at the top of the module")
+        if node.name in found:
+            raise Unsupported(f"{check_name(node.name)} is defined twice")
+        found[check_name(node.name)] = node
+    return found
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and type(node.value.value) is str
+
+
+class _Flow:
+    """Follows the variables of the driver: each holds the noise of a sampler or the value of a mechanism."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+        self.holds: dict[str, str] = {}
+        self.called: set[str] = set()
+        self.steps: list[Step] = []
+        self.dicts: dict[str, ast.Dict] = {}
+
+    def read(self, driver: ast.FunctionDef) -> tuple[tuple[Step, ...], dict[str, str]]:
+        if driver.decorator_list:
+            raise Unsupported("a decorator")
+        given = driver.args
+        seeds = {parameter.arg for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
+        for default in [*given.defaults, *given.kw_defaults]:
+            if default is not None and not isinstance(default, ast.Constant):
+                raise Unsupported("a default that is no constant")
+        *body, last = driver.body
+        for statement in body:
+            if not _is_text(statement) and not _is_seeding(statement, seeds):
+                self._assignment(statement)
+        if not isinstance(last, ast.Return):
+            raise Unsupported("it does not end by returning the outputs")
+        value = self.dicts.get(last.value.id) if isinstance(last.value, ast.Name) else last.value
+        returned = self._returned(value)
+        missing = sorted(set(self.functions) - self.called)
+        if missing:
+            raise Unsupported(f"{missing[0]} is never called")
+        return tuple(self.steps), returned
+
+    def _assignment(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            target, value = node.target, node.value
+        else:
+            raise Unsupported(f"{type(node).__name__} in the driver")
+        if not isinstance(target, ast.Name):
+            raise Unsupported("it assigns to something other than a name")
+        name = check_name(target.id)
+        if name in self.holds or name in self.dicts or name in self.functions:
+            raise Unsupported(f"the name {name!a} is bound twice")
+        if isinstance(value, ast.Dict):
+            self.dicts[name] = value
+        elif isinstance(value, ast.Name):
+            self.holds[name] = self._source(value)
+        elif isinstance(value, ast.Call):
+            self.holds[name] = self._call(value)
+        else:
+            raise Unsupported(f"{type(value).__name__} in the driver")
+
+    def _call(self, node: ast.Call) -> str:
+        called = self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if called is None:
+            raise Unsupported("it calls something other than U_ and f_ functions of the module")
+        if called.name in self.called:
+            raise Unsupported(f"{called.name} is called twice")
+        self.called.add(called.name)
+        sources = [self._source(argument) for argument in node.args]
+        by_name = {keyword.arg or "**": self._source(keyword.value) for keyword in node.keywords}
+        rest = called.parameters[len(sources) :]
+        if len(sources) > len(called.parameters) or len(by_name) < len(node.keywords) or set(by_name) != set(rest):
+            raise Unsupported(f"{called.name} is not given exactly its parameters")
+        if called.name.startswith("f_"):
+            self.steps.append(Step(called.name, (*sources, *(by_name[parameter] for parameter in rest))))
+        return called.name
+
+    def _source(self, node: ast.expr) -> str:
+        if not isinstance(node, ast.Name) or node.id not in self.holds:
+            raise Unsupported("an argument or output is not the result of an earlier call")
+        return self.holds[node.id]
+
+    def _returned(self, node: ast.expr | None) -> dict[str, str]:
+        if not isinstance(node, ast.Dict):
+            raise Unsupported("it does not return a dict of the outputs")
+        returned: dict[str, str] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            source = self._source(value)
+            if not isinstance(key, ast.Constant) or type(key.value) is not str or not source.startswith("f_"):
+                raise Unsupported("the returned dict is not from texts to outputs")
+            if key.value.lower() != source[2:].lower() or source in returned or key.value in returned.values():
+                raise Unsupported(f"the output of {source} is returned under another name, or twice")
+            returned[source] = key.value
+        lost = [step.mechanism for step in self.steps if step.mechanism not in returned]
+        if lost:
+            raise Unsupported(f"the output of {lost[0]} is not returned")
+        return returned
+
+
+def _is_seeding(node: ast.stmt, seeds: set[str]) -> bool:
+    """`random.seed(seed)`, or that behind `if seed is not None`."""
+    if isinstance(node, ast.If) and len(node.body) == 1 and not node.orelse:
+        test = node.test
+        names = {part.id for part in ast.walk(test) if isinstance(part, ast.Name)}
+        simple = isinstance(test, ast.Name) or (
+            isinstance(test, ast.Compare)
+            and isinstance(test.left, ast.Name)
+            and all(isinstance(part, ast.Constant) for part in test.comparators)
+        )
+        return simple and names <= seeds and _is_seeding(node.body[0], seeds)
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    call = node.value
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "seed"
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == "random"
+        and not call.keywords
+        and all(isinstance(argument, ast.Name) and argument.id in seeds for argument in call.args)
+    )

@@ -1,0 +1,258 @@
+"""Functions of the language: statements read once into functions of a frame, and calls of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from dsl.causim.language.expressions import (
+    Evaluate,
+    Scope,
+    assign,
+    binary,
+    check_name,
+    cost,
+    expression,
+    target_names,
+)
+from dsl.causim.language.randomness import Choices, Unsupported
+from dsl.causim.language.work import Frame, check_size, members, ordered
+
+Run: TypeAlias = Callable[[Frame], object]
+MAX_BLOCKS: Final = 20
+
+_BREAK: Final = object()
+_CONTINUE: Final = object()
+_RETURN: Final = object()
+_RAISED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One U_* or f_* of a program.
+
+    parameters: in the order of the signature
+    unread: the parameters that the body never names
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    unread: tuple[str, ...]
+    body: Run
+
+    def call(self, arguments: Sequence[Any], choices: Choices | None = None) -> Any:
+        """What the function returns; `Unsupported` if it raises or leaves its limits."""
+        frame = Frame(dict(zip(self.parameters, arguments, strict=True)), choices)
+        try:
+            return frame.result if self.body(frame) is _RETURN else None
+        except Unsupported as error:
+            raise Unsupported(f"{self.name}: {error}") from None
+        except _RAISED as error:
+            raise Unsupported(f"{self.name} raises {type(error).__name__}") from None
+
+
+def function(node: ast.FunctionDef, *, random: bool) -> Function:
+    """Read a definition; `Unsupported` for what is not in the language."""
+    parameters = _parameters(node)
+    statements = _without_docstring(node.body)
+    bound = set(parameters)
+    read = set()
+    for statement in statements:
+        for part in ast.walk(statement):
+            if isinstance(part, ast.Assign):
+                bound.update(name for target in part.targets for name in target_names(target))
+            elif isinstance(part, ast.AugAssign | ast.AnnAssign | ast.For):
+                bound.update(target_names(part.target))
+            elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                read.add(part.id)
+    scope = Scope(frozenset(bound), random=random)
+    try:
+        body = _block(statements, scope, 0)
+    except RecursionError:
+        raise Unsupported(f"{node.name}: nested too deeply") from None
+    return Function(node.name, parameters, tuple(name for name in parameters if name not in read), body)
+
+
+def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
+    given = node.args
+    if node.decorator_list:
+        raise Unsupported("a decorator")
+    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults:
+        raise Unsupported("parameters are plain names without defaults")
+    return tuple(check_name(parameter.arg) for parameter in given.args)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    first = body[0]
+    documented = (
+        isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and type(first.value.value) is str
+    )
+    return body[1:] if documented else body
+
+
+def _block(statements: list[ast.stmt], scope: Scope, depth: int) -> Run:
+    if depth > MAX_BLOCKS:
+        raise Unsupported(f"blocks nest more than {MAX_BLOCKS} deep")
+    parts = [_statement(statement, scope, depth) for statement in statements]
+    if len(parts) == 1:
+        return parts[0]
+
+    def run(frame: Frame) -> object:
+        for part in parts:
+            signal = part(frame)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+def _statement(node: ast.stmt, scope: Scope, depth: int) -> Run:
+    reader = _READERS.get(type(node))
+    if reader is None:
+        raise Unsupported(f"{type(node).__name__} is not in the language")
+    return reader(node, scope, depth)
+
+
+def _return(node: ast.Return, scope: Scope, depth: int) -> Run:
+    if node.value is None:
+        return lambda frame: _RETURN
+    value, price = expression(node.value, scope), cost(node.value)
+
+    def run(frame: Frame) -> object:
+        frame.left -= price
+        if frame.left < 0:
+            frame.spend(0)
+        frame.result = value(frame)
+        return _RETURN
+
+    return run
+
+
+def _if(node: ast.If, scope: Scope, depth: int) -> Run:
+    branches: list[tuple[Evaluate, Run, int]] = []
+    otherwise: list[ast.stmt] = [node]
+    while len(otherwise) == 1 and isinstance(otherwise[0], ast.If):  # `elif` by `elif`, however many there are
+        branch = otherwise[0]
+        branches.append((expression(branch.test, scope), _block(branch.body, scope, depth + 1), cost(branch.test)))
+        otherwise = branch.orelse
+    last = _block(otherwise, scope, depth + 1) if otherwise else None
+
+    def run(frame: Frame) -> object:
+        for test, body, price in branches:
+            frame.left -= price
+            if frame.left < 0:
+                frame.spend(0)
+            if test(frame):
+                return body(frame)
+        return last(frame) if last is not None else None
+
+    return run
+
+
+def _for(node: ast.For, scope: Scope, depth: int) -> Run:
+    source, bind = expression(node.iter, scope), assign(node.target, scope)
+    scope.loops += 1
+    body, price = _block(node.body, scope, depth + 1), cost(node.target)
+    scope.loops -= 1
+    last = _block(node.orelse, scope, depth + 1) if node.orelse else None
+    first_price = cost(node.iter)
+
+    def run(frame: Frame) -> object:
+        frame.spend(first_price)
+        for value in ordered(source(frame)):
+            frame.spend(price)
+            bind(frame, value)
+            signal = body(frame)
+            if signal is _BREAK:
+                return None
+            if signal is _RETURN:
+                return signal
+        return last(frame) if last is not None else None
+
+    return run
+
+
+def _assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, depth: int) -> Run:
+    if node.value is None:
+        return _pass(node, scope, depth)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    value, binds = expression(node.value, scope), [assign(target, scope) for target in targets]
+    price = cost(node.value, *targets)
+
+    def run(frame: Frame) -> object:
+        frame.spend(price)
+        result = value(frame)
+        for bind in binds:
+            bind(frame, result)
+        return None
+
+    return run
+
+
+def _augmented(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
+    if not isinstance(node.target, ast.Name | ast.Subscript):
+        raise Unsupported(f"{type(node.target).__name__} is assigned to")
+    now = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else node.target
+    if isinstance(node.target, ast.Subscript) and any(isinstance(part, ast.Call) for part in ast.walk(node.target)):
+        raise Unsupported("a call in the target of an augmented assignment")
+    before, value, bind = expression(now, scope), expression(node.value, scope), assign(node.target, scope)
+    apply, price = binary(node.op), cost(node.value, node.target)
+    adds = isinstance(node.op, ast.Add)
+
+    def run(frame: Frame) -> object:
+        frame.spend(price)
+        old, new = before(frame), value(frame)
+        if type(old) is list:
+            if not adds:
+                raise Unsupported("a list is changed in place other than by +=")
+            more = members(frame, new)
+            check_size(len(old) + len(more))
+            old.extend(more)
+            result: Any = old
+        else:
+            result = apply(frame, old, new)
+        bind(frame, result)
+        return None
+
+    return run
+
+
+def _expression(node: ast.Expr, scope: Scope, depth: int) -> Run:
+    if not isinstance(node.value, ast.Call) or not isinstance(node.value.func, ast.Attribute):
+        raise Unsupported("an expression that does nothing")
+    value, price = expression(node.value, scope), cost(node.value)
+
+    def run(frame: Frame) -> object:
+        frame.spend(price)
+        value(frame)
+        return None
+
+    return run
+
+
+def _pass(node: ast.stmt, scope: Scope, depth: int) -> Run:
+    return lambda frame: frame.spend(1)
+
+
+def _jump(node: ast.stmt, scope: Scope, depth: int) -> Run:
+    if not scope.loops:
+        raise Unsupported("a break or continue outside a loop")
+    signal = _BREAK if isinstance(node, ast.Break) else _CONTINUE
+    return lambda frame: signal
+
+
+_READERS: Final[dict[type[ast.stmt], Callable[[Any, Scope, int], Run]]] = {
+    ast.Return: _return,
+    ast.If: _if,
+    ast.For: _for,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _assignment,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Pass: _pass,
+    ast.Break: _jump,
+    ast.Continue: _jump,
+}

@@ -1,0 +1,126 @@
+"""What a program may spend: steps per call, sizes of what it builds, depth of nesting.
+
+Everything here raises `Unsupported`, which becomes the one line that a refused program is answered with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from dsl.causim.language.randomness import Choices, Uniform, Unsupported
+
+MAX_STEPS: Final = 20_000  # per call
+MAX_SIZE: Final = 10_000  # characters of a string, members of a container
+MAX_INTEGER: Final = 10**12
+MAX_WEIGHT: Final = 20_000  # members of a container and of all containers in it, written out
+MAX_DEPTH: Final = 50  # of containers in containers
+NODES_PER_STEP: Final = 8  # a statement costs a step, and another one for each eight nodes of its expressions
+
+SCALARS: Final = frozenset({str, int, float, bool, type(None)})
+CONTAINERS: Final = (list, tuple, set, dict)
+
+
+class Frame:
+    """One call: the values of its names, the steps it has left, and where its random choices come from."""
+
+    __slots__ = ("choices", "left", "names", "result")
+
+    def __init__(self, names: dict[str, Any], choices: Choices | None) -> None:
+        self.names = names
+        self.choices = choices
+        self.left = MAX_STEPS
+        self.result: Any = None
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Unsupported(f"a call takes more than {MAX_STEPS} steps")
+
+
+def checked_number(value: Any) -> Any:
+    """An integer within MAX_INTEGER; anything else as it is."""
+    if type(value) is int and not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise Unsupported(f"an integer beyond {MAX_INTEGER}")
+    return value
+
+
+def check_size(size: int) -> None:
+    if size > MAX_SIZE:
+        raise Unsupported(f"a string or container of more than {MAX_SIZE} characters or members")
+
+
+def weigh(frame: Frame, value: Any) -> None:
+    """Refuse what nests too deeply, holds itself, or is too large to compare, hash or write; charge for its size."""
+    if type(value) in SCALARS or type(value) is range:
+        return
+    weight = 0
+    stack = [(value, 1)]
+    while stack:
+        item, depth = stack.pop()
+        kind = type(item)
+        if kind is str:
+            weight += len(item) // NODES_PER_STEP
+        elif kind in CONTAINERS:
+            weight += len(item)
+            if depth > MAX_DEPTH or weight > MAX_WEIGHT:
+                raise Unsupported("containers that nest too deeply or hold too much")
+            members = [part for pair in item.items() for part in pair] if kind is dict else item
+            stack.extend([(member, depth + 1) for member in members])
+        elif kind is Uniform:
+            raise Unsupported("a continuous random number is used other than in a comparison with a number")
+        elif kind not in SCALARS and kind is not range:
+            raise Unsupported(f"{kind.__name__} is used as a value")
+        if weight > MAX_WEIGHT:
+            raise Unsupported("containers that hold too much")
+    frame.spend(weight // NODES_PER_STEP)
+
+
+def ordered(value: Any) -> Any:
+    """What may be looped over: the order of a set of anything but numbers depends on the hash seed, so it has none."""
+    if type(value) is set and len(value) > 1 and any(type(member) not in (int, float, bool) for member in value):
+        raise Unsupported("the order of a set is used")
+    return value
+
+
+def members(frame: Frame, value: Any) -> list[Any]:
+    """Everything an iterable gives, at most MAX_SIZE of it."""
+    if type(value) is Uniform:
+        raise Unsupported("a continuous random number is not a collection")
+    found = []
+    for member in _few(ordered(value)):
+        found.append(member)
+    frame.spend(len(found) // NODES_PER_STEP)
+    return found
+
+
+def _few(value: Iterable[Any]) -> Iterator[Any]:
+    for number, member in enumerate(value):
+        if number >= MAX_SIZE:
+            raise Unsupported(f"more than {MAX_SIZE} members are gone through at once")
+        yield member
+
+
+def text_of(frame: Frame, value: Any) -> str:
+    """`str(value)`, for values whose text does not depend on the machine."""
+    kind = type(value)
+    if kind is str:
+        text: str = value
+        return text
+    if kind in CONTAINERS:
+        weigh(frame, value)
+        if _holds_unordered(value):
+            raise Unsupported("the order of a set is used")
+    elif kind not in SCALARS and kind is not range:
+        raise Unsupported(f"the text of {kind.__name__} is used")
+    text = str(value)
+    check_size(len(text))
+    return text
+
+
+def _holds_unordered(value: Any) -> bool:
+    if type(value) is set and len(value) > 1:
+        return any(type(member) not in (int, float, bool) for member in value)
+    if type(value) is dict:
+        return any(_holds_unordered(member) for member in value.values())
+    return type(value) in (list, tuple) and any(_holds_unordered(member) for member in value)

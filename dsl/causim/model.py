@@ -1,0 +1,230 @@
+"""The canonical model: per node its parents, its noise with exact probabilities, and a table over parents and noise.
+
+V_i = f_i(pa_i, U_i), acyclic, with one private noise variable per equation and all noise independent. A node's domain
+is the image of its table over the domains of its parents, not the values that worlds reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsl.causim.values import Assignment, ModelError, Symbol
+
+Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
+MAX_ROWS = 1_000_000  # a larger table is not made
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One variable and its equation.
+
+    noise: name of its noise variable
+    parents: in the order of the mechanism's parameters
+    support: values of the noise of positive probability, sorted by text
+    weights: their probabilities; they add up to one
+    mechanism: parents' values and noise value -> value; `ModelError` where it raises
+    """
+
+    name: str
+    noise: str
+    parents: tuple[str, ...]
+    support: tuple[Symbol, ...]
+    weights: tuple[Fraction, ...]
+    mechanism: Mechanism
+    _known: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
+
+    def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
+        """The node's value, for parents' values inside or outside their domains."""
+        key = parents, noise
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self.mechanism(parents, noise)
+        return found
+
+    @property
+    def noise_index(self) -> dict[Symbol, int]:
+        """Position of each value of the support."""
+        return {symbol: i for i, symbol in enumerate(self.support)}
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A node's equation in one system, by positions: what engines work with.
+
+    parents: positions of the parents among the nodes
+    domain: the values that the node can take there
+    table: shape (sizes of the parents' domains in order, size of the noise support); positions in `domain`
+    """
+
+    parents: tuple[int, ...]
+    domain: tuple[Symbol, ...]
+    table: NDArray[np.int64]
+
+    @cached_property
+    def index(self) -> dict[Symbol, int]:
+        """Position of each value of the domain."""
+        return {symbol: i for i, symbol in enumerate(self.domain)}
+
+
+System: TypeAlias = tuple[Local, ...]
+
+
+class Model:
+    """Nodes in topological order; names of nodes and of noise are unique."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self.nodes = tuple(nodes)
+        self.position = {node.name: i for i, node in enumerate(self.nodes)}
+        self.of_noise = {node.noise: i for i, node in enumerate(self.nodes)}
+        names = [name for node in self.nodes for name in (node.name, node.noise)]
+        if len(set(names)) < len(names):
+            raise ModelError("two variables have the same name")
+        for i, node in enumerate(self.nodes):
+            if any(self.position.get(parent, i) >= i for parent in node.parents):
+                raise ModelError(f"{node.name} has a parent that does not come before it")
+            if len(set(node.parents)) < len(node.parents):
+                raise ModelError(f"{node.name} has the same parent twice")
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.nodes)
+
+    @property
+    def noises(self) -> tuple[str, ...]:
+        return tuple(node.noise for node in self.nodes)
+
+    @property
+    def worlds(self) -> int:
+        """How many combinations of noise values there are."""
+        return prod(len(node.support) for node in self.nodes)
+
+    @cached_property
+    def system(self) -> System:
+        """The equations as they are; `ModelError` if a mechanism raises on its domain, or a table has over MAX_ROWS."""
+        return self._system({})
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Positions of each node's children, ascending."""
+        found: list[list[int]] = [[] for _ in self.nodes]
+        for i, node in enumerate(self.nodes):
+            for parent in node.parents:
+                found[self.position[parent]].append(i)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def _under(self) -> dict[tuple[tuple[str, Symbol], ...], System]:
+        return {}
+
+    def under(self, do: Assignment) -> System:
+        """The equations under an intervention: the nodes in `do` are constants, whatever the value.
+
+        `ModelError` for an unknown node, and where a mechanism raises for a value outside its parents' domains.
+        """
+        if not do:
+            return self.system
+        key = tuple(sorted(do.items()))
+        if key not in self._under:
+            if len(self._under) > 64:
+                self._under.clear()
+            self._under[key] = self._system(do)
+        return self._under[key]
+
+    def _system(self, do: Assignment) -> System:
+        unknown = sorted(set(do) - set(self.position))
+        if unknown:
+            raise ModelError(f"{unknown[0]} is no variable of the model")
+        system: list[Local] = []
+        base = self.system if do else None
+        for i, node in enumerate(self.nodes):
+            if node.name in do:
+                zeros = np.zeros(len(node.support), dtype=np.int64)
+                system.append(Local((), (do[node.name],), zeros))
+                continue
+            parents = tuple(self.position[parent] for parent in node.parents)
+            if base is not None:
+                selected = _selected(base, system, i)
+                if selected is not None:
+                    system.append(selected)
+                    continue
+            system.append(_tabulated(node, parents, [system[parent].domain for parent in parents]))
+        return tuple(system)
+
+
+def _selected(base: System, system: Sequence[Local], i: int) -> Local | None:
+    """A table of `base` cut to smaller domains of the parents, if they are parts of the old ones."""
+    own = base[i]
+    if all(system[parent].domain == base[parent].domain for parent in own.parents):
+        return own
+    table = own.table
+    for axis, parent in enumerate(own.parents):
+        index = base[parent].index
+        positions = [index.get(symbol, -1) for symbol in system[parent].domain]
+        if -1 in positions:
+            return None
+        table = np.take(table, positions, axis=axis)
+    return Local(own.parents, own.domain, table)
+
+
+def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Symbol, ...]]) -> Local:
+    shape = (*map(len, domains), len(node.support))
+    if prod(shape) > MAX_ROWS:
+        raise ModelError(f"the table of {node.name} has {prod(shape)} rows; up to {MAX_ROWS} are made")
+    value = node.value
+    values = [value(row, noise) for row in product(*domains) for noise in node.support]
+    domain = tuple(sorted(set(values)))
+    index = {symbol: i for i, symbol in enumerate(domain)}
+    table = np.array([index[symbol] for symbol in values], dtype=np.int64).reshape(shape)
+    return Local(parents, domain, table)
+
+
+def rows(model: Model, name: str) -> Iterator[tuple[tuple[Symbol, ...], Symbol, Symbol]]:
+    """The table of a node as (parents' values, noise value, value), in order of the texts."""
+    i = model.position[name]
+    node, system = model.nodes[i], model.system
+    for row in product(*(system[parent].domain for parent in system[i].parents)):
+        for noise in node.support:
+            yield row, noise, node.value(row, noise)
+
+
+def run(model: Model, noise: Mapping[str, Symbol], do: Assignment) -> dict[str, Symbol]:
+    """The values of all nodes in one world: `noise` names every noise variable, `do` replaces equations."""
+    values: dict[str, Symbol] = {}
+    for node in model.nodes:
+        if node.name in do:
+            values[node.name] = do[node.name]
+        else:
+            values[node.name] = node.value(tuple(values[parent] for parent in node.parents), noise[node.noise])
+    return values
+
+
+def table_node(
+    name: str,
+    noise: str,
+    parents: Sequence[str],
+    support: Mapping[Symbol, Fraction],
+    table: Mapping[tuple[tuple[Symbol, ...], Symbol], Symbol],
+) -> Node:
+    """A node whose mechanism is a table; outside the table its mechanism raises `ModelError`."""
+    known = dict(table)
+
+    def mechanism(row: tuple[Symbol, ...], value: Symbol) -> Symbol:
+        try:
+            return known[row, value]
+        except KeyError:
+            raise ModelError(f"the table of {name} has no row for {', '.join(row)} and {value}") from None
+
+    ordered = sorted(symbol for symbol, weight in support.items() if weight)
+    return Node(name, noise, tuple(parents), tuple(ordered), tuple(support[symbol] for symbol in ordered), mechanism)

@@ -1,0 +1,129 @@
+"""Causal questions about a model in four types, and what counts as an answer.
+
+A world is a value for every noise variable. Omega is the set of worlds that agree with the fixed noise.
+deduction {v(u)}; intervention {v_do(u)}; abduction {u : v(u) agrees with the evidence}, told by the missing noise;
+counterfactual {v_do(u) : u in that abduction}, with the missing noise beside it where `with_noise` is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from dsl.causim.model import Model
+from dsl.causim.values import Assignment, ModelError, Symbol, plain, symbols
+from dsl.errors import shown
+
+QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "counterfactual"]
+TYPES: Final[tuple[QuestionType, ...]] = ("deduction", "intervention", "abduction", "counterfactual")
+Scenario: TypeAlias = Literal["deterministic", "stochastic", "impossible"]
+Answer: TypeAlias = dict[str, Symbol]
+
+
+@dataclass(frozen=True)
+class Question:
+    """fixed: noise whose value is given; unknown: the other noise, sorted
+    do, observed: values set by intervention, and values seen in the factual world
+    with_noise: a counterfactual that asks for the unknown noise too, jointly
+    """
+
+    type: QuestionType
+    fixed: Mapping[str, Symbol] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
+    do: Mapping[str, Symbol] = field(default_factory=dict)
+    observed: Mapping[str, Symbol] = field(default_factory=dict)
+    with_noise: bool = False
+
+    def required_keys(self, model: Model) -> tuple[str, ...]:
+        """The keys of an answer, sorted: all V, intervened ones too; for abduction all missing noise."""
+        if self.type == "abduction":
+            return tuple(sorted(self.unknown))
+        return tuple(sorted([*model.names, *(self.unknown if self.with_noise else ())]))
+
+    def is_trivial(self, model: Model) -> bool:
+        """Whether `do` covers every required key, so that the answer stands in the question."""
+        return set(self.required_keys(model)) <= set(self.do)
+
+    def has_full_evidence(self, model: Model) -> bool:
+        return len(self.observed) == len(model)
+
+
+def scenario_of(size: int) -> Scenario:
+    """The label of a question with that many answers."""
+    return "impossible" if size == 0 else "deterministic" if size == 1 else "stochastic"
+
+
+def check_question(question: Question, model: Model) -> Question:
+    """The question, if its names are the model's and its parts fit its type; `ModelError` names the field.
+
+    A fixed value outside its sampler's support, and any value in `do` or `observed`, may be asked about.
+    """
+    noises, names = set(model.noises), set(model.position)
+    for where, given, known in (
+        ("fixed_exogenous", question.fixed, noises),
+        ("unknown_exogenous", question.unknown, noises),
+        ("do", question.do, names),
+        ("observed_endogenous", question.observed, names),
+    ):
+        strange = sorted(set(given) - known)
+        if strange:
+            raise ModelError(f"{where}: {shown(strange[0])} is not in the model")
+    if set(question.fixed) & set(question.unknown) or len(set(question.unknown)) < len(question.unknown):
+        raise ModelError("unknown_exogenous: a noise variable is fixed as well, or named twice")
+    if noises - set(question.fixed) - set(question.unknown):
+        raise ModelError("unknown_exogenous: a noise variable is neither fixed nor unknown")
+    if question.do and question.type in ("deduction", "abduction"):
+        raise ModelError(f"do: a question of type {question.type} has no intervention")
+    if question.observed and question.type in ("deduction", "intervention"):
+        raise ModelError(f"observed_endogenous: a question of type {question.type} has no evidence")
+    if question.with_noise and question.type != "counterfactual":
+        raise ModelError("with_noise: only counterfactuals ask for noise beside the variables")
+    return question
+
+
+class QuestionRecord(msgspec.Struct, frozen=True):
+    """A question as files hold it; values are JSON values."""
+
+    fixed_exogenous: dict[str, Any]
+    unknown_exogenous: list[str]
+    do: dict[str, Any]
+    observed_endogenous: dict[str, Any]
+
+
+def question_from_record(
+    record: QuestionRecord, kind: QuestionType, model: Model, *, with_noise: bool = False
+) -> Question:
+    """`ModelError` names the field of what cannot be meant."""
+    given = {}
+    for name in ("fixed_exogenous", "do", "observed_endogenous"):
+        try:
+            given[name] = symbols(getattr(record, name))
+        except ModelError as error:
+            raise ModelError(f"{name}: {error}") from None
+    question = Question(
+        kind,
+        given["fixed_exogenous"],
+        tuple(sorted(record.unknown_exogenous)),
+        given["do"],
+        given["observed_endogenous"],
+        with_noise,
+    )
+    return check_question(question, model)
+
+
+def record_of(question: Question) -> QuestionRecord:
+    """The inverse of `question_from_record`."""
+    return QuestionRecord(plain(question.fixed), list(question.unknown), plain(question.do), plain(question.observed))
+
+
+def copied(question: Question) -> Answer:
+    """The evidence with `do` written over it."""
+    return {**question.observed, **question.do}
+
+
+def project(question: Question, model: Model, world: Assignment, values: Assignment) -> Answer:
+    """The required keys, from a world and the values asked about in it."""
+    return {key: values[key] if key in model.position else world[key] for key in question.required_keys(model)}

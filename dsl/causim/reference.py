@@ -1,0 +1,82 @@
+"""The meaning of a question: run every world. Slow; everything faster is compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from dsl.causim.model import Model, run
+from dsl.causim.question import Answer, Question, Scenario, copied, project, scenario_of
+from dsl.causim.values import Assignment, Symbol, assignment_text
+
+
+@dataclass(frozen=True)
+class Worked:
+    """Everything that can be said about a question.
+
+    worlds: how many agree with the fixed noise; fitting: how many of those agree with the evidence
+    answers: the answer set by the text of each answer; probabilities given fixed noise and evidence
+    effect_all, effect_some: whether in all, in some fitting worlds a variable outside `do` changes; None without `do`
+        or where no world fits
+    copy: whether the evidence with `do` written over it is an answer; None but for counterfactuals
+    """
+
+    worlds: int
+    fitting: int
+    answers: dict[str, Answer]
+    probabilities: dict[str, Fraction]
+    trivial: bool
+    effect_all: bool | None
+    effect_some: bool | None
+    copy: bool | None
+
+    @property
+    def scenario(self) -> Scenario:
+        return scenario_of(len(self.answers))
+
+
+def worlds(model: Model, fixed: Assignment) -> Iterator[tuple[dict[str, Symbol], Fraction]]:
+    """Every world that agrees with the fixed noise, with its probability."""
+    choices = []
+    for node in model.nodes:
+        own = list(zip(node.support, node.weights, strict=True))
+        choices.append([pair for pair in own if node.noise not in fixed or pair[0] == fixed[node.noise]])
+    for picked in product(*choices):
+        noise = {node.noise: value for node, (value, _) in zip(model.nodes, picked, strict=True)}
+        yield noise, prod((weight for _, weight in picked), start=Fraction(1))
+
+
+def work_out(model: Model, question: Question) -> Worked:
+    """`ModelError` where a mechanism raises for a value of `do`."""
+    num_worlds = num_fitting = num_changed = 0
+    answers: dict[str, Answer] = {}
+    weights: dict[str, Fraction] = {}
+    outside = [name for name in model.names if name not in question.do]
+    for noise, weight in worlds(model, question.fixed):
+        num_worlds += 1
+        factual = run(model, noise, {})
+        if any(factual[name] != value for name, value in question.observed.items()):
+            continue
+        num_fitting += 1
+        asked = run(model, noise, question.do)
+        num_changed += any(asked[name] != factual[name] for name in outside)
+        answer = project(question, model, noise, asked)
+        text = assignment_text(answer)
+        answers[text] = answer
+        weights[text] = weights.get(text, Fraction(0)) + weight
+    total = sum(weights.values(), start=Fraction(0))
+    has_effect = bool(question.do) and num_fitting > 0
+    is_copied = assignment_text(copied(question)) in answers if question.type == "counterfactual" else None
+    return Worked(
+        num_worlds,
+        num_fitting,
+        {text: answers[text] for text in sorted(answers)},
+        {text: weights[text] / total for text in sorted(answers)},
+        question.is_trivial(model),
+        num_changed == num_fitting if has_effect else None,
+        num_changed > 0 if has_effect else None,
+        is_copied,
+    )

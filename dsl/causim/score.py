@@ -1,0 +1,66 @@
+"""Rewards: the last JSON object of a reply is right iff it is a member of the answer set.
+
+pass@k: M. Chen et al., Evaluating large language models trained on code, 2021, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Literal, TypeAlias
+
+from dsl.causim.question import Answer
+from dsl.causim.values import assignment_text, loose_symbol
+from dsl.json_objects import json_objects
+
+Failure: TypeAlias = Literal["no_object", "wrong_keys"]
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The answer of a reply, or why it has none."""
+
+    answer: Answer | None
+    failure: Failure | None
+
+
+def extract(text: str, required_keys: Sequence[str]) -> Extraction:
+    """The last object that decodes and is not inside another object that does, with exactly the required keys.
+
+    A key counts in any case that fits one required key alone, and no key may be given in two cases.
+    """
+    last, end = None, 0
+    for found in json_objects(text):
+        if found.start >= end:
+            last, end = found.value, found.end
+    if last is None:
+        return Extraction(None, "no_object")
+    by_lower: dict[str, list[str]] = {}
+    for key in required_keys:
+        by_lower.setdefault(key.lower(), []).append(key)
+    required, answer = set(required_keys), Answer()
+    for given, value in last.items():
+        alike = [given] if given in required else by_lower.get(given.lower(), [])
+        if len(alike) != 1 or alike[0] in answer:
+            return Extraction(None, "wrong_keys")
+        answer[alike[0]] = loose_symbol(value)
+    if len(answer) < len(required):
+        return Extraction(None, "wrong_keys")
+    return Extraction(answer, None)
+
+
+def pass_at_k(samples: int, correct: int, k: int) -> Fraction:
+    """The chance that one of k samples is right, of `samples` of which `correct` are; `ValueError` for k > samples."""
+    if not 0 <= correct <= samples or not 1 <= k <= samples:
+        raise ValueError(f"pass@{k} of {correct} right among {samples}")
+    return 1 - Fraction(comb(samples - correct, k), comb(samples, k))
+
+
+def majority(answers: Iterable[Answer | None]) -> Answer | None:
+    """The most frequent answer, the first seen of equals; replies without an answer are skipped."""
+    given = [answer for answer in answers if answer is not None]
+    counts = Counter(map(assignment_text, given))
+    return max(given, key=lambda answer: counts[assignment_text(answer)], default=None)

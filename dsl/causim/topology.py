@@ -1,0 +1,219 @@
+"""The six topologies as predicates on a graph, and where a new node may be put so that its topology stays.
+
+A graph is a mapping from every node to its parents. Small graphs satisfy several predicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+Parents: TypeAlias = Mapping[str, Sequence[str]]
+
+
+def children_of(graph: Parents) -> dict[str, list[str]]:
+    """Every node's children, in the order of the graph."""
+    children: dict[str, list[str]] = {node: [] for node in graph}
+    for node, parents in graph.items():
+        for parent in parents:
+            children[parent].append(node)
+    return children
+
+
+def is_acyclic(graph: Parents) -> bool:
+    return depths(graph) is not None
+
+
+def depths(graph: Parents) -> dict[str, int] | None:
+    """The longest path from a parentless node to each node, or None for a graph with a cycle."""
+    depth: dict[str, int] = {}
+    left = list(graph)
+    while left:
+        ready = [node for node in left if all(parent in depth for parent in graph[node])]
+        if not ready:
+            return None
+        for node in ready:
+            depth[node] = max((depth[parent] + 1 for parent in graph[node]), default=0)
+        left = [node for node in left if node not in depth]
+    return depth
+
+
+def is_connected(graph: Parents) -> bool:
+    """Whether the graph without directions is connected."""
+    near: dict[str, set[str]] = {node: set(parents) for node, parents in graph.items()}
+    for node, parents in graph.items():
+        for parent in parents:
+            near[parent].add(node)
+    reached: set[str] = set()
+    waiting = list(graph)[:1]
+    while waiting:
+        node = waiting.pop()
+        if node not in reached:
+            reached.add(node)
+            waiting.extend(near[node])
+    return len(reached) == len(graph)
+
+
+def _chain(graph: Parents) -> bool:
+    return all(len(parents) <= 1 for parents in graph.values()) and all(
+        len(children) <= 1 for children in children_of(graph).values()
+    )
+
+
+def _star(graph: Parents) -> bool:
+    return any(all(list(parents) == ([] if node == hub else [hub]) for node, parents in graph.items()) for hub in graph)
+
+
+def _inverted_star(graph: Parents) -> bool:
+    return any(
+        set(graph[sink]) == set(graph) - {sink} and all(not parents for node, parents in graph.items() if node != sink)
+        for sink in graph
+    )
+
+
+def _tree(graph: Parents) -> bool:
+    return sorted(map(len, graph.values())) == [0] + [1] * (len(graph) - 1)
+
+
+def _layered(graph: Parents) -> bool:
+    depth = depths(graph) or {}
+    return all(depth[parent] + 1 == depth[node] for node, parents in graph.items() for parent in parents)
+
+
+def _poly_tree_strict(graph: Parents) -> bool:
+    return sum(map(len, graph.values())) == len(graph) - 1
+
+
+_PREDICATES: Final[dict[str, Callable[[Parents], bool]]] = {
+    "chain": _chain,
+    "star": _star,
+    "inverted_star": _inverted_star,
+    "tree": _tree,
+    "layered": _layered,
+    "poly_tree": lambda graph: True,
+    "poly_tree_strict": _poly_tree_strict,
+}
+TOPOLOGIES: Final = ("chain", "star", "inverted_star", "tree", "layered", "poly_tree")
+
+
+def satisfies(graph: Parents, topology: str) -> bool:
+    """Whether an acyclic, connected graph has the topology; `KeyError` for an unknown one."""
+    return is_acyclic(graph) and is_connected(graph) and _PREDICATES[topology](graph)
+
+
+def topologies(graph: Parents) -> dict[str, bool]:
+    """All predicates of one graph, `poly_tree_strict` among them."""
+    return {name: satisfies(graph, name) for name in _PREDICATES}
+
+
+# --- insertions ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Where a new node goes.
+
+    parents: the new node's
+    changed: the new parents of each node that becomes a child of it or loses parents; the new node is `NEW` there
+    """
+
+    parents: tuple[str, ...]
+    changed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+NEW: Final = ""
+
+
+def inserted(graph: Parents, insertion: Insertion, name: str) -> dict[str, tuple[str, ...]]:
+    """The graph with the new node; children come after their parents."""
+    changed = dict(insertion.changed)
+    after = {
+        node: tuple(name if parent == NEW else parent for parent in changed.get(node, tuple(parents)))
+        for node, parents in graph.items()
+    }
+    after[name] = insertion.parents
+    depth = depths(after) or {}
+    return {node: after[node] for node in sorted(after, key=lambda node: (depth[node], list(after).index(node)))}
+
+
+def insertions(graph: Parents, topology: str) -> list[Insertion]:
+    """The places where a new node keeps the topology, in a fixed order; an empty graph has one."""
+    if not graph:
+        return [Insertion(())]
+    return _PLACES[topology](graph)
+
+
+def _edges(graph: Parents) -> list[tuple[str, str]]:
+    return [(parent, node) for node, parents in graph.items() for parent in parents]
+
+
+def _on_edges(graph: Parents) -> list[Insertion]:
+    """Between parent and child; the child swaps parents."""
+    return [
+        Insertion((parent,), ((node, tuple(NEW if old == parent else old for old in graph[node])),))
+        for parent, node in _edges(graph)
+    ]
+
+
+def _in_chain(graph: Parents) -> list[Insertion]:
+    start = next(node for node, parents in graph.items() if not parents)
+    end = next(node for node, children in children_of(graph).items() if not children)
+    return [Insertion((), ((start, (NEW,)),)), Insertion((end,)), *_on_edges(graph)]
+
+
+def _in_star(graph: Parents) -> list[Insertion]:
+    return [Insertion((next(node for node, parents in graph.items() if not parents),))]
+
+
+def _in_inverted_star(graph: Parents) -> list[Insertion]:
+    sink = next((node for node, parents in graph.items() if parents), next(iter(graph)))
+    return [Insertion((), ((sink, (*graph[sink], NEW)),))]
+
+
+def _in_tree(graph: Parents) -> list[Insertion]:
+    root = next(node for node, parents in graph.items() if not parents)
+    leaves = [Insertion((node,)) for node in graph]
+    return [Insertion((), ((root, (NEW,)),)), *leaves, *_on_edges(graph)]
+
+
+def _in_layers(graph: Parents) -> list[Insertion]:
+    """In a layer, with one or two parents above; or as a layer of its own below some layer.
+
+    The nodes of the layer under a new layer drop their parents and get the new node instead, so none is orphaned.
+    """
+    depth = depths(graph) or {}
+    layers = [[node for node in graph if depth[node] == k] for k in range(max(depth.values()) + 1)]
+    places: list[Insertion] = []
+    for below in layers[1:]:  # a new node of layer 0 has to be connected
+        places.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
+    for above in layers:
+        places.extend(Insertion((node,)) for node in above)
+        places.extend(Insertion((one, other)) for i, one in enumerate(above) for other in above[i + 1 :])
+    if len(graph) > 1:
+        for k in range(len(layers)):
+            parents = tuple(layers[k - 1][:2]) if k else ()
+            lost = tuple((node, (NEW,)) for node in layers[k])
+            place = Insertion(parents, lost)
+            if satisfies(inserted(graph, place, "new node"), "layered"):
+                places.append(place)
+    return places
+
+
+def _in_poly_tree(graph: Parents) -> list[Insertion]:
+    """Under or above any node, on any edge, or with two parents."""
+    nodes = list(graph)
+    under = [Insertion((node,)) for node in nodes]
+    above = [Insertion((), ((node, (*graph[node], NEW)),)) for node in nodes]
+    both = [Insertion((one, other)) for i, one in enumerate(nodes) for other in nodes[i + 1 :]]
+    return [*under, *above, *_on_edges(graph), *both]
+
+
+_PLACES: Final[dict[str, Callable[[Parents], list[Insertion]]]] = {
+    "chain": _in_chain,
+    "star": _in_star,
+    "inverted_star": _in_inverted_star,
+    "tree": _in_tree,
+    "layered": _in_layers,
+    "poly_tree": _in_poly_tree,
+}
