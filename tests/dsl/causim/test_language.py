@@ -1,0 +1,209 @@
+"""The language: what Python would do, the limits, and exact noise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsl.causim.bundle import load_source, noise_support
+from dsl.causim.language.driver import parse
+from dsl.causim.language.randomness import Unsupported
+from dsl.causim.values import symbol
+
+MODULE = """
+import random
+def U_A():
+{body}
+def f_A(u_a):
+    return u_a
+def run_once(seed=None):
+    u = U_A()
+    a = f_A(u)
+    return {{'A': a}}
+"""
+
+
+def support(body: str) -> dict[str, Fraction]:
+    lines = "\n".join("    " + line for line in body.split("\n"))
+    return noise_support(parse(MODULE.format(body=lines)).functions["U_A"])
+
+
+def returned(body: str) -> str:
+    """The symbol of the one value that a body without randomness returns."""
+    (only,) = support(body)
+    return only
+
+
+# Expectations are what Python prints for the same text; they were written down, not computed here.
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("x = 1\nx += 2\nreturn x * 3", 9),
+        ("a, b = 'p', 'q'\nreturn b + a", "qp"),
+        ("s = 0\nfor i, c in enumerate('abc', start=1):\n    if c == 'b':\n        continue\n    s += i\nreturn s", 4),
+        ("for i in range(3):\n    if i == 5:\n        break\nelse:\n    return 'else'\nreturn 'none'", "else"),
+        ("return [x for x in range(10) if x % 3 == 0][-1]", 9),
+        ("return sum(x * y for x in range(3) for y in range(3) if x != y)", 4),
+        ("d = {'a': 1}\nd['b'] = 2\nreturn ''.join(sorted(d))", "ab"),
+        ("return {k: v for k, v in zip('ab', [1, 2])}['b']", 2),
+        ("return f'{1 + 1}-{True!s}'", "2-True"),
+        ("return 1 < 2 < 3 and not 3 < 2", True),
+        ("return 'abc'[::-1][0:2]", "cb"),
+        ("return 7 // 2 + 7 % 4 - -1", 7),
+        ("return 1 / 4", 0.25),
+        ("x = [3, 1]\ny = x\ny += [2]\nx.sort()\nreturn str(x)", "[1, 2, 3]"),
+        ("return any(c == 'z' for c in 'xyz') and all([1, True])", True),
+        ("return max(3, 8, 5) - min([4, 2]) + abs(-1)", 7),
+        ("return 'a-b'.split('-')[1].upper().replace('B', 'cc')", "cc"),
+        ("return len({1, 1.0, True})", 1),
+        ("z = zip('ab', 'cd')\nn = 0\nfor p in z:\n    n += 1\nfor p in z:\n    n += 10\nreturn n", 2),
+        ("return ('a', 1)", ("a", 1)),
+        ("x: int = 4\nreturn None if x is None else x", 4),
+        ("return [i for i in range(3)] == [0, 1, 2]", True),
+        ("return round(2.675, 2) == 2.67", True),
+        ("t = 0.0\nfor x in [0.1] * 10:\n    t += x\nreturn sum([0.1] * 10) == t", True),
+    ],
+)
+def test_statements_and_expressions_mean_what_they_mean_in_python(body: str, value: object) -> None:
+    assert returned(body) == symbol(value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True:\n    pass",
+        "return 2 ** 3",
+        "return '%1000000000d' % 1",
+        "return f'{1:>1000000}'",
+        "return 'a' * 10001",
+        "return 'ab' * 10 ** 3",
+        "x = []\nx.append(x)\nreturn str(x)",
+        "x = []\nfor i in range(60):\n    x = [x]\nreturn x == x[:]",
+        "x = (1,)\nfor i in range(60):\n    x = (x, x)\nreturn 1",
+        "x = [0]\nfor i in range(14):\n    x = x + x\nreturn 1",
+        "return list(range(100000))",
+        "return sum(range(100000))",
+        "for i in range(100000):\n    pass\nreturn 1",
+        "return [i for i in range(10001)]",
+        "return 'a'.join(['b' * 100] * 200)",
+        "return ('a' * 200).replace('a', 'b' * 100)",
+        "return 999999999999 * 10",
+        "return round(5, -1000000000)",
+        "return ''.join({'a', 'b'})",
+        "return str({'a', 'b'})",
+        "for c in {'a', 'b'}:\n    return c",
+        "return random.uniform(0, 2) < 1",
+        "return random.random() + 1 < 2",
+        "return random.random() < random.random()",
+        "return bool(random.random())",
+        "return random.choice([])",
+        "return random.choices(['a'], weights=[0])[0]",
+        "return random.choices(['a', 'b'], weights=[1])[0]",
+        "return random.sample(['a'], 2)[0]",
+        "return random.randint(0, 10 ** 8)",
+        "return random.shuffle([1])",
+        "return float('nan')",
+        "return float('inf')",
+        "return ['a']",
+        "return {'a': 1}",
+        "return __name__",
+        "return undefined_name",
+        "def inner():\n    return 1\nreturn inner()",
+        "import os\nreturn 1",
+        "break",
+        "return (lambda: 1)()",
+        "return 'a' is 'a'",
+        "x = 1\nreturn x.real",
+        "return print('x')",
+        "return sorted([1], key=str)[0]",
+        "return max(*[1, 2])",
+        "return 'a'.encode()",
+        "return [1, 2][5]",
+        "return 1 / 0",
+        "return " + "-" * 150 + "1",
+    ],
+)
+def test_what_is_outside_the_language_or_its_limits_is_refused_in_one_line(body: str) -> None:
+    with pytest.raises(Unsupported) as refusal:
+        support(body)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return random.random() < 0.3", {True: "3/10", False: "7/10"}),
+        (
+            "r = random.random()\nif r < 0.2:\n    return 'a'\nreturn 'b' if r < 0.5 else 'c'",
+            {"a": "1/5", "b": "3/10", "c": "1/2"},
+        ),
+        ("r = random.random()\nreturn (r < 0.5) == (0.5 > r)", {True: "1"}),
+        ("return random.random() == 0.5", {False: "1"}),
+        ("return random.random() < 2", {True: "1"}),
+        ("return random.choice('aab')", {"a": "2/3", "b": "1/3"}),
+        ("return random.choices('ab', weights=[0.1, 0.2])[0]", {"a": "1/3", "b": "2/3"}),
+        ("return random.choices('ab', cum_weights=[1, 4])[0]", {"a": "1/4", "b": "3/4"}),
+        ("return ''.join(random.choices('ab', k=2))", {"aa": "1/4", "ab": "1/4", "ba": "1/4", "bb": "1/4"}),
+        ("return random.randint(1, 2) + random.randint(1, 2)", {2: "1/4", 3: "1/2", 4: "1/4"}),
+        ("return ''.join(random.sample('abc', 2))", dict.fromkeys(["ab", "ac", "ba", "bc", "ca", "cb"], "1/6")),
+        ("return random.getrandbits(1)", {0: "1/2", 1: "1/2"}),
+        ("return random.randrange(5)", dict.fromkeys(range(5), "1/5")),
+        ("return max(random.random(), 2)", {2: "1"}),
+    ],
+)
+def test_noise_is_exact(body: str, expected: dict[object, str]) -> None:
+    assert support(body) == {symbol(value): Fraction(weight) for value, weight in expected.items()}
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=4).filter(any), st.integers(1, 3))
+def test_probabilities_of_weighted_draws_multiply(weights: list[int], draws: int) -> None:
+    letters = "abcd"[: len(weights)]
+    found = support(f"return ''.join(random.choices({letters!r}, weights={weights}, k={draws}))")
+    assert sum(found.values()) == 1
+    total = sum(weights)
+    for text, weight in found.items():
+        expected = Fraction(1)
+        for letter in text.strip('"'):
+            expected *= Fraction(weights[letters.index(letter)], total)
+        assert weight == expected > 0
+
+
+DRIVER = """
+def U_A():
+    return 1
+def U_B():
+    return 2
+def f_A(u):
+    return u
+def f_B(a, u):
+    return a
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "message"),
+    [
+        ("u = U_A()\n    a = f_A(u)\n    b = f_B(a, u)\n    return {'A': a, 'B': b}", "never called"),
+        ("u = U_A()\n    w = U_B()\n    a = f_A(u)\n    b = f_B(a, u)\n    return {'A': a, 'B': b}", "two mechanisms"),
+        ("u = U_A()\n    w = U_B()\n    a = f_A(u)\n    b = f_B(u, w)\n    return {'A': a, 'B': b}", "2 noise"),
+        ("u = U_A()\n    w = U_B()\n    a = f_A(u)\n    b = f_B(a, w)\n    return {'A': a}", "not returned"),
+        ("u = U_A()\n    w = U_B()\n    a = f_A(u)\n    b = f_B(a, w)\n    return {'A': a, 'C': b}", "another name"),
+        ("u = U_A()\n    w = U_B()\n    a = f_A(u)\n    b = f_B(w)\n    return {'A': a, 'B': b}", "parameters"),
+        ("u = U_A()\n    w = U_B()\n    u = f_A(u)\n    b = f_B(u, w)\n    return {'A': u, 'B': b}", "bound twice"),
+        ("u = U_A()\n    return open('x')", "returned|return a dict"),
+    ],
+)
+def test_drivers_that_are_not_a_plain_data_flow_are_refused(driver: str, message: str) -> None:
+    with pytest.raises(Unsupported, match=message):
+        load_source(f"{DRIVER}def run_once(seed=None):\n    {driver}\n")
+
+
+def test_keywords_aliases_and_a_named_result_are_followed() -> None:
+    body = (
+        "u = U_A()\n    w = U_B()\n    a = f_A(u)\n    alias = a\n    b = f_B(u=w, a=alias)\n    out = {'a': a, 'b': b}"
+    )
+    model = load_source(f"{DRIVER}def run_once(seed=None):\n    {body}\n    return out\n")
+    assert [(node.name, node.noise, node.parents) for node in model.nodes] == [("A", "U_A", ()), ("B", "U_B", ("A",))]

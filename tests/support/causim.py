@@ -1,0 +1,56 @@
+"""The shared vectors of CauSim, read once: programs as models, questions with what is expected of them."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from dsl.causim.bundle import Bundle, load_bundle
+from dsl.causim.model import Model
+from dsl.causim.question import Question, QuestionRecord, question_from_record
+from dsl.causim.values import compact
+from tests.support.shared import shared_file
+
+PROGRAMS = 76
+QUESTIONS = 300
+
+
+@cache
+def vectors(kind: str) -> list[dict[str, Any]]:
+    """The vectors of one kind, in order; skips the test where they are not to be found."""
+    with shared_file("vectors_dev.jsonl", part="causim").open(encoding="utf-8") as lines:
+        return [record for record in map(json.loads, lines) if record["kind"] == kind]
+
+
+@cache
+def bundles() -> dict[str, Bundle]:
+    return {record["id"]: msgspec.convert(record["bundle"], Bundle) for record in vectors("program")}
+
+
+@cache
+def models() -> dict[str, Model]:
+    return {name: load_bundle(bundle) for name, bundle in bundles().items()}
+
+
+@cache
+def questions() -> dict[str, tuple[Model, Question]]:
+    found = {}
+    for record in vectors("question"):
+        given = QuestionRecord(*(record[field] for field in QuestionRecord.__struct_fields__))
+        model, with_noise = models()[record["program"]], record["options"].get("with_noise", False)
+        found[record["id"]] = model, question_from_record(given, record["type"], model, with_noise=with_noise)
+    return found
+
+
+def printed(fraction: Fraction) -> str:
+    """A fraction as the vectors write it."""
+    return f"{fraction.numerator}/{fraction.denominator}"
+
+
+def answer_texts(record: dict[str, Any]) -> list[str]:
+    """The expected answers of a question vector, as texts."""
+    return [compact(answer) for answer in record["expect"]["answers"]]
