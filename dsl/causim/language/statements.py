@@ -11,12 +11,12 @@ from dsl.causim.language.expressions import (
     Evaluate,
     Scope,
     assign,
-    binary,
     check_name,
     cost,
     expression,
     target_names,
 )
+from dsl.causim.language.operators import binary
 from dsl.causim.language.randomness import Choices, Unsupported
 from dsl.causim.language.work import Frame, check_size, members, ordered
 
