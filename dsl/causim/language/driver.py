@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dsl.causim.language.expressions import check_name
 from dsl.causim.language.randomness import Unsupported
+from dsl.causim.language.scope import check_name
 from dsl.causim.language.statements import Function, function
 
 MAX_SOURCE: Final = 200_000

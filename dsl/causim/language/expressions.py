@@ -9,10 +9,10 @@ from typing import Any, Final, TypeAlias
 from dsl.causim.language.calls import BUILTIN_KEYWORDS, BUILTINS, METHOD_NAMES, METHODS
 from dsl.causim.language.operators import COMPARISONS, binary, compared
 from dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
+from dsl.causim.language.scope import Scope, check_name, cost, target_names
 from dsl.causim.language.work import (
     CONTAINERS,
     MAX_SIZE,
-    NODES_PER_STEP,
     SCALARS,
     Frame,
     check_size,
@@ -24,21 +24,6 @@ from dsl.causim.language.work import (
 
 Evaluate: TypeAlias = Callable[[Frame], Any]
 MAX_NESTING: Final = 100
-
-
-class Scope:
-    """What a function may name: its own variables, and whether it may draw random numbers."""
-
-    def __init__(self, variables: frozenset[str], *, random: bool) -> None:
-        self.variables = variables
-        self.random = random
-        self.depth = 0
-        self.loops = 0
-
-    def within(self, names: set[str]) -> Scope:
-        inner = Scope(self.variables | names, random=self.random)
-        inner.depth = self.depth
-        return inner
 
 
 def expression(node: ast.expr, scope: Scope) -> Evaluate:
@@ -53,26 +38,6 @@ def expression(node: ast.expr, scope: Scope) -> Evaluate:
         return reader(node, scope)
     finally:
         scope.depth -= 1
-
-
-def cost(*nodes: ast.AST | None) -> int:
-    """The steps that a statement with these expressions costs each time."""
-    return 1 + sum(1 for node in nodes if node is not None for _ in ast.walk(node)) // NODES_PER_STEP
-
-
-def check_name(name: str) -> str:
-    if name.startswith("_"):
-        raise Unsupported(f"the name {name!a} begins with an underscore")
-    return name
-
-
-def target_names(target: ast.expr) -> Iterator[str]:
-    """The names that an assignment or a loop binds."""
-    if isinstance(target, ast.Name):
-        yield check_name(target.id)
-    elif isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from target_names(part)
 
 
 def assign(target: ast.expr, scope: Scope) -> Callable[[Frame, Any], None]:

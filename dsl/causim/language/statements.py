@@ -7,17 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from dsl.causim.language.expressions import (
-    Evaluate,
-    Scope,
-    assign,
-    check_name,
-    cost,
-    expression,
-    target_names,
-)
+from dsl.causim.language.expressions import Evaluate, assign, expression
 from dsl.causim.language.operators import binary
 from dsl.causim.language.randomness import Choices, Unsupported
+from dsl.causim.language.scope import Scope, check_name, cost, target_names
 from dsl.causim.language.work import Frame, check_size, members, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
