@@ -1,0 +1,58 @@
+"""The released helper that keeps the configs of a file which reproduce what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dsl.causalab.configs import Config
+from dsl.causalab.item import Traced
+from dsl.causalab.mechanism import Values
+from dsl.causalab.reference import Reading, bases_after, bases_of, values
+from dsl.errors import CalibrantError
+
+TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """All values before and after a property was set."""
+
+    before: Values
+    after: Values
+    property: str
+    value: float
+
+
+def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Iterable[Transition]) -> list[Config]:
+    """The configs with these properties in which every transition comes out within 0.01."""
+    wanted = set(names)
+    seen = list(transitions)
+    return [c for c in configs if set(c.mechanism.drawn) == wanted and all(explains(c, t) for t in seen)]
+
+
+def explains(candidate: Config, seen: Transition) -> bool:
+    """Whether a config with the same properties turns the values before into those after."""
+    mechanism = candidate.mechanism
+    try:
+        bases = bases_of(mechanism, seen.before)
+        after = values(mechanism, bases_after(mechanism, bases, seen.property, seen.value, Reading.VALUE))
+    except CalibrantError:  # numbers beyond any crystal's
+        return False
+    return all(abs(after[node] - seen.after[node]) <= TOLERANCE for node in after)
+
+
+def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Transition]:
+    """The settings of a static trace.
+
+    listed_order: each from the entry before it, as the released helper replays them; otherwise the first setting starts
+        from entry 0, as the values show
+    """
+    found = []
+    previous: Traced | None = None
+    for i, entry in enumerate(trace):
+        start = trace[i - 1] if listed_order or previous is not None else trace[0]
+        if entry.property is not None and entry.value is not None and i:
+            found.append(Transition(start.values, entry.values, entry.property, entry.value))
+            previous = entry
+    return found

@@ -1,0 +1,283 @@
+"""The released suites: one config a line, read as untrusted data; and items made of them with fresh crystals."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from dsl.causalab.equations import equation
+from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
+from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
+from dsl.causalab.noise import Noise
+from dsl.causalab.reference import Reading
+from dsl.errors import CalibrantError, PoolError, shown
+from dsl.records import decoded
+
+RELEASED_SEED = 42  # of the records of every released episode
+NUM_RECORDS = 2
+LOWEST_BASE, HIGHEST_BASE = 0, 100
+MAX_NODES = 64
+
+
+class _Edge(msgspec.Struct):
+    parent: str = msgspec.field(name="from")
+    child: str = msgspec.field(name="to")
+
+
+class _Node(msgspec.Struct):
+    is_controllable: bool = True
+    computation: str | None = None
+
+
+class _Hidden(msgspec.Struct):
+    enabled: bool
+    value_space: list[float]
+    affected_nodes: list[str]
+    edge_weight: float = 1.0
+
+
+class _Intervention(msgspec.Struct):
+    target_prop: str
+    target_value: float
+
+
+class _Past(msgspec.Struct):
+    props: dict[str, float]
+    freq: float
+    intervention: _Intervention | None = None
+
+
+class _Quadratic(msgspec.Struct):
+    observation_presets: list[dict[str, float]] = []
+    property_manipulator: dict[str, float] | None = None
+    reactor: dict[str, float] | None = None
+
+
+class _Config(msgspec.Struct):
+    graph_id: str
+    nodes: dict[str, _Node]
+    edges: list[_Edge]
+    params: dict[str, float]
+    budget: int
+    equation_family: Literal["linear", "quadratic"] = "linear"
+    frequency_can_be_parent: bool = False
+    hidden_variable: _Hidden | None = None
+    bootstrap_past_data: list[_Past] = []
+    quadratic_metadata: _Quadratic | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenNodes:
+    """The hidden variable of a config; its stream has no seed there."""
+
+    values: tuple[float, ...]
+    weight: float
+    affected: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Presets:
+    """Bases that a config fixes, by property."""
+
+    records: tuple[Values, ...] = ()
+    manipulator: Values | None = None
+    reactor: Values | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One line of a released suite. `graph_id` is not unique across files; suite and line are."""
+
+    suite: str
+    line: int
+    graph_id: str
+    mechanism: Mechanism
+    settable: tuple[str, ...]
+    family: Family
+    freq_parent: bool
+    allowance: int
+    hidden: HiddenNodes | None
+    trace: tuple[Traced, ...]
+    presets: Presets
+
+    @property
+    def id(self) -> str:
+        return f"{self.suite}/{self.line}"
+
+
+def read_configs(path: Path) -> tuple[Config, ...]:
+    """The configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
+    except UnicodeDecodeError as error:
+        raise PoolError(f"not UTF-8 at byte {error.start}", file=path.name) from None
+    try:
+        return tuple(config(line, path.stem, i) for i, line in enumerate(text.split("\n")) if line.strip())
+    except PoolError as error:
+        raise error.located(file=path.name) from None
+
+
+def config(text: str, suite: str, line: int) -> Config:
+    """One config; lines count from 0. `PoolError` names line and field."""
+    where = f"line {line + 1}"
+    try:
+        return _config(decoded(text, _Config), suite, line)
+    except PoolError as error:
+        raise error.located(instance=where) from None
+    except CalibrantError as error:  # a cycle
+        raise PoolError(str(error), instance=where, field="nodes") from None
+
+
+def _config(raw: _Config, suite: str, line: int) -> Config:
+    if not 2 <= len(raw.nodes) <= MAX_NODES:
+        raise PoolError(f"{len(raw.nodes)} nodes; 2 to {MAX_NODES} are read", field="nodes")
+    if raw.budget < 0:
+        raise PoolError(f"{shown(raw.budget)}; it is 0 or more", field="budget")
+    _finite(raw.params, "params")
+    mechanism = _mechanism(raw)
+    _same_edges(raw, mechanism)
+    quadratic = raw.quadratic_metadata or _Quadratic()
+    presets = Presets(
+        tuple(_bases(b, mechanism, "observation_presets") for b in quadratic.observation_presets),
+        _bases(quadratic.property_manipulator, mechanism, "property_manipulator"),
+        _bases(quadratic.reactor, mechanism, "reactor"),
+    )
+    return Config(
+        suite=suite,
+        line=line,
+        graph_id=raw.graph_id,
+        mechanism=mechanism,
+        settable=tuple(p for p in mechanism.properties if raw.nodes[p].is_controllable),
+        family=Family(raw.equation_family),
+        freq_parent=raw.frequency_can_be_parent,
+        allowance=raw.budget,
+        hidden=_hidden(raw.hidden_variable, mechanism),
+        trace=tuple(_traced(past, mechanism) for past in raw.bootstrap_past_data),
+        presets=presets,
+    )
+
+
+def _mechanism(raw: _Config) -> Mechanism:
+    equations = {}
+    for node, about in raw.nodes.items():
+        is_frequency = node == FREQUENCY
+        if about.computation is None and is_frequency:
+            raise PoolError("no computation", field=f"nodes.{FREQUENCY}")
+        try:
+            made = equation(about.computation, raw.params, with_base=is_frequency) if about.computation else Equation()
+        except PoolError as error:
+            raise PoolError(error.problem, field=f"nodes.{shown(node)}.computation") from None
+        equations[node] = made
+    try:
+        return Mechanism(equations)
+    except ValueError as error:
+        raise PoolError(str(error), field="nodes") from None
+
+
+def _same_edges(raw: _Config, mechanism: Mechanism) -> None:
+    edges = {(edge.parent, edge.child) for edge in raw.edges}
+    for parent, child in sorted(edges ^ mechanism.edges):
+        where = "edges but in no equation" if (parent, child) in edges else "an equation but not in edges"
+        raise PoolError(f"{shown(parent)} -> {shown(child)} is in {where}", field="edges")
+
+
+def _finite(numbers: Mapping[str, float], field: str) -> None:
+    for name, number in numbers.items():
+        if not math.isfinite(number):
+            raise PoolError(f"{shown(number)} is not a finite number", field=f"{field}.{shown(name)}")
+
+
+def _bases(found: dict[str, float] | None, mechanism: Mechanism, field: str) -> Values | None:
+    if found is None:
+        return None
+    field = f"quadratic_metadata.{field}"
+    if found.keys() != set(mechanism.drawn):
+        raise PoolError(f"bases of {shown(sorted(found))}; the properties are meant", field=field)
+    _finite(found, field)
+    return found
+
+
+def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
+    if raw is None or not raw.enabled:
+        return None
+    if not raw.value_space:
+        raise PoolError("empty", field="hidden_variable.value_space")
+    _finite({str(i): number for i, number in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
+    for node in raw.affected_nodes:
+        if node not in mechanism.equations:
+            raise PoolError(f"unknown node {shown(node)}", field="hidden_variable.affected_nodes")
+    return HiddenNodes(tuple(raw.value_space), raw.edge_weight, tuple(dict.fromkeys(raw.affected_nodes)))
+
+
+def _traced(past: _Past, mechanism: Mechanism) -> Traced:
+    field = "bootstrap_past_data"
+    if past.props.keys() != set(mechanism.drawn):
+        raise PoolError(f"values of {shown(sorted(past.props))}; the properties are meant", field=f"{field}.props")
+    _finite({**past.props, "freq": past.freq}, field)
+    seen = {name: past.props[name] for name in mechanism.properties} | {FREQUENCY: past.freq}
+    if past.intervention is None:
+        return Traced(seen)
+    done = past.intervention
+    if done.target_prop not in past.props:
+        raise PoolError(f"unknown property {shown(done.target_prop)}", field=f"{field}.intervention.target_prop")
+    _finite({"target_value": done.target_value}, f"{field}.intervention")
+    return Traced(seen, done.target_prop, done.target_value)
+
+
+def released_records(made: Config, count: int = NUM_RECORDS) -> tuple[Values, ...]:
+    """The bases of the records that every released episode shows: presets, then draws of one fixed seed."""
+    rng = random.Random(RELEASED_SEED)
+    drawn = [made.presets.records[i] if i < len(made.presets.records) else None for i in range(count)]
+    return tuple(crystal(made.mechanism, rng) if preset is None else preset for preset in drawn)
+
+
+def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
+    """Bases of a new crystal, drawn property by property."""
+    return {node: float(rng.randint(LOWEST_BASE, HIGHEST_BASE)) for node in mechanism.drawn}
+
+
+def item_of_config(
+    made: Config,
+    seed: int,
+    *,
+    records: Literal["fresh", "released"] = "fresh",
+    reading: Reading = Reading.VALUE,
+) -> LabItem:
+    """An item on a released config, with crystals and noise drawn from a seed.
+
+    A config with a static trace allows no settings, whatever its budget says (as the released runs do).
+    """
+    rng = random.Random(f"causalab {seed} {made.suite} {made.line}")
+    presets = made.presets
+    fresh = [dict(p) for p in presets.records[:NUM_RECORDS]]
+    fresh += [crystal(made.mechanism, rng) for _ in range(NUM_RECORDS - len(fresh))]
+    bases = Bases(
+        tuple(fresh) if records == "fresh" else released_records(made),
+        presets.manipulator or crystal(made.mechanism, rng),
+        presets.reactor or crystal(made.mechanism, rng),
+    )
+    hidden = made.hidden
+    noise = None if hidden is None else Noise(hidden.values, hidden.weight, hidden.affected, rng.getrandbits(32))
+    terms = Terms(
+        made.family,
+        0 if made.trace else made.allowance,
+        made.freq_parent,
+        reading=reading,
+        trace=made.trace,
+        settable=made.settable,
+    )
+    name = Name(f"{made.id}/{seed}", made.suite, made.line)
+    return lab_item(name, terms, made.mechanism, bases, noise)
+
+
+def with_allowance(made: Config, allowance: int) -> Config:
+    """The config under another allowance; some published follow-ups override it without saying so in the data."""
+    return replace(made, allowance=allowance)

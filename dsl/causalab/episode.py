@@ -1,0 +1,127 @@
+"""The laboratory as an episode: settings of the manipulator crystal, the reactor's dial, a hypothesis at the end.
+
+Actions: {"set": property, "value": v}, {"reactor": f}, {"submit": {"hypothesis": {...}}}; each may carry a
+"hypothesis" of the moment. A setting reads the values of all nodes, the reactor its dial and whether it is activated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from dsl.action import Action, ActionError, verb_of
+from dsl.causalab.item import LabItem, Task, by_name
+from dsl.causalab.noise import NoiseStream
+from dsl.causalab.reactor import Reactor
+from dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
+from dsl.episode import Step
+from dsl.errors import shown
+
+LabReading: TypeAlias = Mapping[str, Any]
+LabStep: TypeAlias = Step[LabReading]
+
+VERBS: Mapping[str, frozenset[str]] = {"set": frozenset({"value"}), "reactor": frozenset(), "submit": frozenset()}
+HYPOTHESIS = "hypothesis"
+
+
+class UnknownSetting(StrEnum):
+    """What becomes of a setting of the frequency or of an unknown name."""
+
+    REFUSED = "refused"
+    COUNTED = "counted"  # released code: it costs a setting and sets nothing, and hidden noise is drawn anew
+
+
+class LabEpisode:
+    """One run of an item. Everything sealed is private; solvers and baselines read the public part only."""
+
+    def __init__(self, item: LabItem, unknown: UnknownSetting = UnknownSetting.REFUSED) -> None:
+        self._task = item.task
+        self._mechanism = item.sealed.mechanism
+        self._bases: Mapping[str, float] = dict(item.sealed.bases.manipulator)
+        self._noise = NoiseStream(item.sealed.noise) if item.sealed.noise is not None else None
+        self._reactor = Reactor(item.sealed.target, item.task.tries)
+        self._unknown = unknown
+        self._steps: list[LabStep] = []
+        self._used = 0
+        self._locked = False
+        self._closed = False
+
+    @property
+    def task(self) -> Task:
+        return self._task
+
+    @property
+    def steps(self) -> Sequence[LabStep]:
+        return self._steps
+
+    @property
+    def left(self) -> int:
+        """Settings that are left; a submission is possible without any."""
+        return 0 if self._locked or self._closed else self._task.allowance - self._used
+
+    @property
+    def closed(self) -> bool:
+        """Whether a submission was accepted."""
+        return self._closed
+
+    def act(self, action: Action) -> LabStep:
+        """Carry out an action; one that cannot be meant or is not allowed is refused, changes nothing, costs nothing."""
+        try:
+            step = self._answered(action)
+        except (ActionError, UnboundedError) as error:
+            step = Step(action, None, str(error))
+        self._steps.append(step)
+        return step
+
+    def _answered(self, action: Action) -> LabStep:
+        asked = {k: v for k, v in action.items() if k != HYPOTHESIS} if isinstance(action, Mapping) else action
+        verb = verb_of(asked, VERBS)
+        if self._closed:
+            raise ActionError("the run has been submitted")
+        if verb == "submit":
+            if not isinstance(asked["submit"], Mapping):
+                raise ActionError(f"'submit' takes an object, found {shown(asked['submit'])}")
+            self._closed = True
+            return Step(action, None)
+        if verb == "reactor":
+            return self._dialled(action, finite(asked["reactor"]))
+        return self._set(action, asked["set"], finite(asked["value"]))
+
+    def _dialled(self, action: Action, frequency: float) -> LabStep:
+        self._locked = True
+        tried = self._reactor.tried(frequency)
+        if tried.refused:
+            raise ActionError(f"all {self._task.tries} tries of the reactor are used")
+        self._reactor = tried
+        return Step(action, {"activated": tried.activated, "dial": tried.dial})
+
+    def _set(self, action: Action, name: object, value: float) -> LabStep:
+        if self._locked:
+            raise ActionError("the reactor has been tried; nothing can be set any more")
+        if self._used >= self._task.allowance:
+            raise ActionError(f"the allowance of {self._task.allowance} settings is spent")
+        bases = self._bases
+        if isinstance(name, str) and name in self._task.settable:
+            bases = bases_after(self._mechanism, bases, name, value, self._task.reading)
+            values(self._mechanism, bases)  # refused before noise is drawn if a value is not finite
+        elif self._unknown is UnknownSetting.REFUSED or name in self._task.properties:
+            raise ActionError(f"{shown(name)} cannot be set; what can be is {', '.join(self._task.settable)}")
+        shifts = self._noise.shifts() if self._noise is not None else NO_SHIFT
+        reading = values(self._mechanism, bases, shifts)
+        self._bases = bases
+        self._used += 1
+        return Step(action, by_name(reading), "", 1)
+
+
+def finite(value: object) -> float:
+    """A finite number of an action; `ActionError` for anything else, truth values too."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isfinite(number):
+            return number
+    raise ActionError(f"{shown(value)} is not a finite number")

@@ -1,0 +1,181 @@
+"""Items of CausaLab: what is shown, what is sealed, and how the one is computed from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
+from dsl.causalab.noise import Noise
+from dsl.causalab.reactor import TRIES
+from dsl.causalab.reference import Reading, values
+
+BENCHMARK: Final = "causalab"
+
+
+class Family(StrEnum):
+    """Shape of the equations."""
+
+    LINEAR = "linear"
+    QUADRATIC = "quadratic"
+
+
+class Weights(StrEnum):
+    """The class that the weights of a linear mechanism are of; it is told."""
+
+    SMALL = "small"  # 1, 2, 3 (released)
+    HUNDREDTHS = "hundredths"  # multiples of 0.01 in (0, 3]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One entry of a static trace: values of all nodes, and the setting that led to them.
+
+    property: what was set to get here from the entry before; None for a crystal as it is. The first setting starts
+        from entry 0, whatever stands between them.
+    """
+
+    values: Values
+    property: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a solver may read.
+
+    properties: sorted names; `settable` are those that may be set
+    freq_parent: whether the frequency may be a parent
+    noise: whether settings are noisy
+    records, trace: measurements of earlier crystals, free of noise
+    baseline: the manipulator crystal's values, the frequency among them
+    reactor: the shown values of the reactor crystal's properties
+    allowance: settings; tries: of the reactor
+    """
+
+    family: Family
+    weights: Weights
+    properties: tuple[str, ...]
+    settable: tuple[str, ...]
+    freq_parent: bool
+    noise: bool
+    records: tuple[Values, ...]
+    trace: tuple[Traced, ...]
+    baseline: Values
+    reactor: Values
+    allowance: int
+    tries: int
+    reading: Reading
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The properties and, last, the frequency."""
+        return (*self.properties, FREQUENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """The bases of the crystals, by property."""
+
+    records: tuple[Values, ...]
+    manipulator: Values
+    reactor: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What only the evaluator may read; `target` is the reactor crystal's frequency."""
+
+    mechanism: Mechanism
+    bases: Bases
+    noise: Noise | None
+    target: float
+    labels: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LabItem:
+    """One laboratory. suite and line say where a released config stands; graph ids are not unique there."""
+
+    id: str
+    suite: str
+    line: int
+    task: Task
+    sealed: Sealed
+
+    @property
+    def benchmark(self) -> str:
+        return BENCHMARK
+
+    @property
+    def setting(self) -> str:
+        return self.suite
+
+    @property
+    def stratum(self) -> str:
+        return f"{len(self.task.nodes)} nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an item allows and tells, beside what follows from its mechanism and crystals.
+
+    shown: the properties of the reactor crystal that are shown; None for all
+    settable: None for all
+    """
+
+    family: Family
+    allowance: int
+    freq_parent: bool = False
+    weights: Weights = Weights.SMALL
+    tries: int = TRIES
+    reading: Reading = Reading.VALUE
+    trace: tuple[Traced, ...] = ()
+    settable: tuple[str, ...] | None = None
+    shown: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Of an item: its id, and where it stands."""
+
+    id: str
+    suite: str
+    line: int = 0
+
+
+def lab_item(
+    name: Name,
+    terms: Terms,
+    mechanism: Mechanism,
+    bases: Bases,
+    noise: Noise | None = None,
+    labels: Mapping[str, float] | None = None,
+) -> LabItem:
+    """An item whose every shown number is computed by the reference."""
+    properties = mechanism.properties
+    reactor = values(mechanism, bases.reactor)
+    task = Task(
+        family=terms.family,
+        weights=terms.weights,
+        properties=properties,
+        settable=properties if terms.settable is None else tuple(sorted(terms.settable)),
+        freq_parent=terms.freq_parent,
+        noise=noise is not None,
+        records=tuple(by_name(values(mechanism, record)) for record in bases.records),
+        trace=terms.trace,
+        baseline=by_name(values(mechanism, bases.manipulator)),
+        reactor={node: reactor[node] for node in (properties if terms.shown is None else sorted(terms.shown))},
+        allowance=terms.allowance,
+        tries=terms.tries,
+        reading=terms.reading,
+    )
+    sealed = Sealed(mechanism, bases, noise, reactor[FREQUENCY], {} if labels is None else labels)
+    return LabItem(name.id, name.suite, name.line, task, sealed)
+
+
+def by_name(found: Values) -> dict[str, float]:
+    """Sorted: the order in which values are computed is a topological order and would give edges away."""
+    return {node: found[node] for node in sorted(found)}

@@ -1,0 +1,239 @@
+"""Native pool files of CausaLab: every item states all its numbers, and all that are shown are recomputed on reading."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
+from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from dsl.causalab.noise import Draw, Noise
+from dsl.causalab.reactor import TRIES
+from dsl.causalab.reference import Reading
+from dsl.errors import CalibrantError, PoolError, shown
+from dsl.item import Pool
+from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+
+
+class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """terms: (parent, power, weight); base: the frequency's only."""
+
+    terms: list[tuple[str, int, float]] = []
+    base: float | None = None
+
+
+class BasesRecord(msgspec.Struct, forbid_unknown_fields=True):
+    records: list[dict[str, float]]
+    manipulator: dict[str, float]
+    reactor: dict[str, float]
+
+
+class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    values: list[float]
+    weight: float
+    affected: list[str]
+    seed: int
+    draw: Draw = Draw.SHARED
+
+
+class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    equations: dict[str, EquationRecord]
+    bases: BasesRecord
+    target: float
+    hidden: NoiseRecord | None = None
+    labels: dict[str, float] = {}
+
+
+class TracedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    values: dict[str, float]
+    property: str | None = msgspec.field(name="set", default=None)
+    value: float | None = None
+
+
+class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One line of a native pool."""
+
+    id: str
+    suite: str
+    line: int
+    family: Family
+    properties: list[str]
+    records: list[dict[str, float]]
+    baseline: dict[str, float]
+    reactor: dict[str, float]
+    allowance: int
+    sealed: SealedRecord
+    freq_parent: bool = False
+    noise: bool = False
+    weights: Weights = Weights.SMALL
+    settable: list[str] | None = None
+    trace: list[TracedRecord] = []
+    tries: int = TRIES
+    reading: Reading = Reading.VALUE
+
+
+def read_pool(path: Path) -> Pool[LabItem]:
+    """The items of a native pool; `PoolError` names file, item and field of whatever cannot be meant."""
+    found = read_records(path, BENCHMARK, LabRecord)
+    items: dict[str, LabItem] = {}
+    for _, record in found.records:
+        try:
+            if record.id in items:
+                raise PoolError("a second item of that id", field="id")
+            items[record.id] = item_of_record(record)
+        except PoolError as error:
+            raise error.located(file=path.name, instance=record.id[:120]) from None
+    return Pool(found.name, BENCHMARK, tuple(items.values()), found.metadata)
+
+
+def write_pool(pool: Pool[LabItem], path: Path) -> None:
+    """Write the native format; the file appears complete or not at all."""
+    header = Header(
+        format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=pool.name, metadata=dict(pool.metadata)
+    )
+    write_records(path, header, (record_of_item(item) for item in pool.items))
+
+
+def record_of_item(item: LabItem) -> LabRecord:
+    """The record of an item; `item_of_record` takes it back to an equal item."""
+    task, sealed = item.task, item.sealed
+    noise = sealed.noise
+    return LabRecord(
+        id=item.id,
+        suite=item.suite,
+        line=item.line,
+        family=task.family,
+        properties=list(task.properties),
+        records=[dict(r) for r in task.records],
+        baseline=dict(task.baseline),
+        reactor=dict(task.reactor),
+        allowance=task.allowance,
+        sealed=SealedRecord(
+            equations={
+                node: EquationRecord([tuple(term) for term in e.terms], e.base)
+                for node, e in sealed.mechanism.equations.items()
+            },
+            bases=BasesRecord(
+                [dict(b) for b in sealed.bases.records], dict(sealed.bases.manipulator), dict(sealed.bases.reactor)
+            ),
+            target=sealed.target,
+            hidden=None
+            if noise is None
+            else NoiseRecord(list(noise.values), noise.weight, list(noise.affected), noise.seed, noise.draw),
+            labels=dict(sealed.labels),
+        ),
+        freq_parent=task.freq_parent,
+        noise=task.noise,
+        weights=task.weights,
+        settable=None if task.settable == task.properties else list(task.settable),
+        trace=[TracedRecord(dict(t.values), t.property, t.value) for t in task.trace],
+        tries=task.tries,
+        reading=task.reading,
+    )
+
+
+def item_of_record(record: LabRecord) -> LabItem:
+    """The item; `PoolError` if a shown number is not what the sealed mechanism gives."""
+    for field, number in _numbers(record):
+        if not math.isfinite(number):
+            raise PoolError(f"{shown(number)} is not a finite number", field=field)
+    if record.allowance < 0 or record.tries < 0:
+        raise PoolError("below 0", field="allowance" if record.allowance < 0 else "tries")
+    try:
+        mechanism = Mechanism(
+            {
+                node: Equation(tuple(Term(*term) for term in e.terms), e.base)
+                for node, e in record.sealed.equations.items()
+            }
+        )
+    except (ValueError, CalibrantError) as error:
+        raise PoolError(str(error), field="sealed.equations") from None
+    _check_names(record, mechanism)
+    terms = Terms(
+        record.family,
+        record.allowance,
+        record.freq_parent,
+        record.weights,
+        record.tries,
+        record.reading,
+        tuple(Traced(t.values, t.property, t.value) for t in record.trace),
+        None if record.settable is None else tuple(record.settable),
+        tuple(record.reactor),
+    )
+    crystals = record.sealed.bases
+    bases = Bases(tuple(crystals.records), crystals.manipulator, crystals.reactor)
+    name = Name(record.id, record.suite, record.line)
+    try:
+        item = lab_item(name, terms, mechanism, bases, _noise(record), dict(record.sealed.labels))
+    except CalibrantError as error:
+        raise PoolError(str(error), field="sealed.bases") from None
+    _check_shown(record, item)
+    return item
+
+
+def _noise(record: LabRecord) -> Noise | None:
+    hidden = record.sealed.hidden
+    if hidden is None:
+        return None
+    if not hidden.values:
+        raise PoolError("empty", field="sealed.hidden.values")
+    return Noise(tuple(hidden.values), hidden.weight, tuple(hidden.affected), hidden.seed, hidden.draw)
+
+
+def _numbers(record: LabRecord) -> Iterator[tuple[str, float]]:
+    """Every number that the meaning depends on, with its field."""
+    sealed = record.sealed
+    for node, e in sealed.equations.items():
+        yield f"sealed.equations.{node}", e.base or 0.0
+        yield from ((f"sealed.equations.{node}", weight) for _, _, weight in e.terms)
+    crystals = {"manipulator": sealed.bases.manipulator, "reactor": sealed.bases.reactor}
+    crystals |= {f"records[{i}]": b for i, b in enumerate(sealed.bases.records)}
+    for name, bases in crystals.items():
+        yield from ((f"sealed.bases.{name}", number) for number in bases.values())
+    for entry in record.trace:
+        yield from (("trace", number) for number in (*entry.values.values(), entry.value or 0.0))
+    yield "sealed.target", sealed.target
+    if sealed.hidden is not None:
+        yield from (("sealed.hidden", number) for number in (*sealed.hidden.values, sealed.hidden.weight))
+
+
+def _check_names(record: LabRecord, mechanism: Mechanism) -> None:
+    properties = set(mechanism.properties)
+    nodes = properties | {FREQUENCY}
+    crystals = record.sealed.bases
+    hidden = record.sealed.hidden
+    named: list[tuple[str, bool]] = [
+        ("properties", sorted(record.properties) == list(mechanism.properties)),
+        ("reactor", record.reactor.keys() <= properties),
+        ("settable", set(record.settable or ()) <= properties),
+        ("sealed.bases.manipulator", crystals.manipulator.keys() == properties),
+        ("sealed.bases.reactor", crystals.reactor.keys() == properties),
+        ("sealed.bases.records", all(b.keys() == properties for b in crystals.records)),
+        ("sealed.hidden.affected", set(hidden.affected if hidden else ()) <= nodes),
+        ("trace", all(t.values.keys() == nodes for t in record.trace)),
+        ("trace", all(t.property is None or t.property in properties for t in record.trace)),
+        ("trace", all((t.property is None) == (t.value is None) for t in record.trace)),
+        ("freq_parent", record.freq_parent or all(p != FREQUENCY for p, _ in mechanism.edges)),
+    ]
+    for field, agrees in named:
+        if not agrees:
+            raise PoolError("does not agree with the nodes of sealed.equations", field=field)
+
+
+def _check_shown(record: LabRecord, item: LabItem) -> None:
+    task = item.task
+    stated: list[tuple[str, object, object]] = [
+        ("records", tuple(record.records), task.records),
+        ("baseline", record.baseline, task.baseline),
+        ("reactor", record.reactor, task.reactor),
+        ("noise", record.noise, task.noise),
+        ("sealed.target", record.sealed.target, item.sealed.target),
+    ]
+    for field, found, computed in stated:
+        if found != computed:
+            raise PoolError(f"states {shown(found)}; its mechanism gives {shown(computed)}", field=field)
+
+

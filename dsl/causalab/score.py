@@ -1,0 +1,234 @@
+"""Score of a hypothesis: every published metric as the released code computes it, and ours beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from dsl.causalab.hypothesis import Hypothesis, WeightKey, number
+from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
+from dsl.graph_metrics import EdgeScores, edge_scores, f1
+
+PUBLISHED_TOLERANCE = 1e-6
+DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight
+SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
+_WEIGHT_KEY = ("c_", "coeff_")
+_NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Structural Hamming distance and its parts: missing, extra, and missing ones whose reverse was predicted."""
+
+    shd: int
+    missing: int
+    extra: int
+    reversed: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeightScores:
+    """precision: correct / predicted; recall: correct / true; both 0 where nothing is divided by"""
+
+    precision: float
+    recall: float
+    f1: float
+    num_predicted: int
+    num_true: int
+    num_correct: int
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisScore:
+    """all_edge, freq_edge, root, shd, freq_weight: published
+    freq_weight_display: weights within what display precision allows
+    freq_weight_unnamed: the same, whatever the keys are called as long as they name the parent
+    all_weight: every equation, square weights too; needs the `weights` of ours
+    """
+
+    all_edge: EdgeScores
+    freq_edge: EdgeScores
+    root: EdgeScores
+    distance: Distance
+    freq_weight: WeightScores
+    freq_weight_display: WeightScores
+    freq_weight_unnamed: WeightScores
+    all_weight: WeightScores
+
+    def flat(self) -> dict[str, float]:
+        """The figures under flat names, as they are averaged."""
+        found: dict[str, float] = {}
+        for name, edges in (("all_edge", self.all_edge), ("freq_edge", self.freq_edge), ("root", self.root)):
+            found |= {f"{name}_precision": edges.precision, f"{name}_recall": edges.recall, f"{name}_f1": edges.f1}
+        for name, weights in (
+            ("freq_weight", self.freq_weight),
+            ("freq_weight_display", self.freq_weight_display),
+            ("freq_weight_unnamed", self.freq_weight_unnamed),
+            ("all_weight", self.all_weight),
+        ):
+            found |= {f"{name}_precision": weights.precision, f"{name}_recall": weights.recall, f"{name}_f1": weights.f1}
+        return found | {"shd": self.distance.shd}
+
+
+class Scorer:
+    """Scores hypotheses against one mechanism."""
+
+    def __init__(self, truth: Mechanism) -> None:
+        self._edges = truth.edges
+        self._into_frequency = into_frequency(truth.edges)
+        self._roots = roots(truth.edges)
+        self._linear = truth.weights(FREQUENCY)
+        self._weights: dict[WeightKey, float] = {
+            (term.parent, node, term.power): term.weight for node, e in truth.equations.items() for term in e.terms
+        }
+
+    def score(self, said: Hypothesis) -> HypothesisScore:
+        return HypothesisScore(
+            edge_scores(self._edges, said.edges),
+            edge_scores(self._into_frequency, into_frequency(said.edges)),
+            edge_scores(self._roots, roots(said.edges)),
+            distance(self._edges, said.edges),
+            frequency_weights(self._linear, said.coefficients, PUBLISHED_TOLERANCE),
+            frequency_weights(self._linear, said.coefficients, DISPLAY_TOLERANCE),
+            unnamed_weights(self._linear, said.coefficients, DISPLAY_TOLERANCE),
+            all_weights(self._weights, said),
+        )
+
+
+def into_frequency(edges: Set[Edge]) -> frozenset[Edge]:
+    return frozenset(edge for edge in edges if edge[1] == FREQUENCY)
+
+
+def roots(edges: Set[Edge]) -> frozenset[str]:
+    """The parentless ancestors of the frequency."""
+    parents: dict[str, list[str]] = {}
+    for parent, child in edges:
+        parents.setdefault(child, []).append(parent)
+    seen = {FREQUENCY}
+    unseen = [FREQUENCY]
+    while unseen:
+        for parent in parents.get(unseen.pop(), ()):
+            if parent not in seen:
+                seen.add(parent)
+                unseen.append(parent)
+    seen.discard(FREQUENCY)
+    return frozenset(node for node in seen if node not in parents)
+
+
+def distance(true: Set[Edge], predicted: Set[Edge]) -> Distance:
+    missing, extra = true - predicted, predicted - true
+    turned = sum((child, parent) in extra for parent, child in missing)
+    return Distance(len(missing) + len(extra) - turned, len(missing) - turned, len(extra) - turned, turned)
+
+
+def frequency_weights(true: Mapping[str, float], said: Mapping[str, Any], tolerance: float) -> WeightScores:
+    """Linear weights of the frequency's parents, under the names that the released code looks for."""
+    ignoring_case: dict[str, Any] = {}
+    for key, value in said.items():
+        ignoring_case[key.lower()] = value
+    found = {p: _weight_of(p, said, ignoring_case) for p in true}
+    given = {p: weight for p, weight in found.items() if weight is not None}
+    correct = sum(abs(weight - true[p]) <= tolerance for p, weight in given.items())
+    named = sum(key.startswith(_WEIGHT_KEY) for key in said)
+    return weight_scores(max(len(given), named), len(true), correct)
+
+
+def _weight_of(parent: str, said: Mapping[str, Any], ignoring_case: Mapping[str, Any]) -> float | None:
+    for name in (f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent):
+        value = number(said[name] if name in said else ignoring_case.get(name.lower()))
+        if value is not None:
+            return value
+    return None
+
+
+def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], tolerance: float) -> WeightScores:
+    """The same weights under any key that names a parent: c_p, c1_p, c_p_2, coeff1_p_freq, p.
+
+    A parent is right if one of its keys has the weight. Predicted are the names that have a number.
+    """
+    by_name: dict[str, list[float]] = {}
+    for key, value in said.items():
+        weight = number(value)
+        if weight is not None and key != "base":
+            name = key.lower()
+            while (shorter := _NAMING.sub("", name)) not in ("", name):
+                name = shorter
+            by_name.setdefault(name, []).append(weight)
+    correct = sum(
+        any(abs(weight - true_weight) <= tolerance for weight in by_name.get(p.lower(), ()))
+        for p, true_weight in true.items()
+    )
+    return weight_scores(len(by_name), len(true), correct)
+
+
+def all_weights(true: Mapping[WeightKey, float], said: Hypothesis) -> WeightScores:
+    correct = sum(
+        abs(said.weights[key] - weight) <= (DISPLAY_TOLERANCE if key[2] == 1 else SQUARE_TOLERANCE)
+        for key, weight in true.items()
+        if key in said.weights
+    )
+    return weight_scores(len(said.weights), len(true), correct)
+
+
+def weight_scores(predicted: int, true: int, correct: int) -> WeightScores:
+    precision = correct / predicted if predicted else 0.0
+    recall = correct / true if true else 0.0
+    return WeightScores(precision, recall, f1(precision, recall), predicted, true, correct)
+
+
+@dataclass(frozen=True, slots=True)
+class VisualiserScore:
+    """The second set of metrics in the released code. None where that code fails on the hypothesis."""
+
+    edge: EdgeScores | None
+    weight: EdgeScores | None
+
+
+def visualiser_score(truth: Mechanism, raw: Mapping[str, Any]) -> VisualiserScore:
+    """Scores of a decoded hypothesis as the released visualiser computes them.
+
+    Edges are objects with two texts; an empty prediction scores 0. Weights are the coefficients c_p of parents p with a
+    linear weight, right within 0.01; precision is over those that were given. Quadratic mechanisms have none.
+    """
+    edges, coefficients = raw.get("edges") or [], raw.get("coefficients") or {}
+    return VisualiserScore(_visualised_edges(truth, edges), _visualised_weights(truth, coefficients))
+
+
+def _visualised_edges(truth: Mechanism, raw: Iterable[Any]) -> EdgeScores | None:
+    predicted = set()
+    for entry in raw:
+        ends = (entry.get("from"), entry.get("to")) if isinstance(entry, Mapping) else (None, None)
+        if not (isinstance(ends[0], str | None) and isinstance(ends[1], str | None)) or not isinstance(entry, Mapping):
+            return None
+        if "from" in entry and "to" in entry:
+            if ends[0] is None or ends[1] is None:
+                return None
+            predicted.add((_visualised_name(ends[0]), _visualised_name(ends[1])))
+    hits = len(predicted & truth.edges)
+    return _ratios(hits, len(predicted), len(truth.edges))
+
+
+def _visualised_name(name: str) -> str:
+    """As in scored edges, but hyphens are kept."""
+    text = name.strip()
+    plain = text.replace("_", "").replace(" ", "").lower()
+    return FREQUENCY if plain in ("freq", "frequency", "resonancefreq", "resonancefrequency") else text
+
+
+def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | None:
+    if truth.weights(FREQUENCY, 2):
+        return _ratios(0, 0, 0)
+    true = truth.weights(FREQUENCY)
+    said = coefficients if isinstance(coefficients, Mapping) else {}
+    given = {p: said[f"c_{p}"] for p in true if said.get(f"c_{p}") is not None}
+    if any(not isinstance(weight, int | float) for weight in given.values()):
+        return None
+    hits = sum(abs(weight - true[p]) <= DISPLAY_TOLERANCE for p, weight in given.items())
+    return _ratios(hits, len(given), len(true))
+
+
+def _ratios(hits: int, predicted: int, true: int) -> EdgeScores:
+    precision, recall = hits / predicted if predicted else 0.0, hits / true if true else 0.0
+    return EdgeScores(precision, recall, f1(precision, recall))
