@@ -145,10 +145,11 @@ def _config(raw: _Config, suite: str, line: int) -> Config:
     mechanism = _mechanism(raw)
     _same_edges(raw, mechanism)
     quadratic = raw.quadratic_metadata or _Quadratic()
+    manipulator, reactor = quadratic.property_manipulator, quadratic.reactor
     presets = Presets(
         tuple(_bases(b, mechanism, "observation_presets") for b in quadratic.observation_presets),
-        _bases(quadratic.property_manipulator, mechanism, "property_manipulator"),
-        _bases(quadratic.reactor, mechanism, "reactor"),
+        None if manipulator is None else _bases(manipulator, mechanism, "property_manipulator"),
+        None if reactor is None else _bases(reactor, mechanism, "reactor"),
     )
     return Config(
         suite=suite,
@@ -195,9 +196,7 @@ def _finite(numbers: Mapping[str, float], field: str) -> None:
             raise PoolError(f"{shown(number)} is not a finite number", field=f"{field}.{shown(name)}")
 
 
-def _bases(found: dict[str, float] | None, mechanism: Mechanism, field: str) -> Values | None:
-    if found is None:
-        return None
+def _bases(found: dict[str, float], mechanism: Mechanism, field: str) -> Values:
     field = f"quadratic_metadata.{field}"
     if found.keys() != set(mechanism.drawn):
         raise PoolError(f"bases of {shown(sorted(found))}; the properties are meant", field=field)

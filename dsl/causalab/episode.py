@@ -67,7 +67,7 @@ class LabEpisode:
         return self._closed
 
     def act(self, action: Action) -> LabStep:
-        """Carry out an action; one that cannot be meant or is not allowed is refused, changes nothing, costs nothing."""
+        """Carry out an action; what cannot be meant or is not allowed is refused, changes nothing and costs nothing."""
         try:
             step = self._answered(action)
         except (ActionError, UnboundedError) as error:
@@ -76,7 +76,7 @@ class LabEpisode:
         return step
 
     def _answered(self, action: Action) -> LabStep:
-        asked = {k: v for k, v in action.items() if k != HYPOTHESIS} if isinstance(action, Mapping) else action
+        asked = _without_hypothesis(action)
         verb = verb_of(asked, VERBS)
         if self._closed:
             raise ActionError("the run has been submitted")
@@ -113,6 +113,11 @@ class LabEpisode:
         self._bases = bases
         self._used += 1
         return Step(action, by_name(reading), "", 1)
+
+
+def _without_hypothesis(action: object) -> Any:
+    """What is asked for; anything that is no object is left for `verb_of` to refuse."""
+    return {key: value for key, value in action.items() if key != HYPOTHESIS} if isinstance(action, Mapping) else action
 
 
 def finite(value: object) -> float:

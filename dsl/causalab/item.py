@@ -23,7 +23,7 @@ class Family(StrEnum):
 
 
 class Weights(StrEnum):
-    """The class that the weights of a linear mechanism are of; it is told."""
+    """The class that the weights of a linear mechanism are of: what solvers assume; prompts do not say it."""
 
     SMALL = "small"  # 1, 2, 3 (released)
     HUNDREDTHS = "hundredths"  # multiples of 0.01 in (0, 3]

@@ -1,4 +1,4 @@
-"""Native pool files of CausaLab: every item states all its numbers, and all that are shown are recomputed on reading."""
+"""Native pool files of CausaLab: items state all their numbers; those that are shown are recomputed on reading."""
 
 from __future__ import annotations
 
@@ -91,9 +91,7 @@ def read_pool(path: Path) -> Pool[LabItem]:
 
 def write_pool(pool: Pool[LabItem], path: Path) -> None:
     """Write the native format; the file appears complete or not at all."""
-    header = Header(
-        format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=pool.name, metadata=dict(pool.metadata)
-    )
+    header = Header(format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=pool.name, metadata=dict(pool.metadata))
     write_records(path, header, (record_of_item(item) for item in pool.items))
 
 
@@ -113,7 +111,7 @@ def record_of_item(item: LabItem) -> LabRecord:
         allowance=task.allowance,
         sealed=SealedRecord(
             equations={
-                node: EquationRecord([tuple(term) for term in e.terms], e.base)
+                node: EquationRecord([(t.parent, t.power, t.weight) for t in e.terms], e.base)
                 for node, e in sealed.mechanism.equations.items()
             },
             bases=BasesRecord(
@@ -235,5 +233,3 @@ def _check_shown(record: LabRecord, item: LabItem) -> None:
     for field, found, computed in stated:
         if found != computed:
             raise PoolError(f"states {shown(found)}; its mechanism gives {shown(computed)}", field=field)
-
-

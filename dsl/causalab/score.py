@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,11 @@ class HypothesisScore:
             ("freq_weight_unnamed", self.freq_weight_unnamed),
             ("all_weight", self.all_weight),
         ):
-            found |= {f"{name}_precision": weights.precision, f"{name}_recall": weights.recall, f"{name}_f1": weights.f1}
+            found |= {
+                f"{name}_precision": weights.precision,
+                f"{name}_recall": weights.recall,
+                f"{name}_f1": weights.f1,
+            }
         return found | {"shd": self.distance.shd}
 
 
@@ -196,7 +200,9 @@ def visualiser_score(truth: Mechanism, raw: Mapping[str, Any]) -> VisualiserScor
     return VisualiserScore(_visualised_edges(truth, edges), _visualised_weights(truth, coefficients))
 
 
-def _visualised_edges(truth: Mechanism, raw: Iterable[Any]) -> EdgeScores | None:
+def _visualised_edges(truth: Mechanism, raw: object) -> EdgeScores | None:
+    if not isinstance(raw, list):
+        return None
     predicted = set()
     for entry in raw:
         ends = (entry.get("from"), entry.get("to")) if isinstance(entry, Mapping) else (None, None)

@@ -1,0 +1,241 @@
+"""Items without limit: every released suite, and settings of the laboratory that no release has.
+
+Ranges follow the released suites: edges uniform from k-1 to min(k(k-1)/2, 2k), at most four parents, weights 1, 2, 3,
+the frequency's base 15 to 25; quadratic weights .008, .012, .016 around an axis between 35 and 65.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
+from types import MappingProxyType
+from typing import Final
+
+from dsl.causalab.configs import NUM_RECORDS, crystal
+from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
+from dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term, Values
+from dsl.causalab.noise import Draw, Noise
+from dsl.causalab.reactor import TRIES
+from dsl.causalab.reference import DECIMALS, Reading, bases_after, values
+from dsl.causalab.score import roots
+
+NAMES: Final = (
+    "quantumSize",
+    "density",
+    "moisture",
+    "ph",
+    "temperatureC",
+    "radiation",
+    "conductivity",
+    "pressure",
+)
+MAX_PARENTS = 4
+SMALL_WEIGHTS = (1.0, 2.0, 3.0)
+SQUARE_WEIGHTS = (0.008, 0.012, 0.016)
+AXIS = (35.0, 65.0)
+QUADRATIC_BASE = (50.0, 190.0)
+BASE = (15, 25)
+TRACE_BASE = (15.0, 45.0)
+GOLDEN_SETTINGS = 6
+TRIES_FOR_NEW_TOPOLOGY = 200
+
+
+class View(StrEnum):
+    """Which properties of the reactor crystal are shown."""
+
+    ALL = "all"
+    ROOTS = "roots"  # only parentless ancestors of the frequency
+    HIDE_ONE = "hide-one"  # all but one parent of the frequency
+
+
+@dataclass(frozen=True, slots=True)
+class NoisePlan:
+    """affected: how many nodes; frequency: whether the resonance frequency is one of them; scale: draws are -s, 0, s"""
+
+    affected: int
+    frequency: bool = False
+    scale: float = 5.0
+    draw: Draw = Draw.SHARED
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a suite's items are like.
+
+    nodes: k, the frequency among them; 3 to 9
+    golden: whether there is a static trace and no settings are allowed
+    allowance: None for 4(k-1)
+    fixed: how many properties cannot be set
+    """
+
+    suite: str
+    nodes: int
+    family: Family = Family.LINEAR
+    weights: Weights = Weights.SMALL
+    freq_parent: bool = False
+    noise: NoisePlan | None = None
+    golden: bool = False
+    allowance: int | None = None
+    fixed: int = 0
+    view: View = View.ALL
+    tries: int = TRIES
+    reading: Reading = Reading.VALUE
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.nodes <= len(NAMES) + 1:
+            raise ValueError(f"{self.nodes} nodes; 3 to {len(NAMES) + 1} can be named")
+        if not 0 <= self.fixed < self.nodes:
+            raise ValueError(f"{self.fixed} properties that cannot be set; 0 to {self.nodes - 1} are there")
+        if self.allowance is not None and self.allowance < 0:
+            raise ValueError(f"an allowance of {self.allowance}")
+        if self.noise is not None and not 1 <= self.noise.affected <= self.nodes - 1:
+            raise ValueError(f"noise on {self.noise.affected} nodes; 1 to {self.nodes - 1} are meant")
+
+
+def _released() -> dict[str, Plan]:
+    plans = [Plan(f"{k}nodes", k) for k in range(3, 8)]
+    plans.append(Plan("4nodes_quad_hard", 4, Family.QUADRATIC))
+    for n in (1, 2, 3):
+        plans.append(Plan(f"4nodes_hidden_n{n}", 4, noise=NoisePlan(n)))
+        plans.append(Plan(f"4nodes_hidden_freqnode_n{n}", 4, noise=NoisePlan(n, frequency=True)))
+    for name, scale in (("0p5", 0.5), ("5", 5.0), ("50", 50.0)):
+        plans.append(Plan(f"4nodes_hidden_vrange_pm{name}", 4, noise=NoisePlan(1, scale=scale)))
+    plans += [Plan(f"{k}nodes_freqparent", k, freq_parent=True) for k in (4, 6)]
+    plans += [Plan(f"{k}nodes_golden", k, golden=True) for k in (4, 6)]
+    return {plan.suite: plan for plan in plans}
+
+
+PLANS: Final[Mapping[str, Plan]] = MappingProxyType(_released())
+
+
+def generated(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
+    """That many items of a plan; item i is the same for every count.
+
+    No named topology comes twice while new ones are found; small plans have fewer topologies than one may ask items of.
+    """
+    seen: set[frozenset[Edge]] = set()
+    for line in range(count):
+        rng = random.Random(f"causalab {plan.suite} {seed} {line}")
+        edges = _topology(plan, rng)
+        for _ in range(TRIES_FOR_NEW_TOPOLOGY):
+            if edges not in seen:
+                break
+            edges = _topology(plan, rng)
+        else:
+            seen.clear()
+        seen.add(edges)
+        yield _item(plan, Name(f"{plan.suite}/{seed}/{line}", plan.suite, line), edges, rng)
+
+
+def _topology(plan: Plan, rng: random.Random) -> frozenset[Edge]:
+    """Names, an order, and edges along it; the frequency is last unless it may be a parent, and has a parent.
+
+    Isolated properties are possible. They have to be told apart from the rest of the mechanism by its nodes, so they
+    are named by a self-loop here, which `_mechanism` drops.
+    """
+    k = plan.nodes
+    order = rng.sample(NAMES, k - 1)
+    order.insert(rng.randint(1, k - 1) if plan.freq_parent else k - 1, FREQUENCY)
+    pairs = list(combinations(order, 2))
+    size = rng.randint(k - 1, min(len(pairs), 2 * k))
+    while True:
+        edges = rng.sample(pairs, size)
+        parents = [child for _, child in edges]
+        if FREQUENCY in parents and max(map(parents.count, parents)) <= MAX_PARENTS:
+            break
+    isolated = set(order) - {node for edge in edges for node in edge}
+    return frozenset(edges) | {(node, node) for node in isolated}
+
+
+def _mechanism(plan: Plan, topology: frozenset[Edge], rng: random.Random) -> Mechanism:
+    nodes = sorted({node for edge in topology for node in edge})
+    rng.shuffle(nodes)
+    edges = sorted(edge for edge in topology if edge[0] != edge[1])
+    equations = {}
+    for node in nodes:
+        parents = [parent for parent, child in edges if child == node]
+        rng.shuffle(parents)
+        terms = tuple(term for parent in parents for term in _terms(plan, parent, rng))
+        equations[node] = Equation(terms, _base(plan, rng) if node == FREQUENCY else None)
+    return Mechanism(equations)
+
+
+def _terms(plan: Plan, parent: str, rng: random.Random) -> list[Term]:
+    if plan.family is Family.QUADRATIC:
+        square = rng.choice(SQUARE_WEIGHTS)
+        return [Term(parent, 2, square), Term(parent, 1, round(-2 * square * rng.uniform(*AXIS), 6))]
+    if plan.weights is Weights.HUNDREDTHS:
+        return [Term(parent, 1, rng.randint(1, 300) / 100)]
+    return [Term(parent, 1, rng.choice(SMALL_WEIGHTS))]
+
+
+def _base(plan: Plan, rng: random.Random) -> float:
+    if plan.family is Family.QUADRATIC:
+        return round(rng.uniform(*QUADRATIC_BASE), 6)
+    return float(rng.randint(*BASE))
+
+
+def _item(plan: Plan, name: Name, topology: frozenset[Edge], rng: random.Random) -> LabItem:
+    mechanism = _mechanism(plan, topology, rng)
+    bases = Bases(
+        tuple(crystal(mechanism, rng) for _ in range(NUM_RECORDS)), crystal(mechanism, rng), crystal(mechanism, rng)
+    )
+    trace = _trace(mechanism, rng) if plan.golden else ()
+    allowance = 4 * (plan.nodes - 1) if plan.allowance is None else plan.allowance
+    fixed = set(rng.sample(mechanism.properties, plan.fixed))
+    terms = Terms(
+        plan.family,
+        0 if plan.golden else allowance,
+        plan.freq_parent,
+        plan.weights,
+        plan.tries,
+        plan.reading,
+        trace,
+        tuple(p for p in mechanism.properties if p not in fixed),
+        _shown(plan.view, mechanism, rng),
+    )
+    return lab_item(name, terms, mechanism, bases, _noise(plan, mechanism, rng))
+
+
+def _shown(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
+    properties = mechanism.properties
+    if view is View.ROOTS:
+        return tuple(sorted(roots(mechanism.edges)))
+    if view is View.HIDE_ONE:
+        hidden = rng.choice(sorted(mechanism.frequency.parents))
+        return tuple(p for p in properties if p != hidden)
+    return properties
+
+
+def _noise(plan: Plan, mechanism: Mechanism, rng: random.Random) -> Noise | None:
+    if plan.noise is None:
+        return None
+    drawn = rng.sample(mechanism.properties, plan.noise.affected - plan.noise.frequency)
+    affected = sorted(drawn) + [FREQUENCY] * plan.noise.frequency
+    scale = plan.noise.scale
+    return Noise((-scale, 0.0, scale), 1.0, tuple(affected), rng.getrandbits(32), plan.noise.draw)
+
+
+def _trace(mechanism: Mechanism, rng: random.Random) -> tuple[Traced, ...]:
+    """Two crystals, then settings of the first one, property by property."""
+    crystals = [_fine_crystal(mechanism, rng) for _ in range(2)]
+    trace = [Traced(by_name(values(mechanism, bases))) for bases in crystals]
+    bases = crystals[0]
+    for i in range(GOLDEN_SETTINGS):
+        node = mechanism.properties[i % len(mechanism.properties)]
+        value = float(rng.randint(0, 100))
+        bases = bases_after(mechanism, bases, node, value, Reading.VALUE)
+        trace.append(Traced(by_name(values(mechanism, bases)), node, value))
+    return tuple(trace)
+
+
+def _fine_crystal(mechanism: Mechanism, rng: random.Random) -> Values:
+    return {node: round(rng.uniform(*TRACE_BASE), DECIMALS) for node in mechanism.drawn}
+
+
+def relabelled(item: LabItem, labels: Mapping[str, float]) -> LabItem:
+    """The item with other difficulty labels."""
+    return replace(item, sealed=replace(item.sealed, labels=dict(labels)))

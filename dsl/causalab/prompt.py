@@ -1,0 +1,120 @@
+"""Tasks as chat messages, for the four families: linear, quadratic, noisy, frequency as a parent. In our own words."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+from dsl.causalab.episode import LabStep
+from dsl.causalab.item import Family, Task
+from dsl.causalab.mechanism import FREQUENCY, Values
+from dsl.causalab.reactor import TOLERANCE
+from dsl.causalab.reference import Reading
+
+Message: TypeAlias = dict[str, str]
+
+
+def messages(task: Task) -> list[Message]:
+    """System and user message that open an episode."""
+    return [{"role": "system", "content": _rules(task)}, {"role": "user", "content": shown_task(task)}]
+
+
+def _rules(task: Task) -> str:
+    parts = [
+        "You work in a laboratory. Crystals have measurable properties and a resonance frequency, "
+        f"{FREQUENCY}. A fixed causal mechanism without cycles, the same for all crystals, links them.",
+        _equations(task),
+        _parents(task),
+        "Every value is rounded to two decimals before other quantities are computed from it.",
+        _settings(task),
+    ]
+    if task.noise:
+        parts.append(
+            "An unobserved quantity disturbs the manipulator: with every setting it takes a new value, and some "
+            "quantities are shifted by it. Earlier measurements and both starting crystals are undisturbed."
+        )
+    parts.append(
+        "Goal: predict the resonance frequency of the reactor crystal, whose properties you see, to within "
+        f"{TOLERANCE:g}, and state the causal graph with the equation of {FREQUENCY}."
+    )
+    return "\n\n".join([*parts, _actions(task)])
+
+
+def _equations(task: Task) -> str:
+    if task.family is Family.QUADRATIC:
+        return (
+            "Each quantity is a base plus, for each of its causes p, a * p^2 + b * p. The base of a property differs "
+            f"from crystal to crystal; the base of {FREQUENCY} is one number of the mechanism."
+        )
+    return (
+        "Each quantity is a base plus a weighted sum of its causes. The base of a property differs from crystal to "
+        f"crystal; the base of {FREQUENCY} is one number of the mechanism."
+    )
+
+
+def _parents(task: Task) -> str:
+    return f"{FREQUENCY} may be a cause of properties." if task.freq_parent else f"{FREQUENCY} causes nothing."
+
+
+def _settings(task: Task) -> str:
+    if not task.allowance:
+        return "You cannot change any crystal; work from the measurements below."
+    meaning = {
+        Reading.VALUE: "it then has that value whatever its causes are, until one of them is changed",
+        Reading.BASE: "this replaces its base; its causes still add to it",
+    }
+    return (
+        f"You may set properties of one crystal, the manipulator, up to {task.allowance} times. When one is set, "
+        f"{meaning[task.reading]}. Settings persist. You then read all values of that crystal. "
+        f"Properties that can be set: {', '.join(task.settable)}."
+    )
+
+
+def _actions(task: Task) -> str:
+    lines = ["Reply with one JSON object in a ```json fence, one action at a time:"]
+    if task.allowance:
+        lines.append('{"set": "<property>", "value": <number>} to change the manipulator crystal;')
+    lines += [
+        f'{{"reactor": <frequency>}} to try a frequency on the reactor ({task.tries} tries; no settings afterwards);',
+        '{"submit": {"hypothesis": {...}}} to finish.',
+        'Any action may also carry "hypothesis": your present belief, of the form',
+        '{"edges": [{"from": "<cause>", "to": "<effect>"}], "freq_equation": "<text>", "coefficients": '
+        + _coefficient_form(task)
+        + "}.",
+    ]
+    return "\n".join(lines)
+
+
+def _coefficient_form(task: Task) -> str:
+    if task.family is Family.QUADRATIC:
+        return '{"base": <number>, "c_<property>": <weight of the property>, "c2_<property>": <weight of its square>}'
+    return '{"base": <number>, "c_<property>": <weight of the property>}'
+
+
+def shown_task(task: Task) -> str:
+    """Everything that the task shows, as lines of JSON under headings."""
+    lines = ["Quantities: " + ", ".join(sorted(task.nodes)), "", "Earlier crystals, as they were:"]
+    lines += [_values(record) for record in task.records]
+    if task.trace:
+        lines += ["", "Earlier series (the first setting starts from the first line):"]
+        for entry in task.trace:
+            done = f"  after setting {entry.property} to {entry.value:g}" if entry.value is not None else ""
+            lines.append(_values(entry.values) + done)
+    lines += ["", "Manipulator crystal now:", _values(task.baseline)]
+    lines += ["", f"Reactor crystal ({FREQUENCY} unknown):", _values(task.reactor)]
+    return "\n".join(lines)
+
+
+def shown_step(step: LabStep) -> str:
+    """What a system is told after an action."""
+    if step.refused:
+        return f"Refused: {step.refused}."
+    if step.reading is None:
+        return "Submitted."
+    if "activated" in step.reading:
+        return "The reactor is activated." if step.reading["activated"] else "The reactor stays off."
+    return "Manipulator crystal now:\n" + _values(step.reading)
+
+
+def _values(found: Values) -> str:
+    return json.dumps({name: found[name] for name in sorted(found)})

@@ -1,0 +1,43 @@
+"""Released suites and vectors of CausaLab, and hypothesis strategies for laboratories."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from dsl.causalab.configs import Config, read_configs
+from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.item import LabItem
+from tests.support.shared import shared_file
+
+SUITES = tuple(sorted(PLANS))
+LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
+
+
+def released_suite(name: str) -> tuple[Config, ...]:
+    """The configs of a released file; skips the test where the shared data are not."""
+    shared_file("data", part="causalab")
+    return _released(name)
+
+
+@cache
+def _released(name: str) -> tuple[Config, ...]:
+    return read_configs(shared_file(f"data/{name}.jsonl", part="causalab"))
+
+
+def vectors() -> list[dict[str, Any]]:
+    with shared_file("conformance.jsonl", part="causalab").open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def made_item(suite: str, seed: int = 0) -> LabItem:
+    """The first generated item of a suite."""
+    (item,) = generated(PLANS[suite], seed, 1)
+    return item
+
+
+def items(suites: tuple[str, ...] = SUITES) -> st.SearchStrategy[LabItem]:
+    return st.builds(made_item, st.sampled_from(suites), st.integers(0, 10**6))
