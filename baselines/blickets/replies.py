@@ -6,6 +6,7 @@ judged by the episode and by the context graph. One reply carries one action: of
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -106,3 +107,13 @@ def _name(part: str) -> str:
     """The first word behind the mark, as states are spelled."""
     word = _NAMES.search(part[:MAX_BEFORE_NAME])
     return word[0].upper()[:MAX_NAME] if word else ""
+
+
+def written_reply(reply: Reply) -> str:
+    """A reply as text, which `read_reply` reads back."""
+    lines = [f"REASONING: {reply.reasoning}"]
+    if reply.action is not None:
+        lines.append(f"ACTION: {json.dumps(reply.action)}")
+    if reply.transition:
+        lines.append(f"TRANSITION: {reply.transition}")
+    return "\n".join(lines)

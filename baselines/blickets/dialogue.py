@@ -1,0 +1,176 @@
+"""A blicket episode as a conversation: the paper's three ways of prompting an agent (Base, CG, CG+DB).
+
+A `Dialogue` is driven from outside, reply by reply, so that a loop, a symbolic policy and a training environment can
+all drive it. Source: arXiv 2604.20039, section 3; a turn without a readable action costs no move, which the paper
+leaves open, and the number of turns is bounded instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from baselines.blickets.behaviours import BEHAVIOURS, Behaviour
+from baselines.blickets.context import START, Context, Transition
+from baselines.blickets.monitors import (
+    LAST_MESSAGES,
+    MESSAGE_CHARACTERS,
+    Score,
+    Scorer,
+    Situation,
+    Watch,
+    deterministic,
+)
+from baselines.blickets.notebook import Notebook
+from baselines.blickets.replies import Reply, read_reply, written_reply
+from dsl.blickets.item import Task
+from dsl.blickets.prompt import instructions, observation
+from dsl.episode import Episode, Step
+from dsl.message import Message, Model
+
+TURNS_PER_MOVE = 2
+SPARE_TURNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Prompting:
+    """A way of prompting: whether there is a context graph to start in, and which behaviours may extend it."""
+
+    name: str
+    start: Context | None = None
+    behaviours: tuple[Behaviour, ...] = ()
+
+
+BASE = Prompting("Base")
+CG = Prompting("CG", START)
+CG_DB = Prompting("CG+DB", START, BEHAVIOURS)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What became of one reply.
+
+    step: None if the reply had no action
+    activations, placed: after it, the latter as names, first placed first
+    state: after the reply's transition; empty without a context graph
+    transition: None if the reply asked for none
+    scores: of the behaviours that were scored; notice: what the agent was told because some fired
+    problems: what of the reply could not be read
+    """
+
+    step: Step[str] | None
+    activations: int
+    placed: tuple[str, ...]
+    state: str
+    transition: Transition | None
+    scores: tuple[Score, ...]
+    notice: str
+    problems: tuple[str, ...]
+
+
+class Dialogue:
+    """One episode in messages.
+
+    messages: all so far; the last one is addressed to the agent until the dialogue is closed
+    turns: what became of each reply
+    context: where the agent stands, None without a context graph
+    """
+
+    def __init__(self, episode: Episode[Task, str], prompting: Prompting, scorer: Scorer = deterministic) -> None:
+        self.episode = episode
+        self.prompting = prompting
+        self.context = prompting.start
+        self.notebook = Notebook(episode.task)
+        self.turns: list[Turn] = []
+        for step in episode.steps:
+            self.notebook.note(step)
+        self._watch = Watch(prompting.behaviours, scorer)
+        self._max_turns = TURNS_PER_MOVE * episode.task.budget + SPARE_TURNS
+        opening = [instructions(episode.task)]
+        opening += [observation(step, self.notebook.names, episode.left) for step in episode.steps[-1:]]
+        self.messages: list[Message] = [{"role": "user", "content": "\n\n".join([*opening, *self._shown_context()])}]
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more is taken: the episode is over, or the turns are used up."""
+        return self.episode.closed or len(self.turns) >= self._max_turns
+
+    def hear(self, text: object) -> Turn:
+        """Take a reply in a model's own words, whatever they are; what is no text is refused like unreadable text."""
+        return self._take(read_reply(text), text if isinstance(text, str) else "")
+
+    def take(self, reply: Reply) -> Turn:
+        """Take a reply that was made without words."""
+        return self._take(reply, written_reply(reply))
+
+    def _take(self, reply: Reply, said: str) -> Turn:
+        """`ValueError` if the dialogue is closed."""
+        if self.closed:
+            raise ValueError("the dialogue is closed")
+        self.messages.append({"role": "assistant", "content": said})
+        transition = self._moved(reply.transition)
+        state = self.context.state.name if self.context else ""
+        step, scores = None, tuple[Score, ...]()
+        if reply.action is not None:
+            step = self.episode.act(reply.action)
+            self.notebook.note(step)
+            if not self.episode.closed:
+                scores = self._watch.scores(Situation(self.notebook, state, self._recent()))
+        notice = self._extended(scores)
+        turn = Turn(
+            step, self.notebook.activations, self.notebook.names, state, transition, scores, notice, reply.problems
+        )
+        self.turns.append(turn)
+        self.messages.append({"role": "user", "content": self._answer(turn)})
+        return turn
+
+    def _moved(self, asked: str) -> Transition | None:
+        if not asked:
+            return None
+        if self.context is None:
+            return Transition(asked, False, "there is no context graph")
+        self.context, transition = self.context.moved(asked)
+        return transition
+
+    def _extended(self, scores: tuple[Score, ...]) -> str:
+        fired = [score.behaviour for score in scores if score.fired]
+        for behaviour in fired:
+            if self.context is not None:
+                self.context = behaviour.extended(self.context)
+        return "\n".join(f"{behaviour.notice} New state: {behaviour.state.name}." for behaviour in fired)
+
+    def _recent(self) -> tuple[Message, ...]:
+        recent = self.messages[-LAST_MESSAGES:]
+        return tuple({"role": m["role"], "content": m["content"][:MESSAGE_CHARACTERS]} for m in recent)
+
+    def _answer(self, turn: Turn) -> str:
+        """What the agent is told next."""
+        told = [f"Not understood: {problem}." for problem in turn.problems]
+        if turn.transition is not None and not turn.transition.taken:
+            told.append(f"Transition refused: {turn.transition.refused}.")
+        if turn.step is not None:
+            told.append(observation(turn.step, turn.placed, self.episode.left))
+        if turn.notice:
+            told.append(f"NOTICE: {turn.notice}")
+        return "\n\n".join(["\n".join(told), *self._shown_context()] if not self.episode.closed else told)
+
+    def _shown_context(self) -> list[str]:
+        return [self.context.rendered()] if self.context else []
+
+
+Policy: TypeAlias = Callable[[Dialogue], Reply]  # what to reply to a dialogue, without words
+
+
+def converse(dialogue: Dialogue, model: Model) -> Dialogue:
+    """Let a model talk until the dialogue is closed."""
+    while not dialogue.closed:
+        dialogue.hear(model(dialogue.messages))
+    return dialogue
+
+
+def played(dialogue: Dialogue, policy: Policy) -> Dialogue:
+    """Let a symbolic policy act until the dialogue is closed."""
+    while not dialogue.closed:
+        dialogue.take(policy(dialogue))
+    return dialogue

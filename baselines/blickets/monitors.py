@@ -1,0 +1,160 @@
+"""Scorers of dynamic behaviours: a deterministic one, and one that asks a language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from baselines.blickets.behaviours import Behaviour, firing
+from baselines.blickets.notebook import Notebook, Observation
+from dsl.blickets.rule import all_rules
+from dsl.message import Message, Model
+
+HIGHEST = 10.0
+CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed
+LAST_MESSAGES = 5
+MESSAGE_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a scorer sees of an episode.
+
+    state: name of the state that the agent is in, empty without a context graph
+    messages: the last LAST_MESSAGES, each cut to MESSAGE_CHARACTERS
+    """
+
+    notebook: Notebook
+    state: str
+    messages: tuple[Message, ...]
+
+
+Scorer: TypeAlias = Callable[[Behaviour, Situation], float]  # from 0 to 10
+
+
+class Score(NamedTuple):
+    """What a behaviour was given in one step, and whether it fired."""
+
+    behaviour: Behaviour
+    score: float
+    fired: bool
+
+
+class Watch:
+    """The behaviours of one episode that have not fired yet."""
+
+    def __init__(self, behaviours: Iterable[Behaviour], scorer: Scorer) -> None:
+        self.waiting = list(behaviours)
+        self.scorer = scorer
+
+    def scores(self, situation: Situation) -> tuple[Score, ...]:
+        """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
+        due = [b for b in self.waiting if situation.notebook.moves >= b.minimum]
+        scores = {b: _checked(b, self.scorer(b, situation)) for b in due}
+        fired = firing(scores)
+        self.waiting = [b for b in self.waiting if b not in fired]
+        return tuple(Score(b, score, b in fired) for b, score in scores.items())
+
+
+def _checked(behaviour: Behaviour, score: float) -> float:
+    if not 0 <= score <= HIGHEST:
+        raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {HIGHEST:.0f}")
+    return float(score)
+
+
+# --- deterministic ----------------------------------------------------------------------------------------------------
+
+
+def deterministic(behaviour: Behaviour, situation: Situation) -> float:
+    """10 if the behaviour's condition holds in the readings so far, else 0."""
+    notebook = situation.notebook
+    return HIGHEST if _CONDITIONS[behaviour.key](notebook.observations, notebook.task.n) else 0.0
+
+
+def never_active(observations: Sequence[Observation], _num_objects: int) -> bool:
+    return not any(o.active for o in observations)
+
+
+def order_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+    """The same set was read in two orders of placing with other results."""
+    orders: dict[int, tuple[set[tuple[int, ...]], set[tuple[int, ...]]]] = {}
+    for observation in observations:
+        orders.setdefault(observation.present, (set(), set()))[observation.active].add(observation.placed)
+    return any(off and on and len(off | on) > 1 for off, on in orders.values())
+
+
+def repetition_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
+    """The same objects, placed in the same order, were read with other results."""
+    first: dict[tuple[int, ...], bool] = {}
+    return any(first.setdefault(placed, active) != active for placed, active in observations)
+
+
+def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int) -> bool:
+    """A rule got CONFIRMATIONS readings right after it was the only one left, and then one wrong.
+
+    What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
+    """
+    rules = left = all_rules(num_objects)
+    right = 0
+    for observation in observations:
+        present, active = observation.present, observation.active
+        settled = len(left) == 1
+        left = tuple(rule for rule in left if rule.active(present) == active)
+        if left:
+            right += settled
+        elif right >= CONFIRMATIONS:
+            return True
+        else:
+            left = tuple(rule for rule in rules if rule.active(present) == active)
+            right = 0
+    return False
+
+
+_CONDITIONS: dict[str, Callable[[Sequence[Observation], int], bool]] = {
+    "DB1": never_active,
+    "DB2": order_made_a_difference,
+    "DB3": repetition_made_a_difference,
+    "DB4": confirmed_rule_failed,
+}
+
+# --- by a language model ----------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"(?<![\d.])(10(?:\.0{1,9})?|\d(?:\.\d{1,9})?)(?![\d.]*\d)")
+
+
+class UnreadableScoreError(ValueError):
+    """A model that was asked for a score gave none that can be read."""
+
+
+def scored_by(model: Model) -> Scorer:
+    """A scorer that shows a model the last messages, the state and a summary, and reads the number that it replies.
+
+    `UnreadableScoreError` if the reply is not exactly one number from 0 to 10, with or without words around it.
+    """
+
+    def score(behaviour: Behaviour, situation: Situation) -> float:
+        said: object = model(_question(behaviour, situation))
+        numbers = _NUMBER.findall(said) if isinstance(said, str) else []
+        if len(set(numbers)) != 1:
+            raise UnreadableScoreError(f"{behaviour.name}: expected one number from 0 to 10 in the reply")
+        return float(numbers[0])
+
+    return score
+
+
+def _question(behaviour: Behaviour, situation: Situation) -> list[Message]:
+    recent = "\n".join(f"[{message['role']}] {message['content']}" for message in situation.messages)
+    text = "\n".join(
+        (
+            "You are watching an agent that examines a detector. How well does this statement describe its episode?",
+            f"Statement: {behaviour.condition}",
+            f"State of the agent: {situation.state or 'none'}",
+            f"So far: {situation.notebook.summary()}",
+            "Last messages:",
+            recent,
+            "Reply with one number from 0 (not at all) to 10 (certainly).",
+        )
+    )
+    return [{"role": "user", "content": text}]
