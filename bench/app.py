@@ -10,6 +10,7 @@ from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
 from bench.commands.generate import generate
+from bench.commands.guard import guarded
 from bench.commands.harden import harden
 from bench.commands.pool import pool_app
 from bench.commands.prompts import prompts
@@ -47,7 +48,7 @@ for command in (
     verify,
     generate,
 ):
-    app.command()(command)
+    app.command()(guarded(command))
 app.add_typer(pool_app, name="pool")
 
 

@@ -25,19 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(stranger)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
-    code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
-    if code == INTERRUPTED:
-        print(
-            "calibrant: interrupted; with --out the same command goes on from here",
-            file=sys.stderr,
-        )
-    return code
+    return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
 
 
 def _run(arguments: list[str]) -> int:
     import typer
 
     from bench.app import app
+    from bench.commands.guard import StoppedError
     from dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
@@ -54,7 +49,9 @@ def _run(arguments: list[str]) -> int:
         return OK
     except OSError as error:
         return _refused(f"{error.filename or 'input or output'}: {error.strerror or error}")
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, typer.Abort, StoppedError) as stop:
+        goes_on = isinstance(stop, StoppedError) and stop.goes_on
+        print("calibrant: interrupted" + "; the same command goes on from here" * goes_on, file=sys.stderr)
         return INTERRUPTED
     return code if isinstance(code, int) else OK
 

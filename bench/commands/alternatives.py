@@ -8,17 +8,19 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from bench.commands.options import AsJson
 from bench.commands.progress import progress_bar
 from dsl.whole_file import write_whole
 
 
 def alternatives(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `calibrant run` wrote.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="JSON lines for `calibrant harden`.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `calibrant run` wrote."), READS],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="JSON lines for `calibrant harden`."), WRITES],
     sweep: Annotated[
         list[Path] | None,
         typer.Option(metavar="POOL", help="First run bnlearn+dsl on this pool with many seeds, into the first DIR."),
+        READS,
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds a sweep runs: 0, 1, and so on.")] = 50,
     as_json: AsJson = False,
@@ -35,6 +37,7 @@ def alternatives(
     from bench.runs.records import folder_records
 
     if sweep:
+        require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
         _sweep(sweep, folders[0], seeds)
     found = FoundModels(chain.from_iterable(map(folder_records, folders)))
     others = found.alternatives()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.options import AsJson, PoolPath, Workers, require_distinct
+from bench.commands.guard import READS, WRITES, Writes
+from bench.commands.options import AsJson, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
@@ -29,15 +30,21 @@ Details: TypeAlias = Annotated[
 def audit(
     pool: PoolPath,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier audit resumes.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier audit resumes."),
+        Writes(("audits.jsonl", "audits.lock"), goes_on=True),
     ] = None,
     max_parents: Annotated[int, typer.Option(min=1, max=6, help="The class that verdicts are about.")] = 4,
     nested_roots: Annotated[
         bool, typer.Option("--nested-roots", help="Hidden-roots: only roots with columns nested over shared units.")
     ] = False,
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open offline.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open offline."), WRITES
+    ] = None,
     certificates: Annotated[
-        Path | None, typer.Option("--certificates", metavar="DIR", help="Write a certificate of every count.")
+        Path | None,
+        typer.Option("--certificates", metavar="DIR", help="Write a certificate of every count."),
+        Writes(("*.json",)),
     ] = None,
     max_size: CertifiedSize = None,
     fail_on: Annotated[
@@ -45,7 +52,9 @@ def audit(
         typer.Option(metavar="ambiguous[:CLASS]", help="Exit 1 if an instance is; CLASS is kN or parents<=N."),
     ] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below.")
+        list[Path] | None,
+        typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below."),
+        READS,
     ] = None,
     workers: Workers = None,
     budget: Annotated[
@@ -68,7 +77,6 @@ def audit(
         raise typer.BadParameter(
             "it is the cap of the certificates' class: give --certificates too", param_hint="--max-size"
         )
-    require_distinct({"--html": html}, [pool])
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
     certified = _certified_class(max_parents, max_size, nested_roots=nested_roots)

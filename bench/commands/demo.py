@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.guard import Writes
 from bench.commands.options import AsJson, Workers
 
 PROTOCOLS = ("exact", "posterior")
@@ -18,6 +19,7 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
+        Writes(("records.jsonl", "records.lock", "report.html", "*.svg"), goes_on=True),
     ] = None,
     workers: Workers = None,
     as_json: AsJson = False,

@@ -9,13 +9,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from bench.commands.options import Workers, require_distinct
+from bench.commands.guard import WRITES, WRITES_POOL, require_apart
+from bench.commands.options import Workers
 from bench.commands.progress import progress_bar, usable_cores
 from dsl.whole_file import write_whole
 
 
 def generate(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES_POOL],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
     strata: Annotated[
         str, typer.Option(metavar="NAME,...", help="Strata, comma-separated; all: the nine published ones.")
@@ -30,6 +31,7 @@ def generate(
     audits: Annotated[
         Path | None,
         typer.Option("--audits", metavar="FILE", help="The audit of each instance. [default: beside the pool]"),
+        WRITES,
     ] = None,
     workers: Workers = None,
 ) -> None:
@@ -45,7 +47,7 @@ def generate(
     from dsl.replayscm.sampling.strata import stratum
 
     audits = audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
-    require_distinct({"--out": out, "--audits": audits})
+    require_apart((), [*WRITES_POOL.targets("--out", out), *WRITES.targets("--audits", audits)])
     names = list(PLANS) if strata == "all" else [name.strip() for name in strata.split(",")]
     try:
         chosen = tuple(stratum(name) for name in names)

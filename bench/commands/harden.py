@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.commands.options import PoolPath, Workers, require_distinct
+from bench.commands.guard import READS, WRITES, WRITES_POOL, Writes
+from bench.commands.options import PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average
 
 def harden(
     pool: PoolPath,
-    out: Annotated[Path, typer.Option("--out", metavar="POOL2", help="Native JSONL file to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="POOL2", help="Native JSONL file to write."), WRITES_POOL],
     mode: Annotated[
         Literal["extra-worlds", "cex"], typer.Option(help="A few worlds for new patterns, or until one SCM is left.")
     ] = "cex",
@@ -38,14 +39,19 @@ def harden(
         int | None, typer.Option(min=1, max=6, help="Class that is counted. [default: gold's, at least 4]")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="JSON lines: what each instance took and why.")
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="JSON lines: what each instance took and why."),
+        WRITES,
     ] = None,
     certificates: Annotated[
-        Path | None, typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each.")
+        Path | None,
+        typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each."),
+        Writes(("*.json",)),
     ] = None,
     alternatives: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
+        READS,
     ] = None,
     workers: Workers = None,
 ) -> int:
@@ -60,7 +66,6 @@ def harden(
 
     if mode != "cex" and (alternatives or goal != "one-member"):
         raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
-    require_distinct({"--out": out, "--report": report}, [pool, *([alternatives] if alternatives else [])])
     supplied = read_alternatives(alternatives) if alternatives else []
     options = HardenOptions(mode, seed, max_parents, goal)
     with ExitStack() as stack:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.commands.guard import WRITES, guarded
 from bench.commands.options import AsJson, PoolPath, PoolPaths
 
 if TYPE_CHECKING:
@@ -17,9 +18,10 @@ pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
 
 @pool_app.command()
+@guarded
 def convert(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
     drop_results: Annotated[
         bool, typer.Option("--drop-results", help="Leave out the model results that official files embed.")
     ] = False,
@@ -33,9 +35,10 @@ def convert(
 
 
 @pool_app.command()
+@guarded
 def alternatives(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
 ) -> None:
     """Make Alternative-SCM items of a pool: its evidence with one of two known SCMs as the reference.
@@ -56,6 +59,7 @@ def alternatives(
 
 
 @pool_app.command()
+@guarded
 def check(
     pools: PoolPaths,
     official: Annotated[
@@ -92,6 +96,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 
 
 @pool_app.command()
+@guarded
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
     from bench.pages.aligned import aligned
@@ -106,6 +111,7 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 
 
 @pool_app.command()
+@guarded
 def schema() -> None:
     """Print the JSON Schema of the native format."""
     from dsl.replayscm.pools.records import schema as native_schema

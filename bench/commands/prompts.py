@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.guard import WRITES
 from bench.commands.options import PoolPath
 from dsl.whole_file import write_whole
 
@@ -15,7 +16,7 @@ from dsl.whole_file import write_whole
 def prompts(
     pool: PoolPath,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write them there. [default: standard output]")
+        Path | None, typer.Option("--out", metavar="FILE", help="Write them there. [default: standard output]"), WRITES
     ] = None,
     only: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")] = None,

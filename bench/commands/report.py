@@ -7,6 +7,8 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+from bench.commands.guard import READS, WRITES, Writes
+
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
 TableNames: TypeAlias = Annotated[
@@ -19,7 +21,9 @@ Against: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
 ]
 PlotFolder: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own.")
+    Path | None,
+    typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
+    Writes(("*.svg",)),
 ]
 
 
@@ -27,23 +31,29 @@ def report(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
+        READS,
     ] = None,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Raw predictions (JSONL) for instances of --pools; may be repeated."),
+        READS,
     ] = None,
     official: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated."),
+        READS,
     ] = None,
     pools: Annotated[
         list[Path] | None,
         typer.Option(metavar="POOL", help="Pool file that says which instances share a latent SCM; may be repeated."),
+        READS,
     ] = None,
     audits: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="Folder of `calibrant audit --out`, for success against ambiguity."),
+        READS,
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing."), WRITES] = None,
     form: Annotated[
         Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
     ] = None,

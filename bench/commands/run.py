@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
+from bench.commands.guard import RUN_FOLDER
 from bench.commands.options import AsJson, PoolPaths, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
@@ -21,7 +22,11 @@ PROTOCOL_HELP = "How to answer: a protocol, several with commas between them, or
 def run(
     protocol: Annotated[str, typer.Argument(metavar="PROTOCOL", help=PROTOCOL_HELP)],
     pools: PoolPaths,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier run resumes."),
+        RUN_FOLDER,
+    ],
     workers: Workers = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from bench.commands.guard import WRITES
+
 
 def sample(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
     strata: Annotated[
         str, typer.Option(metavar="NAME,...", help="Size strata, comma-separated; all: the eight named ones.")

@@ -11,17 +11,22 @@ from typing import Annotated, BinaryIO, Literal, TextIO
 
 import typer
 
+from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, PoolPath
 from dsl.whole_file import whole_file
 
 
 def score(
     pool: PoolPath,
-    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="JSON lines; - reads standard input.")],
+    predictions: Annotated[
+        Path, typer.Argument(metavar="PREDICTIONS", help="JSON lines; - reads standard input."), READS
+    ],
     extractor: Annotated[
         Literal["paper", "published"], typer.Option(help="How a response text becomes an answer.")
     ] = "paper",
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the verdicts there, as JSON lines.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the verdicts there, as JSON lines."), WRITES
+    ] = None,
     structure: Annotated[
         bool, typer.Option("--structure", help="Also compare functional parents and local functions with gold.")
     ] = False,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bench.commands.guard import READS
 from bench.commands.options import AsJson, PoolPath
 
 
@@ -17,6 +18,7 @@ def separate(
     against: Annotated[
         Path | None,
         typer.Option("--against", metavar="FILE", help="JSON answer to compare with the reference, or else with gold."),
+        READS,
     ] = None,
     members: Annotated[
         int | None, typer.Option("--members", min=2, metavar="N", help="Compare the N smallest members. [default: 2]")

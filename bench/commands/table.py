@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bench.commands.guard import READS
 from bench.commands.options import AsJson
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ def table(
     sources: Annotated[
         list[Path] | None,
         typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
+        READS,
     ] = None,
     official: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE", help="Score the model results that this pool file embeds, and compare; may be repeated."
         ),
+        READS,
     ] = None,
     by: Annotated[
         Literal["pool", "setting", "stratum"], typer.Option(help="What gets a row of its own for each system.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.commands.guard import READS
 from bench.commands.options import AsJson
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def verify(
-    paths: Annotated[list[Path], typer.Argument(metavar="CERT... POOL", help="Certificates, then the pool file.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="CERT... POOL", help="Certificates, then the pool file."), READS
+    ],
     as_json: AsJson = False,
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""

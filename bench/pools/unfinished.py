@@ -7,9 +7,9 @@ workers, the order in which they finish, or how often the work was interrupted.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -109,9 +109,25 @@ def unfinished_pool(out: Path, asked: Mapping[str, Any]) -> Iterator[UnfinishedP
     if out.is_dir() or not out.parent.is_dir():  # said before the work, not after it
         raise CalibrantError(f"{out}: {'it is a folder' if out.is_dir() else 'no such folder'}")
     folder = out.with_name(f"{out.name}.unfinished")
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()) or _strange(folder):
+        what = "something else of that name is there; move it, or choose another name"
+        raise CalibrantError(f"{folder}: unfinished work is kept there, but {what}")
     work = UnfinishedPool(folder, asked)
     try:
         yield work
     finally:
         work.close()
-    shutil.rmtree(folder)
+    for path in folder.iterdir():
+        if path.name in _OURS:
+            path.unlink()
+    if not any(folder.iterdir()):  # what came there meanwhile is not ours to delete
+        folder.rmdir()
+
+
+_OURS = (_LINES.file_name, f"{_LINES.name}.lock")
+
+
+def _strange(folder: Path) -> bool:
+    """Whether there is a folder that holds anything that is not ours: it is not deleted, so it may not be used."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return any(name not in _OURS and not fnmatch(name, f".{_LINES.file_name}.????????") for name in names)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -26,6 +26,8 @@ SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs noth
 
 class Keyed(Protocol):
     """A line of a file; there is one for each key."""
+
+    __struct_fields__: ClassVar[tuple[str, ...]]
 
     @property
     def key(self) -> Hashable: ...
@@ -79,7 +81,6 @@ class JsonlFile(Generic[R]):
         folder.mkdir(parents=True, exist_ok=True)
         self.kind = kind
         self.path = folder / kind.file_name
-        self._unfinished = f".{kind.name}."  # prefix of the sorted file until it replaces the old one
         self._encode = msgspec.json.Encoder().encode
         self._lock = FileLock(folder / f"{kind.name}.lock")
         try:
@@ -90,11 +91,11 @@ class JsonlFile(Generic[R]):
                 f"{folder}: another {other} is writing there; wait for it or choose another --out"
             ) from None
         try:
-            for leftover in folder.glob(f"{self._unfinished}*"):  # of a process that was killed while it sorted
+            for leftover in folder.glob(f".{kind.file_name}.????????"):  # of a process that was killed while it sorted
                 leftover.unlink()
             self._descriptor = self._opened()
+            self.keys = {record.key for record in self}  # refuses a file of something else before a byte of it is cut
             self._cut_torn_line()
-            self.keys = {record.key for record in self}
         except BaseException:
             self._lock.release()
             raise
@@ -149,7 +150,15 @@ class JsonlFile(Generic[R]):
                 break
             kept = start
         if kept < size:
+            self._require_torn_record(kept)
             os.ftruncate(self._descriptor, kept)
+
+    def _require_torn_record(self, start: int) -> None:
+        """Nothing is cut off that a record could not begin with: the file may be somebody else's."""
+        begins = f'{{"{self.kind.type.__struct_fields__[0]}":'.encode()
+        found = os.pread(self._descriptor, len(begins), start)
+        if not begins.startswith(found):
+            raise CalibrantError(f"{self.path}: its last line is not a record of {self.kind.of}")
 
     def _replace(self, records: Iterable[R]) -> None:
         """A new file with these records takes the place of the old one at once."""

@@ -153,8 +153,10 @@ def test_a_record_that_is_none_and_a_place_that_is_none_are_refused(
 ) -> None:
     line, out, _ = harden_line(tmp_path, "broken")
     records(out).parent.mkdir()
-    records(out).write_text("{}\n", encoding="utf-8")
-    assert "line 1: not a record of an unfinished pool" in refused(capsys, *line)
+    for text in ("{}\n", "{}", '{"work":"x"}\nmine'):  # the last line may be torn, but not be somebody else's
+        records(out).write_text(text, encoding="utf-8")
+        assert "not a record of an unfinished pool" in refused(capsys, *line)
+        assert records(out).read_text(encoding="utf-8") == text
     for place, reason in ((tmp_path / "none" / "out.jsonl", "no such folder"), (tmp_path, "it is a folder")):
         changed = [*line[:3], str(place), *line[4:]]
         assert refused(capsys, *changed).endswith(f"{place}: {reason}")

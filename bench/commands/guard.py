@@ -1,0 +1,177 @@
+"""An input is never an output: what every command reads and writes, and one check of it before any work.
+
+Each parameter that is a path carries `READS` or a `Writes`; `guarded` wraps a command so that a path that it would
+write is refused if it is one that it reads, under whatever name: a symbolic link, a hard link, standard input.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
+
+import typer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STANDARD_INPUT = Path("-")
+RECORD_FILES = ("records.jsonl", "audits.jsonl")  # what is read of a folder that is an input
+
+
+class StoppedError(Exception):
+    """Ctrl-C in a command. goes_on: what is done is kept, and the same command goes on from it"""
+
+    def __init__(self, *, goes_on: bool) -> None:
+        super().__init__()
+        self.goes_on = goes_on
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The parameter is a file that the command reads, or a folder of records."""
+
+
+@dataclass(frozen=True)
+class Writes:
+    """The parameter is what the command writes.
+
+    inside: names, or patterns of names, of the files that are written where it is a folder; empty for a file
+    beside: further files that are written, `{}` standing for its own name
+    goes_on: after Ctrl-C the same command goes on from what is there
+    """
+
+    inside: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    goes_on: bool = False
+
+    def targets(self, option: str, path: Path) -> Iterator[_Target]:
+        yield _Target(option, path, self.inside)
+        for name in self.beside:
+            yield _Target(option, path.parent / name.format(path.name))
+
+
+READS = Reads()
+WRITES = Writes()
+RUN_FOLDER = Writes(("records.jsonl", "records.lock"), goes_on=True)
+WRITES_POOL = Writes(beside=("{}.unfinished/instances.jsonl", "{}.unfinished/instances.lock"), goes_on=True)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A file, or the files of these names in a folder, that an option makes a command write."""
+
+    option: str
+    path: Path
+    names: tuple[str, ...] = ()
+
+    def files(self) -> list[Path]:
+        """Those that are there."""
+        return [file for name in self.names for file in self.path.glob(name)] if self.names else [self.path]
+
+    def takes(self, path: Path, identity: tuple[int, int] | None) -> bool:
+        """Whether writing this replaces the file, or the one of this device and number."""
+        place = path.resolve()
+        if self.names:
+            here = place.parent == self.path.resolve() and any(fnmatch(place.name, name) for name in self.names)
+        else:
+            here = place == self.path.resolve()
+        return here or (identity is not None and any(_identity(file) == identity for file in self.files()))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and number of an ordinary file; None for what is not there, and for terminals, pipes and devices."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == STANDARD_INPUT else path.stat()
+    except (OSError, ValueError):  # no such file; a standard input that is no file at all
+        return None
+    return (found.st_dev, found.st_ino) if S_ISREG(found.st_mode) else None
+
+
+def require_apart(inputs: Iterable[Path], outputs: Iterable[_Target]) -> None:
+    """A usage error if an output is an input, or another output; said before the work, not after it."""
+    read = [(path, _identity(path)) for given in inputs for path in _files_of(given)]
+    earlier: list[_Target] = []
+    for target in outputs:
+        for path, identity in read:
+            if target.takes(path, identity):
+                where = "standard input" if path == STANDARD_INPUT else f"the input {path}"
+                written = target.path if not target.names else f"a file in {target.path}"
+                raise typer.BadParameter(f"{written} is {where} too", param_hint=target.option)
+        for other in earlier:
+            if other.option != target.option and _meet(other, target):
+                raise typer.BadParameter(f"{target.path} is what {other.option} writes too", param_hint=target.option)
+        earlier.append(target)
+
+
+def _files_of(path: Path) -> list[Path]:
+    return [path / name for name in RECORD_FILES] if path.is_dir() else [path]
+
+
+def _meet(one: _Target, other: _Target) -> bool:
+    if not other.names:
+        return one.takes(other.path, _identity(other.path))
+    if not one.names:
+        return other.takes(one.path, _identity(one.path))
+    return one.path.resolve() == other.path.resolve() and not set(one.names).isdisjoint(other.names)
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """The command behind the check of its paths. Ctrl-C in it becomes `StoppedError`."""
+
+    @functools.wraps(command)
+    def checked(*arguments: P.args, **options: P.kwargs) -> R:
+        given = inspect.signature(command).bind(*arguments, **options).arguments
+        roles = path_roles(command)
+        inputs = [path for name, role in roles.items() if isinstance(role, Reads) for path in _paths(given.get(name))]
+        written = {name: role for name, role in roles.items() if isinstance(role, Writes) and _paths(given.get(name))}
+        targets = [
+            target
+            for name, role in written.items()
+            for path in _paths(given[name])
+            for target in role.targets(_option(command, name), path)
+        ]
+        require_apart(inputs, targets)
+        try:
+            return command(*arguments, **options)
+        except KeyboardInterrupt:
+            raise StoppedError(goes_on=any(role.goes_on for role in written.values())) from None
+
+    return checked
+
+
+def path_roles(command: Callable[..., Any]) -> dict[str, Reads | Writes | None]:
+    """What is done with each parameter that is a path; None where it does not say."""
+    hints = get_type_hints(inspect.unwrap(command), include_extras=True)
+    return {
+        name: next((one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Reads | Writes)), None)
+        for name, hint in hints.items()
+        if _holds_paths(hint)
+    }
+
+
+def _holds_paths(hint: Any) -> bool:
+    return hint is Path or any(_holds_paths(part) for part in get_args(hint))
+
+
+def _paths(value: object) -> list[Path]:
+    if isinstance(value, Path):
+        return [value]
+    return [path for path in value if isinstance(path, Path)] if isinstance(value, list | tuple) else []
+
+
+def _option(command: Callable[..., Any], name: str) -> str:
+    """How the parameter is given on the command line."""
+    metadata = getattr(get_type_hints(inspect.unwrap(command), include_extras=True)[name], "__metadata__", ())
+    shown = next((one for one in metadata if not isinstance(one, Reads | Writes)), None)
+    if isinstance(shown, typer.models.OptionInfo):
+        named = [text for text in (shown.default, *(shown.param_decls or ())) if str(text).startswith("--")]
+        return str(named[0]) if named else f"--{name.replace('_', '-')}"
+    return str(getattr(shown, "metavar", None) or name)
