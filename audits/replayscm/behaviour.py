@@ -34,10 +34,8 @@ class Contexts:
 
 def distinct_contexts(space: VersionSpace, worlds: Sequence[World], roots: Sequence[str]) -> Contexts:
     """The rows of the worlds for members with these roots; rows in which nothing is computed are left out."""
-    disclosure = space.task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        task = replace(space.task, disclosure=disclosure.given_roots(roots))
-        space = VersionSpace(task, space.model_class)
+    if isinstance(space.task.disclosure, HiddenRoots):
+        space = space.given_roots(roots)
     rows: dict[object, World] = {}
     for world in worlds:
         targets = world.intervention.targets

@@ -33,10 +33,17 @@ class SearchBudget:
     states_per_size: int
 
 
+@dataclass(frozen=True, slots=True)
+class PairBudget(SearchBudget):
+    """upstream_alternatives: how many are combined with those downstream"""
+
+    upstream_alternatives: int
+
+
 LOCAL = SearchBudget(2, 8, 50_000)
 STRONGER = SearchBudget(4, 10, 80_000)
-PAIRS = SearchBudget(3, 9, 50_000)
-UPSTREAM_ALTERNATIVES = 5
+PAIRS = PairBudget(3, 9, 50_000, 5)
+SHORTCUTS = SearchBudget(-1, SHORTCUT_SIZE, LOCAL.states_per_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +52,14 @@ class LocalFinding:
 
     found: semantically distinct functions over the window, other than gold's, that fit and are small enough
     budget_hit: whether some size has more functions than the search may hold, so `found` is a lower bound
-    exact: all functions over the window, of any size, that fit and are not gold's
+    exact: all functions over the window, of any size, that fit and are not gold's; in decimal
     """
 
     variable: str
     size_bound: int
     found: int
     budget_hit: bool
-    exact: int
+    exact: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +67,52 @@ class PairFinding:
     """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do.
 
     budget_hit: whether more functions or more upstream alternatives were there than the search may hold
+    exact: all pairs that there are; in decimal
     """
 
     upstream: str
     downstream: str
     found: int
     budget_hit: bool
-    exact: int
+    exact: str
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
     """The smallest function below the gold size that fits over the window; size None if there is none.
 
-    budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit
+    budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit; in decimal
     """
 
     variable: str
     size_bound: int
     size: int | None
     budget_hit: bool
-    exact: int
+    exact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What each search was allowed."""
+
+    local: SearchBudget = LOCAL
+    stronger: SearchBudget = STRONGER
+    pairs: PairBudget = PAIRS
+    shortcuts: SearchBudget = SHORTCUTS
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """All searches of one instance.
+
+    local: the targeted search; stronger: the one after generation; pairs: along gold's edges
+    """
+
+    local: list[LocalFinding]
+    stronger: list[LocalFinding]
+    pairs: list[PairFinding]
+    shortcuts: list[Shortcut]
+    budgets: Budgets = Budgets()
 
 
 class BoundedAudit:
@@ -102,6 +134,15 @@ class BoundedAudit:
         """The nearest latent predecessors, farthest first."""
         before = self._order[: self._order.index(variable)]
         return before[-self._window :] if self._window else ()
+
+    def everything(self, *, shortcut_floor: int = 3) -> Bounded:
+        """Every search with its budget; shortcut_floor: of `shortcuts`."""
+        return Bounded(
+            local=self.local_alternatives(LOCAL),
+            stronger=self.local_alternatives(STRONGER),
+            pairs=self.coordinated_pairs(),
+            shortcuts=self.shortcuts(floor=shortcut_floor),
+        )
 
     def local_alternatives(self, budget: SearchBudget) -> list[LocalFinding]:
         """The targeted search (LOCAL) or the post-generation one (STRONGER), for every endogenous variable."""
@@ -126,9 +167,9 @@ class BoundedAudit:
         return found
 
     def _shortcut(self, variable: str, bound: int) -> Shortcut:
-        crowded = self._crowded(self._functions(variable), len(self.window(variable)), bound, LOCAL.states_per_size)
+        crowded = self._crowded(self._functions(variable), len(self.window(variable)), bound, SHORTCUTS.states_per_size)
         exact = sum(self._spaces[variable].counts.values())
-        return Shortcut(variable, bound, self._smallest(variable, bound), crowded, exact)
+        return Shortcut(variable, bound, self._smallest(variable, bound), crowded, str(exact))
 
     def _space(self, variable: str) -> LocalSpace:
         window = sorted(self.variables.index(u) for u in self.window(variable))
@@ -163,7 +204,7 @@ class BoundedAudit:
             bound,
             found - (fits and self._gold_size(variable) <= bound),
             self._crowded(functions, len(self.window(variable)), bound, budget.states_per_size),
-            sum(space.counts.values()) - fits,
+            str(sum(space.counts.values()) - fits),
         )
 
     def _gold_fits(self, variable: str) -> bool:
@@ -192,8 +233,7 @@ class BoundedAudit:
 
 
 def _pair(upstream: LocalFinding, downstream: LocalFinding) -> PairFinding:
-    tried = min(upstream.found, UPSTREAM_ALTERNATIVES)
+    tried = min(upstream.found, PAIRS.upstream_alternatives)
     hit = upstream.budget_hit or downstream.budget_hit or upstream.found > tried
-    return PairFinding(
-        upstream.variable, downstream.variable, tried * downstream.found, hit, upstream.exact * downstream.exact
-    )
+    exact = int(upstream.exact) * int(downstream.exact)
+    return PairFinding(upstream.variable, downstream.variable, tried * downstream.found, hit, str(exact))

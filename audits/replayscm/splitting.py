@@ -54,7 +54,7 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplittingWorld:
     """A world with what it is expected to leave; for a known truth, what it does leave."""
 
     world: World
@@ -92,7 +92,7 @@ def best_split(
     *,
     num_draws: int = NUM_DRAWS,
     max_counts: int = MAX_COUNTS,
-) -> Split:
+) -> SplittingWorld:
     """The candidate that is expected to leave least, the first of equals; `ValueError` without candidates.
 
     All candidates are compared on the same drawn truths, the FINALISTS best of them on FINAL_DRAWS times as many
@@ -107,7 +107,7 @@ def best_split(
     if not finalists:
         raise ValueError("no candidate worlds to choose from")
     (world,) = finalists
-    return Split(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
+    return SplittingWorld(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
 
 
 def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World]) -> tuple[World, Fraction]:

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from audits.replayscm.ceiling import Forecast, Reliability, reliability
-from bench.audit.findings import Ceiling
+from audits.replayscm.findings import Ceiling
 from bench.audit.records import AuditRecord
 from bench.runs.records import config_digest, folder_records
+from bench.statistics import Forecast, Reliability, reliability
 from dsl.errors import CalibrantError
 
 PRIORS = {None: "uniform", 1: "by size"}  # size penalty -> what the prior is called
@@ -77,7 +77,7 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
         if known
     }
     forecasts = {
-        prior: [Forecast(name, Fraction(c.lower), c.realised) for name, c in known.items() if c.realised is not None]
+        prior: [Forecast(Fraction(c.lower), c.realised) for c in known.values() if c.realised is not None]
         for prior, known in found.items()
     }
     return Calibration(

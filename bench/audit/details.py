@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
+from audits.replayscm.findings import Findings, Split, Survivors
 from bench.audit.calibration import PRIORS
-from bench.audit.findings import Findings, Split, Survivors
 from bench.audit.records import AuditRecord
 from bench.audit.text import ceiling_text, share_text, short_count
-
-SEARCHES = {"local": "local alternatives", "stronger": "stronger search", "pairs": "coordinated pairs"}
 
 
 def details_text(record: AuditRecord) -> str:
@@ -30,12 +29,10 @@ def _lines(found: Findings) -> Iterator[str]:
         yield f"ceiling  {text}{came[ceiling.realised]}"
     yield from _evidence(found)
     if found.bounded:
-        for name, words in SEARCHES.items():
-            findings = found.bounded[name]
-            total, exact = sum(one["found"] for one in findings), sum(int(one["exact"]) for one in findings)
-            hit = ", a budget was hit" if any(one["budget_hit"] for one in findings) else ""
-            yield f"bounded  {words}: {total} found{hit}; {short_count(str(exact))} there are"
-        yield f"bounded  shortcuts: {_shortcuts(found.bounded['shortcuts'])}"
+        yield _bounded("local alternatives", found.bounded.local)
+        yield _bounded("stronger search", found.bounded.stronger)
+        yield _bounded("coordinated pairs", found.bounded.pairs)
+        yield f"bounded  shortcuts: {_shortcuts(found.bounded.shortcuts)}"
     if found.survivors:
         yield from _survivors(found.survivors)
     if found.split:
@@ -44,23 +41,29 @@ def _lines(found: Findings) -> Iterator[str]:
         yield f"left out  {part}: {reason}"
 
 
+def _bounded(words: str, findings: Sequence[LocalFinding | PairFinding]) -> str:
+    total, exact = sum(one.found for one in findings), sum(int(one.exact) for one in findings)
+    hit = ", a budget was hit" if any(one.budget_hit for one in findings) else ""
+    return f"bounded  {words}: {total} found{hit}; {short_count(str(exact))} there are"
+
+
 def _evidence(found: Findings) -> Iterator[str]:
     mix = found.mix
-    targets = ", ".join(f"{worlds} with {number}" for number, worlds in mix["by_targets"].items())
-    modes = f"{mix['none']} without, {mix['hard_constant']} constant, {mix['hard_assigned']} assigned"
+    targets = ", ".join(f"{worlds} with {number}" for number, worlds in mix.by_targets.items())
+    modes = f"{mix.none} without, {mix.hard_constant} constant, {mix.hard_assigned} assigned"
     yield f"interventions  {modes}; targets: {targets}"
     if found.coverage:
         yield f"coverage  {found.coverage.seen} of {found.coverage.total} local predecessor patterns"
     if found.exposure:
-        least = min(found.exposure, key=lambda row: int(row["scored_cells"]))
-        scored = f"{least['scored_cells']} cells in {least['scored_worlds']} worlds"
-        yield f"exposure  least for {least['variable']}: {scored}"
+        least = min(found.exposure, key=lambda row: row.scored_cells)
+        yield f"exposure  least for {least.variable}: {least.scored_cells} cells in {least.scored_worlds} worlds"
     if found.balance:
-        yield "held-out novelty  {smallest:.3f} to {largest:.3f}, mean {mean:.3f}".format(**found.balance)
+        novelty = found.balance
+        yield f"held-out novelty  {novelty.smallest:.3f} to {novelty.largest:.3f}, mean {novelty.mean:.3f}"
 
 
-def _shortcuts(findings: list[dict[str, object]]) -> str:
-    left = [f"{one['variable']} at size {one['size']}" for one in findings if one["size"] is not None]
+def _shortcuts(findings: Sequence[Shortcut]) -> str:
+    left = [f"{one.variable} at size {one.size}" for one in findings if one.size is not None]
     return ", ".join(left) or "none"
 
 
@@ -72,8 +75,8 @@ def _survivors(found: Survivors) -> Iterator[str]:
         yield "separation  no hard intervention on up to three targets"
         return
     sets = ", ".join(f"{number} sets of {size}" for size, number in found.separating_sets.items())
-    best = ", ".join(found.targets["targets"]) or "no intervention"
-    yield f"separation  {sets}; best: {best}, {found.targets['disagreement_rate']:.4f} of the assignments"
+    best = ", ".join(found.targets.targets) or "no intervention"
+    yield f"separation  {sets}; best: {best}, {found.targets.disagreement_rate:.4f} of the assignments"
 
 
 def _split(found: Split) -> str:

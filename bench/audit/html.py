@@ -6,8 +6,8 @@ from collections import Counter
 from math import log10
 from typing import Any
 
+from audits.replayscm.findings import Findings, Survivors
 from bench.audit.calibration import PRIORS, AnswerRow, Calibration
-from bench.audit.findings import Findings, Survivors
 from bench.audit.plots import agreement_plot, profile_plot
 from bench.audit.records import AuditRecord
 from bench.audit.reliability import diagram
@@ -85,8 +85,8 @@ def _tiles(records: list[AuditRecord], headline: int) -> list[tuple[str, str]]:
 def _bounded_is_silent(found: Findings) -> bool:
     if found.bounded is None:
         return False
-    counted = (*found.bounded["local"], *found.bounded["stronger"], *found.bounded["pairs"])
-    return not any(finding["found"] for finding in counted)
+    local = (*found.bounded.local, *found.bounded.stronger)
+    return not any(one.found for one in local) and not any(pair.found for pair in found.bounded.pairs)
 
 
 def _row(record: AuditRecord, anchors: dict[str, str]) -> dict[str, Any]:
@@ -138,8 +138,8 @@ def _bounded_total(found: Findings) -> dict[str, Any]:
     """How many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
     if found.bounded is None:
         return {"text": "-", "sort": _UNSORTABLE}
-    number = sum(finding["found"] for finding in found.bounded["stronger"])
-    hit = any(finding["budget_hit"] for finding in found.bounded["stronger"])
+    number = sum(finding.found for finding in found.bounded.stronger)
+    hit = any(finding.budget_hit for finding in found.bounded.stronger)
     return {"text": f"{number}{'+' if hit else ''}", "sort": number}
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from bench.audit.findings import Findings
+from audits.replayscm.findings import Findings
 from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import Timing, config_digest
 

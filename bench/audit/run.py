@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from bench.audit.findings import Findings
-from bench.audit.instance import AuditOptions, audit_instance
+from audits.replayscm.findings import Findings
+from audits.replayscm.instance import AuditOptions, audit_instance
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
 from bench.runs.jobs import Failure, Progress, completed, error_line, one_line
 from bench.runs.records import Timing, config_digest
@@ -76,9 +76,20 @@ def audit_pool(
 
 def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited: Audited) -> AuditRecord:
     problem = pool.problems[index]
-    place = pool.name, digest, len(pool), index, problem.id, problem.setting, problem.stratum
     return AuditRecord(
-        *place, config, audited.outcome, audited.findings, audited.error, program_version(), audited.timing
+        pool=pool.name,
+        pool_digest=digest,
+        pool_size=len(pool),
+        index=index,
+        instance=problem.id,
+        setting=problem.setting,
+        stratum=problem.stratum,
+        config=config,
+        outcome=audited.outcome,
+        findings=audited.findings,
+        error=audited.error,
+        program=program_version(),
+        timing=audited.timing,
     )
 
 

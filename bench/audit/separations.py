@@ -9,8 +9,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from audits.replayscm.ambiguity import sized_class
 from audits.replayscm.separation import PairAudit, TargetSeparation
-from bench.audit.survivors import mechanism_texts, sized_class
+from audits.replayscm.survivors import mechanism_texts
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError
 from dsl.replayscm.alternative import witness_for
@@ -74,7 +75,7 @@ def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: i
 def smallest(problem: Problem, number: int, max_parents: int) -> Members:
     """The smallest members of the class; at most four parents, formulas of at most 15 nodes."""
     try:
-        return smallest_members(VersionSpace(problem.task, sized_class(problem, max_parents)), number)
+        return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), number)
     except ValueError as error:
         raise CalibrantError(f"{problem.id}: {error}") from None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from audits.replayscm.findings import Ceiling, ClassCount, Findings
 from bench.audit.calibration import AnswerRow, Calibration
-from bench.audit.findings import Ceiling, ClassCount, Findings
 from bench.audit.records import AuditRecord
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError, shown

@@ -14,8 +14,8 @@ from bench.commands.options import AsJson, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 
 if TYPE_CHECKING:
+    from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import Calibration
-    from bench.audit.instance import AuditOptions
     from bench.audit.run import AuditedPool
     from solvers.replayscm.version_space import ModelClass
 
@@ -68,8 +68,9 @@ def audit(
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed.
     """
+    from audits.replayscm.ambiguity import PARENTS
+    from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import calibration
-    from bench.audit.instance import PROFILE, AuditOptions
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
 
@@ -81,7 +82,7 @@ def audit(
         folder_records(folder)  # a folder without records is said before the work, not after it
     certified = _certified_class(max_parents, max_size, nested_roots=nested_roots)
     gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
-    classes = sorted({*PROFILE, max_parents, *([gate] if gate else [])})
+    classes = sorted({*PARENTS, max_parents, *([gate] if gate else [])})
     options = AuditOptions(max_parents, tuple(classes), nested_roots)
     audited = _audited(pool, out, options, workers or usable_cores(), budget)
     calibrated = calibration(audited.records, runs or [])

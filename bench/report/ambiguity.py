@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from audits.replayscm.findings import Findings
 from bench.answers.columns import UNDEFINED
-from bench.audit.findings import Findings
 from bench.audit.records import AUDIT_RECORDS, AuditRecord
 from bench.audit.text import heldout_share
 from bench.report.intervals import bootstrap_intervals

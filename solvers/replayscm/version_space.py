@@ -64,6 +64,7 @@ class VersionSpace:
         self.index = {variable: i for i, variable in enumerate(task.variables)}
         self._packed = pack_panels([task.training])
         self._spaces: dict[int, LocalSpace] = {}
+        self._uncapped: VersionSpace | None = None
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
@@ -84,9 +85,12 @@ class VersionSpace:
         """The mechanisms of one variable by functional parents, before acyclicity."""
         if variable not in self._spaces:
             name = self.task.variables[variable]
-            candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(name)]
-            max_parents = min(self.model_class.max_parents, len(candidates))
-            space = local_space(self._packed, variable, candidates, max_parents)
+            if self._uncapped is not None:
+                space = self._uncapped.space(variable)
+            else:
+                candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(name)]
+                max_parents = min(self.model_class.max_parents, len(candidates))
+                space = local_space(self._packed, variable, candidates, max_parents)
             if self.model_class.max_size is not None:
                 constants = constant_sizes(self.functions, self.task.grammar)
                 space = sized_local_space(space, self.functions, constants, self.model_class.max_size)
@@ -116,8 +120,27 @@ class VersionSpace:
 
     def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
         """The version space after more evidence: the members that also fit these worlds exactly."""
-        training = Panel(self.task.training.variables, (*self.task.training.worlds, *worlds))
+        added = tuple(worlds)
+        if not added:
+            return self
+        training = Panel(self.task.training.variables, (*self.task.training.worlds, *added))
         return VersionSpace(replace(self.task, training=training), self.model_class)
+
+    def within(self, max_size: int | None) -> VersionSpace:
+        """The members of which every mechanism has a formula of at most that size; shares what is counted here."""
+        if self.model_class.max_size is not None:
+            raise ValueError("the class has a size cap already")
+        space = VersionSpace(self.task, replace(self.model_class, max_size=max_size))
+        space._uncapped = self
+        return space
+
+    def given_roots(self, roots: Sequence[str]) -> VersionSpace:
+        """Where the roots are hidden: the members with these roots; shares what is counted here."""
+        disclosure = self.task.disclosure
+        assert isinstance(disclosure, HiddenRoots)
+        space = VersionSpace(replace(self.task, disclosure=disclosure.given_roots(roots)), self.model_class)
+        space._spaces = self._spaces  # the same parents are admissible
+        return space
 
     def mass(self, *, size_penalty: int | None = None) -> int:
         """The weights of all members together, as `sample` weighs them: their number unless there is a penalty.
@@ -136,7 +159,10 @@ class VersionSpace:
         A row is replayed exactly iff every mechanism agrees with it locally, so the members that agree are those that
         the evidence with the worlds added leaves under the same root sets. `ZeroDivisionError` for an empty space.
         """
-        after = self.with_worlds(worlds)
+        return self.share(self.with_worlds(worlds), size_penalty=size_penalty)
+
+    def share(self, after: VersionSpace, *, size_penalty: int | None = None) -> Fraction:
+        """The exact share of members, weighted as `sample` does, that this space with worlds added still has."""
         return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
     def edge_marginals(self) -> dict[tuple[str, str], Fraction]:

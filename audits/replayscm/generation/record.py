@@ -7,8 +7,10 @@ exact for the disclosure of the instance. Nothing here is told to a solver.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
 from audits.replayscm.exposure import (
@@ -82,14 +84,10 @@ class GenerationAudit:
     final: EvidenceAudit
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values; counts as text, because they are larger than many readers' integers."""
-        made = asdict(self)
+        """As JSON values; counts are text, because they are larger than many readers' integers."""
+        made: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         for part in ("base", "final"):
-            made[part]["counts"] = {str(k): str(count) for k, count in made[part]["counts"].items()}
-            made[part]["mix"]["by_targets"] = {str(k): n for k, n in made[part]["mix"]["by_targets"].items()}
-            for name in ("local", "stronger", "pairs", "shortcuts"):
-                for finding in made[part][name]:
-                    finding["exact"] = str(finding["exact"])
+            made[part]["counts"] = {k: str(count) for k, count in made[part]["counts"].items()}
         return made
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.ceiling import Ceiling, Forecast, ceiling, forecast, reliability, wilson
+from audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
 from audits.replayscm.class_search import ClassSearch, classes
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replays_exactly
@@ -42,7 +42,7 @@ def small() -> Iterator[Problem]:
             yield gold_problem(seed, SETTINGS[seed % 4], shape)
 
 
-def found(problem: Problem, penalty: int | None, max_counts: int | None) -> Ceiling:
+def found(problem: Problem, penalty: int | None, max_counts: int | None) -> BestAnswer:
     space = VersionSpace(problem.task, CAPPED)
     return ceiling(space, problem.sealed.heldout.worlds, Random(1), size_penalty=penalty, max_counts=max_counts)
 
@@ -146,16 +146,15 @@ def test_an_empty_space_has_no_ceiling() -> None:
 # --- calibration -----------------------------------------------------------------------------------------------------
 
 
-def test_a_forecast_comes_true_iff_gold_does_what_the_answer_does() -> None:
+def test_a_best_answer_is_realised_iff_gold_does_what_it_does() -> None:
     outcomes = set()
     for problem in small():
         best = found(problem, None, None)
         gold = problem.sealed.gold
         assert gold is not None
-        came_true = forecast(problem, best)
-        assert came_true.realised == (table_of(gold, problem) == table_of(best.answer, problem))
-        assert came_true.predicted == best.lower
-        outcomes.add(came_true.realised)
+        came_true = is_realised(problem, best)
+        assert came_true == (table_of(gold, problem) == table_of(best.answer, problem))
+        outcomes.add(came_true)
     assert outcomes == {True, False}
 
 
@@ -165,23 +164,3 @@ def test_every_member_in_turn_as_the_truth_realises_what_was_predicted() -> None
         truths = all_members(problem.task, 3)
         hits = sum((member[0], does(member, problem.sealed.heldout.worlds)) == answer for member in truths)
         assert Fraction(hits, len(truths)) == found(problem, None, None).lower
-
-
-def test_reliability_of_a_written_example() -> None:
-    shares = [(Fraction(0), False), (Fraction(1, 4), False), (Fraction(1, 4), True), (Fraction(3, 4), True)]
-    measured = reliability(
-        [Forecast(str(i), *pair) for i, pair in enumerate([*shares, (Fraction(1), True)])], num_bins=4
-    )
-    assert (measured.number, measured.predicted, measured.realised) == (5, 2.25, 3)
-    assert measured.standard_error == pytest.approx((3 * 3 / 16) ** 0.5)
-    assert [(b.low, b.high, b.number) for b in measured.bins] == [(0, 0.25, 3), (0.5, 0.75, 1), (0.75, 1, 1)]
-    assert [b.predicted for b in measured.bins] == [pytest.approx(1 / 6), 0.75, 1]
-    assert [b.realised for b in measured.bins] == [pytest.approx(1 / 3), 1, 1]
-
-
-def test_wilson_intervals_are_the_published_ones() -> None:
-    """Newcombe 1998 (Statistics in Medicine 17, table I), method 3, without continuity correction."""
-    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
-    assert wilson(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
-    assert wilson(1, 29) == pytest.approx((0.0061, 0.1718), abs=5e-5)

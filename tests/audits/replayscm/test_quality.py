@@ -13,10 +13,11 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.ambiguity import ambiguity_profile, gold_class
+from audits.replayscm.ambiguity import gold_class
 from audits.replayscm.ceiling import ceiling
 from audits.replayscm.hardening.harden import cex
 from audits.replayscm.hardening.world_design import only_rows
+from audits.replayscm.instance import AuditOptions, audit_instance
 from audits.replayscm.patterns import latent_scm
 from audits.replayscm.separation import PairAudit
 from dsl.formulas.table import TruthTable
@@ -108,10 +109,9 @@ def test_planted_ambiguity_is_closed_again_by_hardening() -> None:
             assert result.unseparated == ()
 
 
-def test_planted_ambiguity_shows_in_profile_and_members() -> None:
+def test_planted_ambiguity_shows_in_audits_and_members() -> None:
     for problem, second in list(planted())[::15]:
-        profile = ambiguity_profile(problem)
-        assert profile.count(ModelClass(4)) >= 2
+        assert audit_instance(problem, AuditOptions()).members(4) >= 2
         members = smallest_members(VersionSpace(problem.task, ModelClass(4, 15)), 200)
         if not members.more:
             assert any(model.equivalent(second) for model in members.models)
@@ -138,12 +138,10 @@ def test_planted_uniqueness_is_never_accused(setting: str, endogenous: int) -> N
         problem = fully_shown(seed, setting, endogenous=endogenous)
         gold = latent_scm(problem)
         widest = max(len(local.parents) for local in gold.local_functions.values())
-        profile = ambiguity_profile(problem)
-        for listed in profile.counts:
-            if listed.model_class.max_size is None:
-                assert listed.count == (listed.model_class.max_parents >= widest)
-            assert listed.count <= 1
-        assert all(draw.exact == 1 for draw in profile.probabilities)
+        found = audit_instance(problem, AuditOptions())
+        assert all(int(one.members) == (one.max_parents >= widest) for one in found.classes)
+        assert {one.members for one in found.capped} <= {"0", "1"}
+        assert all(draw.probability == 1 for draw in found.draws)
         space = VersionSpace(problem.task, gold_class(problem))
         assert space.sample(Random(0), 1)[0].equivalent(gold)
         best = ceiling(space, problem.sealed.heldout.worlds, Random(0))

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from audits.replayscm.instance import AuditOptions, audit_instance
 from audits.replayscm.patterns import pattern_coverage
 from bench.audit.calibration import calibration
-from bench.audit.instance import AuditOptions, audit_instance
 from bench.audit.reliability import diagram
 from bench.audit.run import audit_pool, timed_audit
 from bench.audit.text import calibration_text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench.audit.instance import AuditOptions
+from audits.replayscm.instance import AuditOptions
 from bench.audit.plots import agreement_plot, profile_plot
 from bench.audit.run import audit_pool
 from bench.cli import main

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from audits.replayscm.ambiguity import gold_class
+from audits.replayscm.instance import audit_instance
 from bench.audit import run as audit_run
 from bench.audit.certificates import certificate_name
-from bench.audit.instance import audit_instance
 from bench.audit.text import short_count
 from bench.cli import main
 from bench.pools.bundled import bundled_pool

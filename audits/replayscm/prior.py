@@ -1,7 +1,8 @@
 """What is known of a truth that is drawn from a version space: draws, ceilings, and the world that splits it best.
 
 The class is the smallest one of at least the headline's parents that has gold as a member; without gold, the smallest
-counted one that has any. Uniform weights are over the class without a size cap, weights by size over the one with.
+counted one that has any. Uniform weights are over the class without a size cap, weights by size over the one with:
+these are 2**(-total formula size), and their probabilities come from weighted totals, not from draws.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from audits.replayscm.ambiguity import SIZE_PENALTY, capped, draw_probabilities
+from audits.replayscm.ambiguity import SIZE_PENALTY, capped, gold_parents
 from audits.replayscm.behaviour import simulated
-from audits.replayscm.ceiling import ceiling, forecast
+from audits.replayscm.ceiling import ceiling, is_realised
+from audits.replayscm.findings import Ceiling, ClassCount, Draw, Split
+from audits.replayscm.spaces import Spaces
 from audits.replayscm.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
-from bench.audit.findings import Ceiling, ClassCount, Draw, Split
 from dsl.replayscm.disclosure import HiddenRoots, natural
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.world import World
 from solvers.formulas.essential import synthesised
 from solvers.formulas.function_formula import formula_for
-from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from solvers.replayscm.version_space import VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention
@@ -28,36 +30,39 @@ SPLIT_COUNTS = 16  # exact counts for the best of them
 MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
 
 
-def prior_class(problem: Problem, headline: int, counts: list[ClassCount], *, nested_roots: bool) -> ModelClass:
-    """The class that truths are drawn from; `ValueError` if none has a member or gold is too wide."""
-    gold = problem.sealed.gold
-    if gold is None:
+def prior_parents(problem: Problem, headline: int, counts: Sequence[ClassCount]) -> int:
+    """The bound of parents of the class that truths are drawn from; `ValueError` if none has a member or gold."""
+    if problem.sealed.gold is None:
         able = [c.max_parents for c in counts if c.max_parents >= headline and c.members != "0"]
         if not able:
             raise ValueError("no counted class has a member")
-        return ModelClass(able[0], None, nested_roots)
-    widest = max((len(function.parents) for function in gold.local_functions.values()), default=0)
-    if widest > MAX_PARENTS:
-        raise ValueError(f"gold has {widest} functional parents; at most {MAX_PARENTS} are counted")
-    return ModelClass(max(headline, widest), None, nested_roots)
+        return able[0]
+    return max(headline, gold_parents(problem))
 
 
-def draws(problem: Problem, model_class: ModelClass) -> list[Draw]:
-    """Uniform without a cap, uniform with, by size with (audits.replayscm.ambiguity)."""
-    return [
-        Draw(one.model_class.describe(problem.task), one.size_penalty, None if one.exact is None else float(one.exact))
-        for one in draw_probabilities(problem, model_class)
-    ]
+def draws(spaces: Spaces, max_parents: int) -> list[Draw]:
+    """Uniform without a cap, uniform with, by size with."""
+    whole, sized = spaces.space(max_parents), _sized(spaces, max_parents)
+    return [_draw(spaces, *one) for one in ((whole, None), (sized, None), (sized, SIZE_PENALTY))]
 
 
-def uniform_ceiling(problem: Problem, model_class: ModelClass) -> Ceiling:
+def _sized(spaces: Spaces, max_parents: int) -> VersionSpace:
+    return spaces.space(max_parents, capped(spaces.space(max_parents).model_class).max_size)
+
+
+def _draw(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Draw:
+    exact = spaces.heldout_exact(space, size_penalty=penalty)
+    return Draw(space.model_class.describe(space.task), penalty, None if exact is None else float(exact))
+
+
+def uniform_ceiling(spaces: Spaces, max_parents: int) -> Ceiling:
     """Over all members of the class; `ValueError` without held-out worlds."""
-    return _ceiling(problem, VersionSpace(problem.task, model_class), None)
+    return _ceiling(spaces, spaces.space(max_parents), None)
 
 
-def ceiling_by_size(problem: Problem, model_class: ModelClass) -> Ceiling:
+def ceiling_by_size(spaces: Spaces, max_parents: int) -> Ceiling:
     """Over the members within the cap; `ValueError` without held-out worlds, or if gold is none of them."""
-    space = VersionSpace(problem.task, capped(model_class))
+    space, problem = _sized(spaces, max_parents), spaces.problem
     cap, gold = space.model_class.max_size, problem.sealed.gold
     assert cap is not None
     for variable, function in gold.local_functions.items() if gold else ():
@@ -65,25 +70,30 @@ def ceiling_by_size(problem: Problem, model_class: ModelClass) -> Ceiling:
             raise ValueError(f"the truth at {variable} has no formula of {cap} nodes, the largest that are listed")
     if not space.count:
         raise ValueError(f"no member has formulas of at most {cap} nodes, the largest that are listed")
-    return _ceiling(problem, space, SIZE_PENALTY)
+    return _ceiling(spaces, space, SIZE_PENALTY)
 
 
-def _ceiling(problem: Problem, space: VersionSpace, penalty: int | None) -> Ceiling:
-    if not problem.sealed.heldout.worlds:
+def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Ceiling:
+    problem = spaces.problem
+    if not spaces.heldout:
         raise ValueError("there are no held-out worlds")
     rng = Random(f"ceiling:{problem.id}")
-    found = ceiling(space, problem.sealed.heldout.worlds, rng, size_penalty=penalty, max_counts=CEILING_COUNTS)
-    realised = forecast(problem, found).realised if problem.sealed.gold else None
-    lower, upper = float(found.lower), float(found.upper)
+    found = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=CEILING_COUNTS)
     return Ceiling(
-        space.model_class.describe(problem.task), penalty, lower, upper, found.is_exact, found.counts, realised
+        in_words=space.model_class.describe(problem.task),
+        size_penalty=penalty,
+        lower=float(found.lower),
+        upper=float(found.upper),
+        exact=found.is_exact,
+        counts=found.counts,
+        realised=is_realised(problem, found) if problem.sealed.gold else None,
     )
 
 
-def split(problem: Problem, model_class: ModelClass) -> Split | None:
+def split(spaces: Spaces, max_parents: int) -> Split | None:
     """The best of the candidates: for an unknown truth, or for gold where roots are hidden; None for one member."""
-    task, gold = problem.task, problem.sealed.gold
-    space, rng = VersionSpace(task, model_class), Random(f"split:{problem.id}")
+    problem, space = spaces.problem, spaces.space(max_parents)
+    task, gold, rng = problem.task, problem.sealed.gold, Random(f"split:{problem.id}")
     if space.count < 2:
         return None
     if not isinstance(task.disclosure, HiddenRoots):
@@ -92,7 +102,7 @@ def split(problem: Problem, model_class: ModelClass) -> Split | None:
         raise ValueError("the roots are hidden, and there is no gold to show what a world would")
     candidates = _candidates(task, gold.roots, rng)
     world, removed = best_split_for(space, gold, candidates)
-    return Split(*_described(space, candidates, world, gold.roots), None, None, None, float(removed))
+    return _described(space, candidates, world, gold.roots, removed_from_gold=float(removed))
 
 
 def _expected(problem: Problem, space: VersionSpace, rng: Random) -> Split:
@@ -101,12 +111,15 @@ def _expected(problem: Problem, space: VersionSpace, rng: Random) -> Split:
     candidates = _candidates(problem.task, disclosure.roots, rng)
     found = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
     left = found.remaining
-    return Split(
-        *_described(space, candidates, found.world, disclosure.roots),
-        [1 - float(left.upper), 1 - float(left.lower)],
-        1 - left.estimate,
-        left.standard_error,
-        float(removed_share(space, simulated(gold, found.world))) if gold else None,
+    return _described(
+        space,
+        candidates,
+        found.world,
+        disclosure.roots,
+        removed=[1 - float(left.upper), 1 - float(left.lower)],
+        estimate=1 - left.estimate,
+        standard_error=left.standard_error,
+        removed_from_gold=float(removed_share(space, simulated(gold, found.world))) if gold else None,
     )
 
 
@@ -118,13 +131,30 @@ def _candidates(task: Task, roots: Sequence[str], rng: Random) -> list[World]:
 
 
 def _described(
-    space: VersionSpace, candidates: Sequence[World], world: World, roots: Sequence[str]
-) -> tuple[str, int, str, list[str], list[str], list[str]]:
-    """The first fields of a split, to `rows`."""
+    space: VersionSpace,
+    candidates: Sequence[World],
+    world: World,
+    roots: Sequence[str],
+    *,
+    removed: list[float] | None = None,
+    estimate: float | None = None,
+    standard_error: float | None = None,
+    removed_from_gold: float | None = None,
+) -> Split:
     targets = world.intervention.targets
     columns = list(natural({*roots, *targets}))
-    words = space.model_class.describe(space.task)
-    return words, len(candidates), world.intervention.mode, list(natural(targets)), columns, _shown(world, columns)
+    return Split(
+        in_words=space.model_class.describe(space.task),
+        candidates=len(candidates),
+        mode=world.intervention.mode,
+        targets=list(natural(targets)),
+        columns=columns,
+        rows=_shown(world, columns),
+        removed=removed,
+        estimate=estimate,
+        standard_error=standard_error,
+        removed_from_gold=removed_from_gold,
+    )
 
 
 def _shown(world: World, columns: list[str]) -> list[str]:

@@ -9,6 +9,10 @@ from typing import Any
 
 import msgspec
 
+from audits.replayscm.bounded import Bounded
+from audits.replayscm.exposure import Exposure, HeldoutBalance, InterventionMix
+from audits.replayscm.separation import TargetSeparation
+
 
 class ClassCount(msgspec.Struct, frozen=True):
     """What the evidence leaves open in one class.
@@ -52,7 +56,7 @@ class Survivors(msgspec.Struct, frozen=True):
     cell_rate: float
     experiment: dict[str, Any] | None
     witness: dict[str, Any] | None
-    targets: dict[str, Any] | None
+    targets: TargetSeparation | None
     separating_sets: dict[int, int]
 
 
@@ -150,11 +154,11 @@ class Findings(msgspec.Struct, frozen=True):
     spectrum: Spectrum | None
     draws: list[Draw]
     ceilings: list[Ceiling]
-    bounded: dict[str, Any] | None
-    exposure: list[dict[str, Any]] | None
+    bounded: Bounded | None
+    exposure: list[Exposure] | None
     coverage: Coverage | None
-    mix: dict[str, Any]
-    balance: dict[str, float] | None
+    mix: InterventionMix
+    balance: HeldoutBalance | None
     survivors: Survivors | None
     split: Split | None
     left_out: dict[str, str]

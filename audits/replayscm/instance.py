@@ -1,0 +1,121 @@
+"""The audit of one instance: exact counts of what its evidence leaves open, and the bounded searches beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from audits.replayscm.ambiguity import PARENTS, profile_classes, sized_class
+from audits.replayscm.bounded import BoundedAudit
+from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from audits.replayscm.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum, Survivors
+from audits.replayscm.patterns import pattern_coverage
+from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, uniform_ceiling
+from audits.replayscm.spaces import Spaces
+from audits.replayscm.survivors import most_different
+from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.strata import shortcut_floor
+from solvers.budget import BudgetSpent
+from solvers.replayscm.members_by_size import spectrum
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """What is asked.
+
+    max_parents: the headline class; classes: all bounds that are counted, ascending
+    nested_roots: in Hidden-roots, only root sets whose columns are nested over shared units
+    """
+
+    max_parents: int = 4
+    classes: tuple[int, ...] = PARENTS
+    nested_roots: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"max_parents": self.max_parents, "classes": list(self.classes), "nested_roots": self.nested_roots}
+
+
+def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
+    """Everything about one instance. Reads what is sealed: this is for benchmark authors."""
+    left_out: dict[str, str] = {}
+    spaces = Spaces(problem, nested_roots=options.nested_roots)
+
+    def attempted(part: str, make: Callable[[], T]) -> T | None:
+        try:
+            return make()
+        except (ValueError, BudgetSpent) as error:  # the part does not apply to this instance, and says why
+            left_out[part] = str(error)
+            return None
+
+    classes = [_counted(spaces, k) for k in options.classes]
+    capped = [_capped(spaces, c.max_parents, c.max_size) for c in profile_classes() if c.max_size is not None]
+    task = problem.task
+    exposed = attempted("exposure", lambda: exposure(problem))
+    prior = attempted("draws", lambda: prior_parents(problem, options.max_parents, classes))
+    ceilings: list[Ceiling | None] = []
+    if prior is not None:
+        ceilings.append(attempted("ceiling", lambda: uniform_ceiling(spaces, prior)))
+        ceilings.append(attempted("ceiling by size", lambda: ceiling_by_size(spaces, prior)))
+    return Findings(
+        num_variables=len(task.variables),
+        num_roots=task.disclosure.root_count
+        if isinstance(task.disclosure, HiddenRoots)
+        else len(task.disclosure.roots),
+        num_worlds=len(task.training.worlds),
+        num_rows=task.training.num_rows,
+        num_heldout=len(problem.sealed.heldout.worlds),
+        headline=options.max_parents,
+        classes=classes,
+        capped=capped,
+        spectrum=attempted("spectrum", lambda: _spectrum(spaces, options.max_parents)),
+        draws=draws(spaces, prior) if prior else [],
+        ceilings=[found for found in ceilings if found],
+        bounded=attempted(
+            "bounded", lambda: BoundedAudit(problem).everything(shortcut_floor=shortcut_floor(problem.stratum))
+        ),
+        exposure=exposed,
+        coverage=attempted("coverage", lambda: _coverage(problem)),
+        mix=intervention_mix(problem),
+        balance=heldout_balance(problem),
+        survivors=attempted("survivors", lambda: _survivors(spaces, options.max_parents, classes)),
+        split=attempted("split", lambda: split(spaces, prior)) if prior else None,
+        left_out=left_out,
+    )
+
+
+def _counted(spaces: Spaces, max_parents: int) -> ClassCount:
+    space = spaces.space(max_parents)
+    members, agreeing = space.count, None
+    if spaces.heldout:
+        share = spaces.heldout_exact(space)
+        agreeing = "0" if share is None else str(int(share * members))
+    return ClassCount(max_parents, space.model_class.describe(space.task), str(members), agreeing)
+
+
+def _capped(spaces: Spaces, max_parents: int, max_size: int) -> CappedCount:
+    return CappedCount(max_parents, max_size, str(spaces.space(max_parents, max_size).count))
+
+
+def _coverage(problem: Problem) -> Coverage:
+    found = pattern_coverage(problem)
+    return Coverage(found.seen, found.total, {part.variable: [part.seen, part.total] for part in found.by_variable})
+
+
+def _spectrum(spaces: Spaces, max_parents: int) -> Spectrum:
+    sized = sized_class(spaces.problem.task, max_parents)
+    space = spaces.space(sized.max_parents, sized.max_size)
+    sizes = spectrum(space)
+    words = space.model_class.describe(space.task)
+    return Spectrum(words, {size: str(number) for size, number in sizes.items()})
+
+
+def _survivors(spaces: Spaces, headline: int, classes: Sequence[ClassCount]) -> Survivors | None:
+    """From the headline class, or the next wider one with members; nothing to show if the headline is unique."""
+    able = [c for c in classes if c.max_parents >= headline and c.members != "0"]
+    if not able or able[0].members == "1":
+        return None
+    return most_different(spaces, able[0].max_parents)

@@ -1,0 +1,76 @@
+"""Two members of a version space that differ most: among the smallest ones and random ones, by single interventions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from random import Random
+from typing import Any
+
+from audits.replayscm.ambiguity import sized_class
+from audits.replayscm.findings import Survivors
+from audits.replayscm.separation import PairAudit
+from audits.replayscm.spaces import Spaces
+from dsl.formulas.text import render
+from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.separation import PairwiseExperiments, Separation
+from solvers.replayscm.members_by_size import smallest_members
+
+NUM_SMALLEST = 6
+NUM_RANDOM = 6
+MAX_ROOTS = 12  # experiments are simulated over every assignment of the roots
+
+
+def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
+    """The smallest members, then random ones; the same for the same instance. `ValueError` if none can be written."""
+    sized = sized_class(spaces.problem.task, max_parents)
+    small = smallest_members(spaces.space(sized.max_parents, sized.max_size), NUM_SMALLEST)
+    drawn = spaces.space(max_parents).sample(Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
+    found: list[Scm] = []
+    for model in (*small.models, *drawn):
+        if not any(model.equivalent(other) for other in found):
+            found.append(model)
+    return found
+
+
+def most_different(spaces: Spaces, max_parents: int) -> Survivors | None:
+    """The pair with the highest disagreement rate, then cell rate, then first; None if no two share their roots."""
+    models = candidates(spaces, max_parents)
+    if models and len(models[0].roots) > MAX_ROOTS:
+        raise ValueError(f"{len(models[0].roots)} roots: experiments are simulated for at most {MAX_ROOTS}")
+    pair = _best_pair(models)
+    if pair is None:
+        return None
+    one, other, separation = pair
+    gold, space, sets = spaces.problem.sealed.gold, spaces.space(max_parents), PairAudit(one, other)
+    same = [name for name, model in (("one", one), ("other", other)) if gold is not None and model.equivalent(gold)]
+    return Survivors(
+        in_words=space.model_class.describe(space.task),
+        looked_at=len(models),
+        roots=list(one.roots),
+        one=mechanism_texts(one),
+        other=mechanism_texts(other),
+        means_gold=same[0] if same else "",
+        disagreement_rate=separation.disagreement_rate,
+        cell_rate=separation.cell_rate,
+        experiment=separation.experiment.to_dict() if separation.separates else None,
+        witness=witness_for(PairwiseExperiments(one, other), separation.experiment),
+        targets=sets.best,
+        separating_sets=dict(sorted(Counter(len(found.targets) for found in sets.any_targets).items())),
+    )
+
+
+def _best_pair(models: Sequence[Scm]) -> tuple[Scm, Scm, Separation] | None:
+    pairs = [
+        (one, other, PairwiseExperiments(one, other).best())
+        for one, other in combinations(models, 2)
+        if one.roots == other.roots
+    ]
+    return max(pairs, key=lambda pair: (pair[2].disagreement_rate, pair[2].cell_rate), default=None)
+
+
+def mechanism_texts(model: Scm) -> dict[str, Any]:
+    """Variable -> formula, in evaluation order."""
+    return {variable: render(model.mechanisms[variable]) for variable in model.order}

@@ -1,0 +1,84 @@
+"""Proportions: Wilson intervals, and whether predicted probabilities come true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The probability that something would be the case, and whether it is."""
+
+    predicted: Fraction
+    realised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Forecasts with predictions in (low, high]; the first bin holds 0 too.
+
+    interval: 95 % Wilson score interval of the realised frequency
+    """
+
+    low: float
+    high: float
+    number: int
+    predicted: float
+    realised: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Data of a reliability diagram over a pool.
+
+    predicted, realised: expected and actual number of held-out exact best answers
+    standard_error: of the number realised, if the predictions are right
+    bins: the non-empty ones
+    """
+
+    number: int
+    predicted: float
+    realised: int
+    standard_error: float
+    bins: tuple[ReliabilityBin, ...]
+
+
+def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliability:
+    """Predicted against realised, in bins of equal width."""
+    listed = list(forecasts)
+    binned: list[list[Forecast]] = [[] for _ in range(num_bins)]
+    for one in listed:
+        binned[max(0, -int(-one.predicted * num_bins // 1) - 1)].append(one)
+    bins = [
+        ReliabilityBin(
+            place / num_bins,
+            (place + 1) / num_bins,
+            len(inside),
+            float(sum(one.predicted for one in inside) / len(inside)),
+            sum(one.realised for one in inside) / len(inside),
+            wilson(sum(one.realised for one in inside), len(inside)),
+        )
+        for place, inside in enumerate(binned)
+        if inside
+    ]
+    spread = sum(one.predicted * (1 - one.predicted) for one in listed)
+    return Reliability(
+        len(listed),
+        float(sum(one.predicted for one in listed)),
+        sum(one.realised for one in listed),
+        sqrt(spread),
+        tuple(bins),
+    )
+
+
+def wilson(successes: int, number: int) -> tuple[float, float]:
+    """95 % score interval of a binomial proportion (Wilson 1927)."""
+    z = 1.959964
+    share, z2 = successes / number, z * z
+    middle = (share + z2 / (2 * number)) / (1 + z2 / number)
+    half = z / (1 + z2 / number) * sqrt(share * (1 - share) / number + z2 / (4 * number * number))
+    return max(0.0, middle - half), min(1.0, middle + half)
