@@ -74,13 +74,9 @@ def audit(
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
 
-    if max_size is not None and certificates is None:
-        raise typer.BadParameter(
-            "it is the cap of the certificates' class: give --certificates too", param_hint="--max-size"
-        )
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
-    certified = _certified_class(max_parents, max_size, nested_roots=nested_roots)
+    certified = _certified_class(max_parents, max_size, certificates, nested_roots=nested_roots)
     gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
     classes = sorted({*PARENTS, max_parents, *([gate] if gate else [])})
     options = AuditOptions(max_parents, tuple(classes), nested_roots)
@@ -113,10 +109,16 @@ def _audited(pool: Path, out: Path | None, options: AuditOptions, workers: int, 
     return made
 
 
-def _certified_class(max_parents: int, max_size: int | None, *, nested_roots: bool) -> ModelClass:
+def _certified_class(
+    max_parents: int, max_size: int | None, certificates: Path | None, *, nested_roots: bool
+) -> ModelClass:
     from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
     from solvers.replayscm.version_space import ModelClass
 
+    if max_size is not None and certificates is None:
+        raise typer.BadParameter(
+            "it is the cap of the certificates' class: give --certificates too", param_hint="--max-size"
+        )
     most = LARGEST_CAP.get(max_parents, 0)
     if max_size is not None and max_size > most:
         reason = f"with {max_parents} parents, `calibrant verify` recounts sizes up to {most}"
