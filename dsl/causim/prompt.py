@@ -1,0 +1,62 @@
+"""What a system under test is shown: the model as a program or in sentences, the rules, the givens, the task."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from dsl.causim.model import Model
+from dsl.causim.prose import prose
+from dsl.causim.question import Question, QuestionType, Scenario
+from dsl.causim.values import assignment_text, compact
+
+View: TypeAlias = Literal["code", "prose"]
+
+_RULES: Final = """\
+How the system works:
+- Each noise variable (its name starts with U_) is drawn once for a world, on its own, and keeps that value.
+- Each variable is then computed by its equation, from its parents and its noise.
+- Setting a variable by do(...) replaces its equation by the given value; everything else stays as it is.
+- Noise is never drawn again: the same world has the same noise before and after do(...).
+- Noise that is not given may be any value that its sampler can produce."""
+
+_TASKS: Final[dict[QuestionType, str]] = {
+    "deduction": "Give the values of all variables in a world that agrees with the given noise.",
+    "intervention": "Give the values of all variables under the intervention, in a world that agrees with the given "
+    "noise. Intervened variables are part of the answer.",
+    "abduction": "Give values of the unknown noise that, with the given noise, produce exactly the observed values.",
+    "counterfactual": "Find a world that agrees with the given noise and the observed values. Then give the values of "
+    "all variables in that same world under the intervention, intervened variables included.",
+}
+_SCENARIOS: Final[dict[Scenario, str]] = {
+    "deterministic": "Exactly one answer is right.",
+    "stochastic": "Several answers are right; give any one of them.",
+    "impossible": "Any answer that agrees with what is given is right.",
+}
+
+
+def prompt(model: Model, question: Question, scenario: Scenario, *, source: str, view: View = "code") -> str:
+    """The text of a question. `source` is the program without comments; in sentences it is not shown."""
+    shown_model = f"```python\n{source.rstrip()}\n```" if view == "code" else prose(model).rstrip()
+    given = [
+        ("Given noise", assignment_text(question.fixed)),
+        ("Unknown noise", compact(list(question.unknown))),
+    ]
+    if question.type in ("intervention", "counterfactual"):
+        given.append(("Intervention do", assignment_text(question.do)))
+    if question.type in ("abduction", "counterfactual"):
+        given.append(("Observed before any intervention", assignment_text(question.observed)))
+    task = _TASKS[question.type]
+    if question.with_noise:
+        task += " Give the unknown noise of that world too."
+    keys = list(question.required_keys(model))
+    parts = [
+        "A system of variables is described below.",
+        shown_model,
+        _RULES,
+        f"Question type: {question.type}. {_SCENARIOS[scenario]}",
+        "\n".join(f"{name}: {text}" for name, text in given),
+        task,
+        f'Required keys: {compact(keys)}. Values keep their JSON type: true, 1, 1.0 and "1" are different.\n'
+        "You may reason first. The last thing in your reply is one JSON object with exactly these keys.",
+    ]
+    return "\n\n".join(parts) + "\n"
