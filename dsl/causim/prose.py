@@ -3,7 +3,7 @@
 Names and values stand as JSON, so that every text has one reading:
 
     The noise "U_A" is "x" with probability 1/4 or "y" with probability 3/4.
-    The variable "B" follows from "A" and its noise "U_B": it is 1 if "A" is "p" or "q" and "U_B" is "y", and 2 otherwise.
+    The variable "B" follows from "A" and its noise "U_B": it is 1 if "A" is 3 or 4 and "U_B" is "y", and 2 otherwise.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def rules_of(model: Model, i: int) -> Rules:
     local, node = model.system[i], model.nodes[i]
     axes = [*(model.system[parent].domain for parent in local.parents), node.support]
     cases: dict[Symbol, list[Case]] = {}
-    for positions, outcome in _cubes(local.table):
+    for positions, outcome in cubes(local.table):
         case = tuple(
             None if len(chosen) == len(axis) else tuple(axis[k] for k in chosen)
             for chosen, axis in zip(positions, axes, strict=True)
@@ -43,7 +43,7 @@ def rules_of(model: Model, i: int) -> Rules:
     return Rules(branches, otherwise)
 
 
-def _cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], int]]:
+def cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], int]]:
     """Disjoint products of positions with one outcome each; values of an axis that lead to the same are together."""
     if table.ndim == 0:
         return [((), int(table))]
@@ -53,7 +53,7 @@ def _cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], 
     return [
         ((tuple(together), *rest), outcome)
         for together in alike.values()
-        for rest, outcome in _cubes(table[together[0]])
+        for rest, outcome in cubes(table[together[0]])
     ]
 
 

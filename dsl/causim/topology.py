@@ -185,7 +185,7 @@ def _in_layers(graph: Parents) -> list[Insertion]:
     depth = depths(graph) or {}
     layers = [[node for node in graph if depth[node] == k] for k in range(max(depth.values()) + 1)]
     places: list[Insertion] = []
-    for below in layers[1:]:  # a new node of layer 0 has to be connected
+    for below in layers[1:2]:  # a new node of layer 0 has to be connected, to the next layer
         places.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
     for above in layers:
         places.extend(Insertion((node,)) for node in above)

@@ -1,0 +1,1 @@
+"""Exact engines for causal questions: local lookups, elimination, twin, SAT and enumeration."""

@@ -1,0 +1,235 @@
+"""The complete answer set of a question without a list of it: membership, counts, probabilities, members, flags.
+
+Membership of a full answer is a conjunction of lookups where the fitting worlds form a product. Otherwise (partial
+evidence) it is one elimination over the factual nodes, with the noise that gives the answer under `do` (the twin
+network, J. Pearl and A. Balke, 1994, with its second copy at the answer), and distinct answers are found by a search
+that looks only at beginnings of answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from dsl.causim.model import Model, System, run
+from dsl.causim.question import Answer, Question, copied, project
+from dsl.causim.values import Assignment, ModelError
+from solvers.budget import Budget, BudgetSpent
+from solvers.causim.compiled import Compiled, Sets
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+_Feasible: TypeAlias = Callable[[Mapping[int, int]], bool]
+MAX_STATES = 200_000  # beginnings of answers that a search looks at, unless a budget says otherwise
+
+
+class AnswerSet:
+    """`ModelError` if the question is not about the model, or a mechanism raises for a value of `do`."""
+
+    def __init__(self, model: Model, question: Question) -> None:
+        self.model = model
+        self.question = question
+        self.keys = question.required_keys(model)
+        self._compiled = self._compile()
+        self._asks_noise = question.type == "abduction" or question.with_noise
+
+    def _compile(self) -> Compiled:
+        return Compiled(self.model, self.question)
+
+    # --- counts ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def worlds(self) -> int:
+        """Worlds that agree with the fixed noise."""
+        return prod(map(len, self._compiled.allowed))
+
+    @cached_property
+    def fitting(self) -> int:
+        """Worlds that agree with the evidence too."""
+        compiled = self._compiled
+        if compiled.product is not None:
+            return prod(map(len, compiled.product))
+        return compiled.count(compiled.allowed, compiled.evidence or {})
+
+    def size(self, budget: Budget | None = None) -> Outcome[int]:
+        """How many different answers there are. A state is the beginning of an answer."""
+        try:
+            return Found(self._size(budget or Budget(MAX_STATES)))
+        except BudgetSpent:
+            return OutOfBudget("the answers of a question with partial evidence were not all listed")
+
+    def _size(self, budget: Budget) -> int:
+        if self._asks_noise:
+            return self.fitting  # worlds that differ in unknown noise differ in their answers
+        if self._compiled.product is not None:
+            return self._compiled.distinct(self._compiled.product)
+        return sum(1 for _ in self._outputs(budget))
+
+    @cached_property
+    def effect(self) -> tuple[bool, bool] | None:
+        """Whether in all, in some fitting worlds a node outside `do` changes; None without `do` or fitting worlds."""
+        if not self.question.do or not self.fitting:
+            return None
+        unchanged = self._compiled.unchanged()
+        return unchanged == 0, unchanged < self.fitting
+
+    @property
+    def copy(self) -> bool | None:
+        """Whether the evidence with `do` written over it has all keys and is right; None but for counterfactuals."""
+        if self.question.type != "counterfactual":
+            return None
+        answer = copied(self.question)
+        return set(answer) == set(self.keys) and self.contains(answer)
+
+    # --- membership --------------------------------------------------------------------------------------------------
+
+    def contains(self, answer: Assignment) -> bool:
+        """Whether an answer with exactly the required keys is right."""
+        if set(answer) != set(self.keys):
+            return False
+        compiled = self._compiled
+        if not all(compiled.product if compiled.product is not None else compiled.allowed):
+            return False
+        if self._asks_noise:
+            return self._contains_world(answer)
+        output = self._positions(answer)
+        if output is None:
+            return False
+        if compiled.product is not None:
+            return all(compiled.matching(compiled.product, output))
+        sets = compiled.matching(compiled.allowed, output)
+        return all(sets) and compiled.count(sets, compiled.evidence or {}) > 0
+
+    def _positions(self, answer: Assignment) -> dict[int, int] | None:
+        found = {}
+        for i, (name, local) in enumerate(zip(self.model.names, self._compiled.target, strict=True)):
+            position = local.index.get(answer[name])
+            if position is None:
+                return None
+            found[i] = position
+        return found
+
+    def _contains_world(self, answer: Assignment) -> bool:
+        noise = {**self.question.fixed, **{name: answer[name] for name in self.question.unknown}}
+        if any(noise[node.noise] not in node.support for node in self.model.nodes):
+            return False
+        factual = run(self.model, noise, {})
+        if any(factual[name] != value for name, value in self.question.observed.items()):
+            return False
+        asked = run(self.model, noise, self.question.do)
+        return all(asked[key] == answer[key] for key in self.keys if key in self.model.position)
+
+    def probability(self, answer: Assignment) -> Fraction:
+        """Given the fixed noise and the evidence; `ModelError` if that has probability zero."""
+        compiled, evidence = self._compiled, self._compiled.evidence
+        if not self.fitting or evidence is None:
+            raise ModelError("nothing fits, so nothing has a probability")
+        if not self.contains(answer):
+            return Fraction(0)
+        if self._asks_noise:
+            sets: Sequence[Sequence[int]] = [
+                [node.noise_index[answer[node.noise]]] if node.noise in answer else own
+                for node, own in zip(self.model.nodes, compiled.allowed, strict=True)
+            ]
+        else:
+            output = self._positions(answer)
+            assert output is not None
+            sets = compiled.matching(compiled.allowed, output)
+        return Fraction(compiled.weight(sets, evidence), compiled.weight(compiled.allowed, evidence))
+
+    # --- members -----------------------------------------------------------------------------------------------------
+
+    def answers(self, budget: Budget | None = None) -> Iterator[Answer]:
+        """Every answer once, in a fixed order; `BudgetSpent` where listing them takes more states than allowed."""
+        budget = budget or Budget(MAX_STATES)
+        if self._asks_noise:
+            for world in self.fitting_worlds(budget):
+                noise = self._noise(world)
+                yield project(self.question, self.model, noise, run(self.model, noise, self.question.do))
+            return
+        for positions in self._outputs(budget):
+            yield dict(self._compiled.symbols(self._compiled.target, positions))
+
+    def pick(self) -> Outcome[Answer]:
+        """The first answer, certified by running a world that gives it."""
+        try:
+            world = next(self.fitting_worlds(Budget(MAX_STATES)), None)
+        except BudgetSpent:
+            return OutOfBudget("no fitting world was found among the beginnings looked at")
+        if world is None:
+            return Impossible("all worlds that agree with the fixed noise")
+        noise = self._noise(world)
+        factual = run(self.model, noise, {})
+        assert all(factual[name] == value for name, value in self.question.observed.items())
+        return Found(project(self.question, self.model, noise, run(self.model, noise, self.question.do)))
+
+    def fitting_worlds(self, budget: Budget) -> Iterator[tuple[int, ...]]:
+        """Every fitting world as positions of noise values, in a fixed order."""
+        compiled = self._compiled
+        if compiled.product is not None:
+            yield from product(*compiled.product)
+            return
+        for values in self._factual(budget):
+            at = dict(enumerate(values))
+            yield from product(*(compiled.giving(compiled.base, i, at, own) for i, own in enumerate(compiled.allowed)))
+
+    def _noise(self, world: Sequence[int]) -> dict[str, str]:
+        return {node.noise: node.support[k] for node, k in zip(self.model.nodes, world, strict=True)}
+
+    def _factual(self, budget: Budget) -> Iterator[list[int]]:
+        """Every assignment of the factual nodes that agrees with the evidence, by position."""
+        compiled, evidence = self._compiled, self._compiled.evidence or {}
+
+        def feasible(prefix: Mapping[int, int]) -> bool:
+            return compiled.count(compiled.allowed, {**evidence, **prefix}) > 0
+
+        for values in self._search(compiled.base, compiled.allowed, budget, feasible):
+            if all(values[i] == position for i, position in evidence.items()):
+                yield values
+
+    def _outputs(self, budget: Budget) -> Iterator[list[int]]:
+        """Every distinct output of the target system over the fitting worlds, by position."""
+        compiled = self._compiled
+        if compiled.product is not None:
+            yield from self._search(compiled.target, compiled.product, Budget(None), lambda prefix: True)
+            return
+
+        def feasible(prefix: Mapping[int, int]) -> bool:
+            sets = compiled.matching(compiled.allowed, prefix)
+            return all(sets) and compiled.count(sets, compiled.evidence or {}) > 0
+
+        yield from self._search(compiled.target, compiled.allowed, budget, feasible)
+
+    def _search(self, system: System, sets: Sets, budget: Budget, feasible: _Feasible) -> Iterator[list[int]]:
+        """All assignments of a system's nodes that the sets allow, beginnings that are not feasible left out."""
+        if not all(sets):
+            return
+        values: list[int] = []
+
+        def go() -> Iterator[list[int]]:
+            i = len(values)
+            if i == len(system):
+                yield list(values)
+                return
+            row = system[i].table[tuple(values[parent] for parent in system[i].parents)]
+            for position in sorted({int(row[k]) for k in sets[i]}):
+                budget.spend(1)
+                values.append(position)
+                if feasible(dict(enumerate(values))):
+                    yield from go()
+                values.pop()
+
+        yield from go()
+
+
+class TwinAnswerSet(AnswerSet):
+    """The same set, always by elimination and search, as if the fitting worlds never formed a product."""
+
+    def _compile(self) -> Compiled:
+        compiled = Compiled(self.model, self.question)
+        if compiled.evidence is not None and all(compiled.allowed):
+            compiled.product = None
+        return compiled

@@ -1,0 +1,31 @@
+"""Answers by running worlds one after the other, all of them or the first so many."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from dsl.causim.model import Model, run
+from dsl.causim.question import Answer, Question, project
+from dsl.causim.reference import Worked, work_out, worlds
+from dsl.causim.values import assignment_text
+from solvers.causim.answers import AnswerSet
+from solvers.outcome import Found, Outcome, OutOfBudget
+
+
+def enumerated(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:
+    """Everything about a question, if no more worlds than that agree with the fixed noise."""
+    number = AnswerSet(model, question).worlds
+    if number > max_worlds:
+        return OutOfBudget(f"{number} worlds agree with the fixed noise; up to {max_worlds} are run")
+    return Found(work_out(model, question))
+
+
+def first_answers(model: Model, question: Question, max_worlds: int) -> dict[str, Answer]:
+    """The answers that the first worlds give, in the order of their noise: what a pipeline with a cap stores."""
+    found: dict[str, Answer] = {}
+    for noise, _ in islice(worlds(model, question.fixed), max_worlds):
+        factual = run(model, noise, {})
+        if all(factual[name] == value for name, value in question.observed.items()):
+            answer = project(question, model, noise, run(model, noise, question.do))
+            found.setdefault(assignment_text(answer), answer)
+    return found

@@ -1,0 +1,129 @@
+"""Questions as clauses: noise, factual values and asked values one-hot, one clause for each case of a table.
+
+A second opinion on membership and counts, and the engine behind minimal evidence. A case says: if every parent and the
+noise is in these sets, the value is this; as a clause, some parent or the noise is outside, or the value is this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Self
+
+from pysat.solvers import Solver
+
+from dsl.causim.model import Model, System
+from dsl.causim.question import Answer, Question
+from dsl.causim.rules import cubes
+from dsl.causim.values import Assignment, Symbol
+from solvers.budget import Budget, BudgetSpent
+from solvers.outcome import Found, Outcome, OutOfBudget
+from solvers.sat.cnf import Cnf, Literal, at_most_one
+
+_SOLVER = "cadical153"
+OneHot = Mapping[Symbol, Literal]
+
+
+class SatQuestion:
+    """The worlds that fit a question, with what they answer. Use it in a `with` block.
+
+    noise, factual, asked: the literals of every value of every noise variable and node
+    """
+
+    def __init__(self, model: Model, question: Question) -> None:
+        self.model = model
+        self.question = question
+        self.keys = question.required_keys(model)
+        self._cnf = Cnf()
+        self.noise: dict[str, OneHot] = {node.noise: self._one_hot(node.noise, node.support) for node in model.nodes}
+        self.factual = self._system(model.system, "")
+        self.asked = self.factual
+        if question.do:
+            self.asked = self._system(model.under(question.do), " under do")
+        for given, literals in ((question.fixed, self.noise), (question.observed, self.factual)):
+            for name, value in given.items():
+                literal = literals[name].get(value)
+                self._cnf.add(*([literal] if literal is not None else []))
+        self._solver = Solver(name=_SOLVER, bootstrap_with=self._cnf.clauses)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._solver.delete()
+
+    def _one_hot(self, name: str, values: Iterable[Symbol]) -> dict[Symbol, Literal]:
+        literals = {value: self._cnf.variable(f"{name} is {value}") for value in values}
+        self._cnf.add(*literals.values())
+        at_most_one(self._cnf, list(literals.values()), name)
+        return literals
+
+    def _system(self, system: System, suffix: str) -> dict[str, OneHot]:
+        found: dict[str, OneHot] = {}
+        for node, local in zip(self.model.nodes, system, strict=True):
+            found[node.name] = self._one_hot(f"{node.name}{suffix}", local.domain)
+            parents = [list(found[self.model.names[parent]].values()) for parent in local.parents]
+            axes = [*parents, list(self.noise[node.noise].values())]
+            for positions, outcome in cubes(local.table):
+                outside = [
+                    literal
+                    for axis, inside in zip(axes, positions, strict=True)
+                    for k, literal in enumerate(axis)
+                    if k not in inside
+                ]
+                self._cnf.add(*outside, found[node.name][local.domain[outcome]])
+        return found
+
+    def literal(self, key: str, value: Symbol) -> Literal | None:
+        """That the answer has this value there; None if it never does."""
+        return (self.asked if key in self.model.position else self.noise)[key].get(value)
+
+    def contains(self, answer: Assignment) -> bool:
+        """Whether an answer with exactly the required keys is right."""
+        if set(answer) != set(self.keys):
+            return False
+        assumed = []
+        for key in self.keys:
+            literal = self.literal(key, answer[key])
+            if literal is None:
+                return False
+            assumed.append(literal)
+        return self.satisfiable(assumed)
+
+    def satisfiable(self, assumed: Iterable[Literal]) -> bool:
+        return bool(self._solver.solve(assumptions=list(assumed)))
+
+    def add(self, clause: Iterable[Literal]) -> None:
+        """Demand a clause from now on."""
+        self._solver.add_clause(list(clause))
+
+    def world(self) -> dict[str, Symbol]:
+        """The noise of the last solution."""
+        held = set(self._solver.get_model() or ())
+        return {
+            name: next(value for value, literal in literals.items() if literal in held)
+            for name, literals in self.noise.items()
+        }
+
+    def answers(self, budget: Budget) -> Iterator[Answer]:
+        """Every answer once; each is blocked after it was found. A state is an answer; ends the use of `contains`."""
+        while self.satisfiable(()):
+            budget.spend(1)
+            held = set(self._solver.get_model() or ())
+            answer, block = {}, []
+            for key in self.keys:
+                literals = (self.asked if key in self.model.position else self.noise)[key]
+                value = next(value for value, literal in literals.items() if literal in held)
+                answer[key] = value
+                block.append(-literals[value])
+            yield answer
+            self.add(block)
+
+    def size(self, budget: Budget) -> Outcome[int]:
+        """How many different answers there are, by blocking one after the other."""
+        try:
+            return Found(sum(1 for _ in self.answers(budget)))
+        except BudgetSpent:
+            return OutOfBudget("more answers than the budget has states", lower_bound=budget.used)
