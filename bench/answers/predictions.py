@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from bench.answers.measured import funnel, structure
 from bench.report.rate_rows import Run
-from bench.runs.runner import funnel, structure
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting

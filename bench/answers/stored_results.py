@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.answers.measured import measured
 from bench.report.rate_rows import Run
-from bench.runs.runner import measured
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting

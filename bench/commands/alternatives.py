@@ -52,7 +52,7 @@ def alternatives(
 
 def _sweep(pools: list[Path], folder: Path, seeds: int) -> None:
     """In this process: a seed takes milliseconds an instance, less than starting others."""
-    from bench.protocols.score_portfolios import BnlearnThenFit
+    from bench.protocols.replayscm.score_portfolios import BnlearnThenFit
     from bench.runs.runner import run
 
     for seed in range(seeds):

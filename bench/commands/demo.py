@@ -28,11 +28,12 @@ def demo(
 
     The report is report.html, to open in any browser; its plots are SVG files next to it.
     """
+    from bench.benchmarks.registry import benchmark
     from bench.commands.run import run_and_report
     from bench.pools.bundled import bundled_pools
     from bench.protocols.registry import make_protocol
 
-    chosen = [make_protocol(name, {}) for name in PROTOCOLS]
+    chosen = [make_protocol(benchmark("replayscm").protocols, name, {}) for name in PROTOCOLS]
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)
         code = run_and_report(chosen, bundled_pools(), records, workers=workers, as_json=as_json)

@@ -11,9 +11,10 @@ from bench.commands.options import AsJson
 
 def protocols(as_json: AsJson = False) -> None:
     """List the protocols that `calibrant run` knows, with their options and defaults."""
-    from bench.protocols.registry import PROTOCOLS, described
+    from bench.benchmarks.registry import benchmarks
+    from bench.protocols.registry import described
 
-    listed = [described(protocol) for protocol in PROTOCOLS.values()]
+    listed = [described(protocol) for one in benchmarks() for protocol in one.protocols.values()]
     if as_json:
         typer.echo(json.dumps(listed, indent=1))
         return

@@ -47,11 +47,13 @@ def run(
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
+    from bench.benchmarks.registry import one_benchmark
     from bench.protocols.registry import chosen_protocols, left_out
     from bench.runs.runner import Selection
 
-    chosen = chosen_protocols(protocol, _options(option or [], max_parents))
-    for name, missing in left_out().items() if protocol.strip() == "all" else ():
+    known = one_benchmark(pools).protocols
+    chosen = chosen_protocols(known, protocol, _options(option or [], max_parents))
+    for name, missing in left_out(known).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
     settings: _Settings = {"selection": selection, "wall_budget": budget, "retry_crashed": retry_crashed}

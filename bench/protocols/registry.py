@@ -1,45 +1,38 @@
-"""The protocols that `calibrant run NAME` takes."""
+"""From the names on a command line to protocols: those of one benchmark, which its adapter lists."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from bench.protocols.base import Protocol
-from bench.protocols.discovery import DISCOVERY
-from bench.protocols.exact import Exact
-from bench.protocols.posterior import MostPosterior
-from bench.protocols.score_portfolios import SCORE_PROTOCOLS
-from bench.protocols.simple import SIMPLE
-from bench.protocols.staged import StagedExactSearch
 from dsl.errors import CalibrantError, MissingExtraError
 
-PROTOCOLS: Mapping[str, type[Protocol]] = {
-    protocol.name: protocol
-    for protocol in (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
-}
+Protocols: TypeAlias = Mapping[str, type[Protocol]]
+"""The protocols of a benchmark by name, in the order in which `all` runs them."""
 
 
-def chosen_protocols(text: str, options: Mapping[str, Any]) -> list[Protocol]:
+def chosen_protocols(known: Protocols, text: str, options: Mapping[str, Any]) -> list[Protocol]:
     """The protocols that a command's argument names: one, several with commas between them, or `all`.
 
     Options are for a single protocol. Of `all`, those whose optional libraries are missing are left out.
     """
     names = [name.strip() for name in text.split(",")]
     if names != ["all"] and len(names) == 1:
-        return [make_protocol(names[0], options)]
+        return [make_protocol(known, names[0], options)]
     if options:
         raise CalibrantError(f"options are for one protocol at a time, not for '{text}'")
     if names == ["all"]:
-        return [protocol for protocol in map(_default, PROTOCOLS) if _installed(protocol)]
-    return [_default(name) for name in names]
+        names = list(known)
+        return [protocol for name in names if _installed(protocol := make_protocol(known, name, {}))]
+    return [make_protocol(known, name, {}) for name in names]
 
 
-def left_out() -> dict[str, str]:
+def left_out(known: Protocols) -> dict[str, str]:
     """The protocols that `all` leaves out, and what they need that is not installed."""
-    return {name: missing for name, made in PROTOCOLS.items() if (missing := described(made)["missing"])}
+    return {name: missing for name, made in known.items() if (missing := described(made)["missing"])}
 
 
 def described(protocol: type[Protocol]) -> dict[str, Any]:
@@ -54,10 +47,6 @@ def described(protocol: type[Protocol]) -> dict[str, Any]:
     return {"name": protocol.name, "says": says, "options": one.config, "missing": missing}
 
 
-def _default(name: str) -> Protocol:
-    return make_protocol(name, {})
-
-
 def _installed(protocol: Protocol) -> bool:
     try:
         protocol.require()
@@ -66,12 +55,12 @@ def _installed(protocol: Protocol) -> bool:
     return True
 
 
-def make_protocol(name: str, options: Mapping[str, Any]) -> Protocol:
+def make_protocol(known: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
     """The protocol of that name with these options, which may be texts; `CalibrantError` says what is known."""
-    if name not in PROTOCOLS:
-        raise CalibrantError(f"unknown protocol '{name}'; known: {', '.join(PROTOCOLS)}")
+    if name not in known:
+        raise CalibrantError(f"unknown protocol '{name}'; known: {', '.join(known)}")
     try:
-        return msgspec.convert(dict(options), PROTOCOLS[name], strict=False)
+        return msgspec.convert(dict(options), known[name], strict=False)
     except msgspec.ValidationError as error:
-        known = ", ".join(PROTOCOLS[name].__struct_fields__) or "none"
-        raise CalibrantError(f"protocol '{name}': {error}; its options: {known}") from None
+        taken = ", ".join(known[name].__struct_fields__) or "none"
+        raise CalibrantError(f"protocol '{name}': {error}; its options: {taken}") from None

@@ -19,8 +19,9 @@ import numpy as np
 from audits.replayscm.ceiling import ceiling
 from baselines.replayscm.posterior.posterior import Member, Posterior
 from bench.protocols.base import Protocol
-from bench.protocols.exact import Exact
-from bench.protocols.posterior import MostPosterior
+from bench.protocols.replayscm.answers import no_answer
+from bench.protocols.replayscm.exact import Exact
+from bench.protocols.replayscm.posterior import MostPosterior
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.score import Evaluator
@@ -45,7 +46,8 @@ class Outcome(NamedTuple):
 
 def outcome(problem: Problem) -> Outcome:
     results = [row.answer(problem.task) for row in ROWS]
-    scores = [Evaluator(problem).score_answer(result.answer) for result in results]
+    evaluator, nothing = Evaluator(problem), no_answer(problem.task.kind)
+    scores = [evaluator.score_answer(nothing if found.answer is None else found.answer) for found in results]
     world = [s.heldout.world_accuracy or 0.0 if s.heldout is not None and s.train_exact else 0.0 for s in scores]
     return Outcome(
         tuple(float(score.heldout_exact) for score in scores),

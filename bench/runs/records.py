@@ -7,7 +7,7 @@ same thing differ in `timing` only, whatever the number of workers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import msgspec
 
 from bench.protocols.base import Outcome
 from bench.runs.jsonl_file import JsonlFile, RecordKind
+from dsl.episode import Step
 from dsl.errors import CalibrantError
 
 RECORD_VERSION = 1
@@ -40,12 +41,24 @@ class Key(NamedTuple):
     config_digest: str
 
 
+class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One step of an episode (dsl.episode.Step), ready for JSON."""
+
+    action: dict[str, Any]
+    reading: Any = None
+    refused: str = ""
+    cost: int = 0
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one protocol answered to one instance, and how that scores.
 
     index, pool_size: the instance's place in its pool, and how many there are
     config: the protocol's options and the wall budget
-    score: the published scorer's keys without the per-variable ones, the validity funnel and the structure metrics
+    score: what the benchmark keeps of the verdict; of ReplaySCM the published scorer's keys without the per-variable
+        ones, the validity funnel and the structure metrics
+    benchmark: absent for ReplaySCM
+    steps: of an episode, everything that was done in it
     """
 
     pool: str
@@ -65,6 +78,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     program: str
     timing: Timing
     version: int = RECORD_VERSION
+    benchmark: str | msgspec.UnsetType = msgspec.UNSET
+    steps: list[StepRecord] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def key(self) -> Key:
@@ -74,6 +89,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def config_digest(config: dict[str, Any]) -> str:
     """The same for equal options, whatever their order."""
     return hashlib.sha256(msgspec.json.encode(config, order="sorted")).hexdigest()[:16]
+
+
+def step_records(steps: Sequence[Step[Any]]) -> list[StepRecord]:
+    """Steps as a record keeps them."""
+    return [StepRecord(dict(step.action), msgspec.to_builtins(step.reading), step.refused, step.cost) for step in steps]
 
 
 def _place(record: Record) -> tuple[object, ...]:

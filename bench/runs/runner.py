@@ -6,24 +6,23 @@ workers, the order in which they finish, or how often the run was interrupted.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
+from bench.benchmarks.base import Benchmark, ItemPool
+from bench.benchmarks.registry import DEFAULT, benchmark_of
 from bench.protocols.base import Protocol
 from bench.runs.jobs import Progress
-from bench.runs.records import Key, Record, RecordFile, config_digest
+from bench.runs.records import Key, Record, RecordFile, config_digest, step_records
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
 from dsl.errors import CalibrantError, shown
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.problem import Pool, Problem, TaskKind
-from dsl.replayscm.score import Evaluator, Score
-
-_BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
-_BULKY_STATS = ("perVariable", "parentsByVar")
+from dsl.item import Item
+from dsl.replayscm.pools.files import file_digest
 
 
 class Selection(NamedTuple):
@@ -35,8 +34,8 @@ class Selection(NamedTuple):
     only: Collection[str] = ()
     limit: int | None = None
 
-    def of(self, pool: Pool) -> list[tuple[int, Problem]]:
-        chosen = [(i, problem) for i, problem in enumerate(pool.problems) if not self.only or problem.id in self.only]
+    def of(self, pool: ItemPool[Item[Any, Any]]) -> list[tuple[int, Item[Any, Any]]]:
+        chosen = [(i, item) for i, item in enumerate(pool.items) if not self.only or item.id in self.only]
         return chosen[: self.limit]
 
 
@@ -97,9 +96,9 @@ def run(
 
 
 @lru_cache(maxsize=8)
-def _pool(path: Path, digest: str) -> Pool:
-    """A pool without its embedded results; several protocols run on one pool, and reading YAML takes seconds."""
-    return read_pool(path, keep_results=False)
+def _pool(benchmark: Benchmark[Any], path: Path, digest: str) -> ItemPool[Item[Any, Any]]:
+    """Kept, because several protocols run on one pool, and reading YAML takes seconds."""
+    return benchmark.read_pool(path)
 
 
 class _Batch:
@@ -107,58 +106,42 @@ class _Batch:
 
     def __init__(self, path: Path, protocol: str, config: dict[str, Any], selection: Selection) -> None:
         self.digest = file_digest(path)
-        self.pool = _pool(path, self.digest)
+        self.benchmark = benchmark_of(path)
+        self.pool = _pool(self.benchmark, path, self.digest)
         self.protocol = protocol
         self.config = config
-        self.problems = dict(selection.of(self.pool))
+        self.items = dict(selection.of(self.pool))
         digest = config_digest(config)
-        self.keys = {i: Key(self.digest, problem.id, protocol, digest) for i, problem in self.problems.items()}
+        self.keys = {i: Key(self.digest, item.id, protocol, digest) for i, item in self.items.items()}
 
     @property
     def selected_ids(self) -> Iterator[str]:
-        return (problem.id for problem in self.problems.values())
+        return (item.id for item in self.items.values())
 
     def records(self, crew: Workers, pending: Sequence[int]) -> Iterator[Record]:
-        for index, answer in crew.answers({i: self.problems[i].task for i in pending}):
+        for index, answer in crew.answers({i: self.benchmark.handout(self.items[i]) for i in pending}):
             yield self._record(index, answer)
 
     def _record(self, index: int, answer: Answer) -> Record:
-        problem, result = self.problems[index], answer.result
+        item, result, steps = self.items[index], answer.result, answer.steps
+        given = self.benchmark.no_answer(item) if result.answer is None else result.answer
         return Record(
             pool=self.pool.name,
             pool_digest=self.digest,
             pool_size=len(self.pool),
             index=index,
-            instance=problem.id,
-            setting=problem.setting,
-            stratum=problem.stratum,
+            instance=item.id,
+            setting=item.setting,
+            stratum=item.stratum,
             protocol=self.protocol,
             config=self.config,
             outcome=result.outcome,
-            answer=result.answer,
+            answer=given,
             size=result.size,
-            score=measured(Evaluator(problem).score_answer(result.answer)),
+            score=self.benchmark.score(item, given, steps or ()),
             provenance=result.provenance,
             program=program_version(),
+            benchmark=msgspec.UNSET if item.benchmark == DEFAULT else item.benchmark,
+            steps=msgspec.UNSET if steps is None else step_records(steps),
             timing=answer.timing,
         )
-
-
-def measured(score: Score) -> dict[str, Any]:
-    """A score as records keep it: the published keys without per-variable parts, the funnel, the structure metrics."""
-    made = {key: value for key, value in score.to_dict().items() if key not in _BULKY}
-    if "candidateStats" in made:
-        made["candidateStats"] = {k: v for k, v in made["candidateStats"].items() if k not in _BULKY_STATS}
-    return made | funnel(score) | structure(score)
-
-
-def funnel(score: Score) -> dict[str, Any]:
-    """The stages of validity, beyond the published keys."""
-    return {"strictJson": score.strict_json, "funnel": score.funnel}
-
-
-def structure(score: Score) -> dict[str, Any]:
-    """Structure metrics where they are defined. Gold is not what an Alternative-SCM answer should look like."""
-    gold_is_target = score.problem.task.kind is not TaskKind.ALTERNATIVE
-    metrics = score.structure if gold_is_target else None
-    return {"structure": None if metrics is None else dataclasses.asdict(metrics)}

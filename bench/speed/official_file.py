@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.protocols.base import scm_answer
+from bench.protocols.replayscm.answers import scm_answer
 from bench.speed.candidates import gold_of
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import read_pool

@@ -13,7 +13,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from bench.protocols.base import scm_answer
+from bench.protocols.replayscm.answers import scm_answer
 from bench.speed import published
 from bench.speed.candidates import LISTS, gold_of
 from bench.speed.comparison import Comparison, Rival, Row, measured

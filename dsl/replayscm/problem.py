@@ -99,6 +99,10 @@ class Problem:
     results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False, repr=False)
 
     @property
+    def benchmark(self) -> str:
+        return "replayscm"
+
+    @property
     def setting(self) -> str:
         """The label of its disclosure in tables; Alternative-SCM items are their own setting."""
         label = self.task.disclosure.label
@@ -121,6 +125,11 @@ class Pool:
     name: str
     problems: tuple[Problem, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def items(self) -> tuple[Problem, ...]:
+        """The problems, under the name that pools of every benchmark have for them."""
+        return self.problems
 
     def __len__(self) -> int:
         return len(self.problems)

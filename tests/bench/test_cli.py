@@ -94,12 +94,12 @@ def test_a_package_that_is_not_ours_is_named(tmp_path: Path) -> None:
 
 WITH_STUB = """
 import sys
-from bench.protocols import registry as protocols
+from bench.benchmarks.replayscm import BENCHMARK
 from bench.cli import main
 from tests.support.stub_protocols import Stub
 
 if __name__ == "__main__":
-    protocols.PROTOCOLS = {"stub": Stub}
+    vars(BENCHMARK)["protocols"] = {"stub": Stub}
     sys.exit(main())
 """
 

@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
 from dsl.errors import MissingExtraError
 from dsl.formulas.text import Grammar, parse
 from dsl.replayscm.disclosure import Ordered
@@ -45,7 +46,7 @@ class Stub(Protocol, frozen=True):
             case "hang":
                 time.sleep(600)
             case "give_up":
-                return ProtocolResult("out_of_budget", no_answer(task.kind))
+                return ProtocolResult("out_of_budget")
         assert isinstance(task.disclosure, Ordered)
         model = Scm(("X1", "X2"), {"X3": parse("(and X1 X2)", GRAMMAR, {"X1", "X2"})})
         return ProtocolResult("found", scm_answer(task.kind, model), model.size, {"by": "stub"})

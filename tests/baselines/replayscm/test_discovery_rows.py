@@ -15,11 +15,11 @@ import pytest
 from baselines.replayscm.discovery.extras import library
 from baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
 from baselines.structure_learning.frame import Frame, frame_from_panel
+from bench.benchmarks.replayscm import BENCHMARK
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
-from bench.protocols.base import no_answer
-from bench.protocols.discovery import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
-from bench.protocols.registry import PROTOCOLS, chosen_protocols, left_out, make_protocol
+from bench.protocols.registry import chosen_protocols, left_out, make_protocol
+from bench.protocols.replayscm.discovery import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, TaskKind
@@ -27,6 +27,7 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import World
 from solvers.replayscm.roots import nested_variables
+from tests.support.answered import answered
 from tests.support.dev_pools import POOLS, dev_problems
 from tests.support.written import written_problem, written_scm, written_world
 
@@ -35,7 +36,7 @@ NEEDS = {"pc+dsl": "causallearn", "ges+dsl": "causallearn", "pgmpy-hc+dsl": "pgm
 
 
 def test_the_rows_have_their_names() -> None:
-    assert {p.name: PROTOCOLS[p.name] for p in DISCOVERY} == {
+    assert {p.name: BENCHMARK.protocols[p.name] for p in DISCOVERY} == {
         "pc+dsl": PcThenFit,
         "ges+dsl": GesThenFit,
         "pgmpy-hc+dsl": PgmpyThenFit,
@@ -81,11 +82,11 @@ def test_colliders_in_plenty_of_rows_are_recovered(protocol: Discovery, setting:
     problem = _planted(setting)
     result = protocol.answer(problem.task)
     assert result.outcome == "found"
-    assert result.answer["mechanisms"] == {"D": "(and A B)", "E": "(or B C)"}
-    assert result.answer.get("roots", ["A", "B", "C"]) == ["A", "B", "C"]
+    assert answered(problem.task, result)["mechanisms"] == {"D": "(and A B)", "E": "(or B C)"}
+    assert answered(problem.task, result).get("roots", ["A", "B", "C"]) == ["A", "B", "C"]
     assert result.size == GOLD.size
     assert result.provenance["roots"] == ["A", "B", "C"]
-    assert Evaluator(problem).score_answer(result.answer).to_dict()["valid"]
+    assert Evaluator(problem).score_answer(answered(problem.task, result)).to_dict()["valid"]
 
 
 @ALL
@@ -95,7 +96,7 @@ def test_answers_are_train_exact_or_failure_objects(protocol: Discovery, pool: s
         task = problem.task
         result = protocol.answer(task)
         assert protocol.answer(task) == result
-        score = Evaluator(problem).score_answer(result.answer).to_dict()
+        score = Evaluator(problem).score_answer(answered(problem.task, result)).to_dict()
         roots = tuple(result.provenance["roots"])
         disclosure = task.disclosure
         judge = disclosure.given_roots(roots) if isinstance(disclosure, HiddenRoots) else disclosure
@@ -108,7 +109,7 @@ def test_answers_are_train_exact_or_failure_objects(protocol: Discovery, pool: s
             assert score["trainExact"]
         else:
             assert result.outcome == "impossible"
-            assert result.answer == no_answer(task.kind)
+            assert result.answer is None
             unfit = result.provenance.get("unfit") or result.provenance["cyclic"]
             assert unfit
             assert set(unfit) <= set(judge.endogenous)
@@ -125,7 +126,7 @@ def test_there_is_no_row_for_alternatives(protocol: Discovery) -> None:
     task = replace(_planted("Hidden-order").task, kind=TaskKind.ALTERNATIVE, reference=GOLD)
     result = protocol.answer(task)
     assert result.outcome == "impossible"
-    assert result.answer == no_answer(TaskKind.ALTERNATIVE)
+    assert result.answer is None
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_there_is_no_row_for_alternatives(protocol: Discovery) -> None:
 )
 def test_options_have_their_ranges(name: str, option: str, value: str) -> None:
     with pytest.raises(CalibrantError, match=f"protocol '.*'.*{option}"):
-        make_protocol(name, {option: value})
+        make_protocol(BENCHMARK.protocols, name, {option: value})
 
 
 # --- hidden roots -----------------------------------------------------------------------------------------------------
@@ -193,7 +194,7 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
 ANSWERS = """
 import json, sys, warnings
 warnings.simplefilter("error")
-from bench.protocols.discovery import DISCOVERY
+from bench.protocols.replayscm.discovery import DISCOVERY
 from dsl.replayscm.pools.files import read_pool
 problems = read_pool(sys.argv[1]).problems[:6]
 heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)
@@ -245,7 +246,7 @@ def test_what_is_missing_is_said_in_one_line(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.splitlines() == [f"calibrant: {message}"]
-    assert protocol.name not in {chosen.name for chosen in chosen_protocols("all", {})}
+    assert protocol.name not in {chosen.name for chosen in chosen_protocols(BENCHMARK.protocols, "all", {})}
 
 
 def test_all_says_which_protocols_it_leaves_out(
@@ -253,11 +254,11 @@ def test_all_says_which_protocols_it_leaves_out(
 ) -> None:
     for module in ("causallearn", "pgmpy", "gies"):
         monkeypatch.setitem(sys.modules, module, None)
-    assert set(left_out()) == {"pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
+    assert set(left_out(BENCHMARK.protocols)) == {"pc+dsl", "ges+dsl", "pgmpy-hc+dsl", "gies+dsl"}
     line = ["run", "all", str(bundled_pool("ordered")), "--out", str(tmp_path / "out"), "--limit", "1"]
     assert main([*line, "--workers", "1"]) == 0
     told = capsys.readouterr().err.splitlines()
-    assert [text.split(" ")[0] for text in told if " is left out: " in text] == list(left_out())
+    assert [text.split(" ")[0] for text in told if " is left out: " in text] == list(left_out(BENCHMARK.protocols))
 
 
 def test_a_library_that_is_broken_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,9 +23,10 @@ from baselines.replayscm.posterior.prior import (
     slot_mass,
 )
 from baselines.replayscm.posterior.root_evidence import root_probability
-from bench.protocols.exact import Exact
-from bench.protocols.posterior import MostPosterior
+from bench.benchmarks.replayscm import BENCHMARK
 from bench.protocols.registry import make_protocol
+from bench.protocols.replayscm.exact import Exact
+from bench.protocols.replayscm.posterior import MostPosterior
 from dsl.formulas.text import STANDARD, Grammar, parse
 from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, Task
@@ -33,6 +34,7 @@ from dsl.replayscm.sampling.problems import disclosed, sample_problem
 from dsl.replayscm.sampling.strata import STRATA
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator
+from tests.support.answered import answered
 from tests.support.brute_force import Parents, families, least_size, members, root_hypotheses
 from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
 from tests.support.gold_problems import Shape, gold_problem
@@ -195,19 +197,21 @@ def test_every_answer_is_legal_and_exact_and_a_pool_is_no_worse_than_by_size(nam
     heldout = {row.name: 0, by_size.name: 0}
     for problem in dev_problems(name):
         found = row.answer(problem.task)
-        score = Evaluator(problem).score_answer(found.answer)
+        score = Evaluator(problem).score_answer(answered(problem.task, found))
         assert score.valid, problem.id
         assert score.train_exact, problem.id
         assert "posterior" not in found.provenance, problem.id  # within reach of the prior
         heldout[row.name] += score.heldout_exact
-        heldout[by_size.name] += Evaluator(problem).score_answer(by_size.answer(problem.task).answer).heldout_exact
+        heldout[by_size.name] += (
+            Evaluator(problem).score_answer(answered(problem.task, by_size.answer(problem.task))).heldout_exact
+        )
     assert heldout[row.name] >= heldout[by_size.name]
 
 
 @pytest.mark.parametrize("choose", ["probable", "agreeing"])
 def test_the_same_task_gets_the_same_answer_whatever_is_sealed(choose: str) -> None:
     for problem in dev_problems("t1_hidden_roots")[:4]:
-        row = make_protocol("posterior", {"choose": choose})
+        row = make_protocol(BENCHMARK.protocols, "posterior", {"choose": choose})
         first = row.answer(problem.task)
         worlds = tuple(replace(world, id=f"other_{i}") for i, world in enumerate(problem.task.training.worlds))
         renamed = replace(problem.task, training=replace(problem.task.training, worlds=worlds))

@@ -21,14 +21,16 @@ from baselines.replayscm.portfolio import (
 )
 from baselines.structure_learning.constraints import disclosed_constraints
 from baselines.structure_learning.frame import frame_from_panel
+from bench.benchmarks.replayscm import BENCHMARK
 from bench.protocols.base import Protocol
 from bench.protocols.registry import make_protocol
-from bench.protocols.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
+from bench.protocols.replayscm.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from dsl.formulas.text import STANDARD, parse
 from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.answered import answered
 from tests.support.brute_force import can_be_root, optimum
 from tests.support.brute_force import root_hypotheses as every_root_set
 from tests.support.dev_pools import dev_problems
@@ -92,7 +94,7 @@ def test_the_exact_portfolio_finds_a_model_whenever_there_is_one(index: int) -> 
 def test_shared_pools_are_explained_at_least_as_often_as_published(name: str) -> None:
     problems = dev_problems(name)
     for protocol, least in zip(ROWS, (PUBLISHED[name], 1.0), strict=True):
-        scores = [Evaluator(problem).score_answer(protocol.answer(problem.task).answer) for problem in problems]
+        scores = [Evaluator(p).score_answer(answered(p.task, protocol.answer(p.task))) for p in problems]
         assert sum(score.train_exact for score in scores) >= least * len(problems)
 
 
@@ -112,7 +114,7 @@ def test_a_parity_is_found_by_both() -> None:
     for protocol in ROWS:
         result = protocol.answer(parity_task())
         assert result.outcome == "found"
-        assert parse(result.answer["mechanisms"]["X4"], STANDARD).mentioned == {"X1", "X2", "X3"}
+        assert parse(answered(parity_task(), result)["mechanisms"]["X4"], STANDARD).mentioned == {"X1", "X2", "X3"}
         assert result.size == 4
 
 
@@ -122,14 +124,14 @@ def contradiction() -> Task:
     return Task(TaskKind.SCM, HiddenOrder(("X1", "X2"), ("X1",)), STANDARD, Panel(("X1", "X2"), (world,)), False, 0)
 
 
-def test_what_is_not_found_is_an_object_of_the_schema() -> None:
+def test_what_is_not_found_is_no_answer() -> None:
     for protocol in (*ROWS, BnlearnThenFit(states=0), ExactMbdeThenFit(states=0)):
         result = protocol.answer(contradiction())
-        assert (result.outcome, result.answer, result.size) == ("out_of_budget", {"mechanisms": {}}, None)
+        assert (result.outcome, result.answer, result.size) == ("out_of_budget", None, None)
     for starved in (BnlearnThenFit(states=0), ExactMbdeThenFit(states=0)):
-        assert starved.answer(parity_task()).answer == {"mechanisms": {}}
+        assert starved.answer(parity_task()).answer is None
         hidden = next(problem for problem in dev_problems("hidden_roots"))
-        assert starved.answer(hidden.task).answer == {"roots": [], "mechanisms": {}}
+        assert starved.answer(hidden.task).answer is None
 
 
 def test_one_seed_gives_one_answer_and_seeds_differ() -> None:
@@ -141,8 +143,11 @@ def test_one_seed_gives_one_answer_and_seeds_differ() -> None:
 
 
 def test_options_arrive_as_text() -> None:
-    assert make_protocol("bnlearn+dsl", {"seed": "7"}) == BnlearnThenFit(seed=7)
-    assert make_protocol("exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(iss=10.0, networks=5)
+    known = BENCHMARK.protocols
+    assert make_protocol(known, "bnlearn+dsl", {"seed": "7"}) == BnlearnThenFit(seed=7)
+    assert make_protocol(BENCHMARK.protocols, "exact-mbde+dsl", {"iss": "10", "networks": "5"}) == ExactMbdeThenFit(
+        iss=10.0, networks=5
+    )
 
 
 # --- alternatives ----------------------------------------------------------------------------------------------------
@@ -157,12 +162,14 @@ def test_answers_to_alternative_tasks_succeed_jointly_or_are_no_answers() -> Non
     problems = alternative_problems()
     for protocol in ROWS:
         results = [protocol.answer(problem.task) for problem in problems]
-        scores = [Evaluator(p).score_answer(r.answer).to_dict() for p, r in zip(problems, results, strict=True)]
+        scores = [
+            Evaluator(p).score_answer(answered(p.task, r)).to_dict() for p, r in zip(problems, results, strict=True)
+        ]
         found = [score for score, result in zip(scores, results, strict=True) if result.outcome == "found"]
         assert found
         assert all(score["jointSuccess"] and score["experimentOptimality"] == 1.0 for score in found)
         lost = [result.answer for result in results if result.outcome != "found"]
-        assert all(answer == {"alternative": {"mechanisms": {}}, "experiment": {}, "witness": {}} for answer in lost)
+        assert all(answer is None for answer in lost)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

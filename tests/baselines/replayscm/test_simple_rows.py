@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
+from bench.benchmarks.base import TaskHandout
 from bench.protocols.base import Protocol
-from bench.protocols.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from bench.protocols.replayscm.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
 from bench.runs.workers import timed_answer
 from dsl.formulas.text import STANDARD, Grammar
 from dsl.replayscm.disclosure import HiddenOrder, Ordered
@@ -18,6 +19,7 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.answered import answered
 from tests.support.brute_force import is_acyclic, parent_sets, seen, structures
 from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
 from tests.support.small_problems import small_problems
@@ -104,7 +106,7 @@ def test_first_found_leaves_unseen_rows_at_zero() -> None:
 def test_answers_are_legal_on_all_pools(protocol: type[Protocol], pool: str) -> None:
     for problem in dev_problems(pool)[::4]:
         result = protocol().answer(problem.task)
-        score = Evaluator(problem).score_answer(result.answer)
+        score = Evaluator(problem).score_answer(answered(problem.task, result))
         assert (result.outcome, score.valid) == ("found", True)
         assert result == protocol().answer(pickle.loads(pickle.dumps(problem.task)))
         if protocol is FirstFound:
@@ -119,11 +121,11 @@ def test_random_answers_depend_on_seed_and_content() -> None:
     assert random_legal(replace(tasks[0], grammar=Grammar(("not",), False)), 0) is None
 
 
-def test_what_cannot_be_said_is_a_failure_object() -> None:
+def test_what_cannot_be_said_is_no_answer() -> None:
     task = replace(task_of(COLUMNS, ("X1", "X2")), grammar=Grammar(("not", "and"), False))
     for protocol in (Majority(),):
         result = protocol.answer(task)
-        assert (result.outcome, result.answer) == ("impossible", {"mechanisms": {}})
+        assert (result.outcome, result.answer) == ("impossible", None)
     item = dev_problems("ordered")[0]
     alternative = replace(item.task, kind=TaskKind.ALTERNATIVE, reference=item.sealed.gold)
     assert RandomLegal().answer(alternative).provenance == {"reason": "no Alternative-SCM row"}
@@ -132,7 +134,7 @@ def test_what_cannot_be_said_is_a_failure_object() -> None:
 @pytest.mark.parametrize("protocol", [FirstFound(), CopyParent()])
 def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(protocol: Protocol) -> None:
     columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 20)}
-    result = timed_answer(protocol, task_of(columns, ("X1", "X2"))).result
+    result = timed_answer(protocol, TaskHandout(task_of(columns, ("X1", "X2")))).result
     assert result.outcome == "out_of_budget"
     assert result.provenance == {"reached": "17 variables of unknown order; at most 16"}
 

@@ -9,7 +9,7 @@ import pytest
 
 from baselines.replayscm.staged.candidates import Candidates, Caps
 from baselines.replayscm.staged.search import STAGES, NotFound, Stage, StagedAnswer, hypotheses, staged_search
-from bench.protocols.staged import StagedExactSearch
+from bench.protocols.replayscm.staged import StagedExactSearch
 from dsl.formulas.text import STANDARD, parse
 from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
 from dsl.replayscm.problem import Task, TaskKind
@@ -18,6 +18,7 @@ from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
 from solvers.outcome import Found
 from solvers.replayscm.exact import solve
+from tests.support.answered import answered
 from tests.support.brute_force import least_size, parent_sets
 from tests.support.dev_pools import POOLS, dev_problems
 from tests.support.small_problems import small_problems
@@ -105,7 +106,7 @@ def test_answers_are_legal_and_replay_and_nodes_are_the_only_budget(pool: str) -
         found = staged_search(problem.task)
         assert found == staged_search(pickle.loads(pickle.dumps(problem.task)))
         result = StagedExactSearch().answer(problem.task)
-        score = Evaluator(problem).score_answer(result.answer)
+        score = Evaluator(problem).score_answer(answered(problem.task, result))
         assert score.valid == score.train_exact == isinstance(found, StagedAnswer)
         if isinstance(found, StagedAnswer):
             assert replays_exactly(found.model, problem.task.training.worlds)

@@ -8,14 +8,16 @@ from typing import ClassVar
 
 import pytest
 
+from bench.benchmarks.replayscm import BENCHMARK
 from bench.cli import main
-from bench.protocols import registry as protocols
 from bench.protocols.base import Protocol
-from bench.protocols.registry import PROTOCOLS, chosen_protocols, described
+from bench.protocols.registry import chosen_protocols, described
 from bench.runs.records import folder_records
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import Stub, small_pool
+
+REAL = BENCHMARK.protocols
 
 
 class Other(Stub, frozen=True):
@@ -35,21 +37,21 @@ class Unavailable(Protocol, frozen=True):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocols, "PROTOCOLS", {p.name: p for p in (Stub, Unavailable, Other)})
+    monkeypatch.setattr(BENCHMARK, "protocols", {p.name: p for p in (Stub, Unavailable, Other)})
 
 
 def test_one_protocol_takes_options_several_do_not() -> None:
-    assert chosen_protocols("stub", {"pause": "0.5"}) == [Stub(pause=0.5)]
-    assert chosen_protocols("other, stub", {}) == [Other(), Stub()]
+    assert chosen_protocols(BENCHMARK.protocols, "stub", {"pause": "0.5"}) == [Stub(pause=0.5)]
+    assert chosen_protocols(BENCHMARK.protocols, "other, stub", {}) == [Other(), Stub()]
     with pytest.raises(CalibrantError, match="options are for one protocol at a time, not for 'other,stub'"):
-        chosen_protocols("other,stub", {"pause": "0.5"})
+        chosen_protocols(BENCHMARK.protocols, "other,stub", {"pause": "0.5"})
     with pytest.raises(CalibrantError, match="unknown protocol 'nope'; known: stub, unavailable, other"):
-        chosen_protocols("stub,nope", {})
+        chosen_protocols(BENCHMARK.protocols, "stub,nope", {})
 
 
 def test_all_are_those_whose_libraries_are_there() -> None:
-    assert chosen_protocols("all", {}) == [Stub(), Other()]
-    assert chosen_protocols("unavailable", {}) == [Unavailable()]  # running it says what is missing
+    assert chosen_protocols(BENCHMARK.protocols, "all", {}) == [Stub(), Other()]
+    assert chosen_protocols(BENCHMARK.protocols, "unavailable", {}) == [Unavailable()]
 
 
 def test_several_protocols_fill_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,8 +82,8 @@ def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed[0]["options"] == {"pause": 0.0, "warm_up_pause": 0.0}
 
 
-@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("name", REAL)
 def test_every_real_protocol_says_what_it_does_in_one_line(name: str) -> None:
-    says = described(PROTOCOLS[name])["says"]
+    says = described(REAL[name])["says"]
     assert says.endswith(".")
     assert len(says) < 250

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from bench.protocols.base import Protocol, no_answer
-from bench.protocols.exact import Exact, warming_task
-from bench.protocols.registry import PROTOCOLS, make_protocol
+from bench.benchmarks.replayscm import BENCHMARK
+from bench.protocols.base import Protocol
+from bench.protocols.registry import make_protocol
+from bench.protocols.replayscm.answers import no_answer
+from bench.protocols.replayscm.exact import Exact, warming_task
 from bench.runs.records import FILE_NAME, RecordFile, folder_records, read_records
 from bench.runs.runner import RunSummary, Selection, run
 from dsl.errors import CalibrantError, MissingExtraError
@@ -285,14 +287,18 @@ def test_leftovers_of_a_run_killed_while_sorting_are_removed(pool: Path, tmp_pat
 
 
 def test_options_come_as_texts_or_values_and_are_checked() -> None:
-    assert make_protocol("exact", {"max_parents": "4"}) == make_protocol("exact", {"max_parents": 4}) == Exact(4)
+    assert (
+        make_protocol(BENCHMARK.protocols, "exact", {"max_parents": "4"})
+        == make_protocol(BENCHMARK.protocols, "exact", {"max_parents": 4})
+        == Exact(4)
+    )
     assert Exact().config == {"max_parents": 5}
     with pytest.raises(CalibrantError, match="unknown protocol 'exat'; known: exact"):
-        make_protocol("exat", {})
+        make_protocol(BENCHMARK.protocols, "exat", {})
     for options in ({"max_parents": 0}, {"max_parents": "7"}, {"max_parents": "five"}, {"depth": 3}):
         with pytest.raises(CalibrantError, match=r"protocol 'exact': .*its options: max_parents"):
-            make_protocol("exact", options)
-    assert all(name == protocol.name for name, protocol in PROTOCOLS.items())
+            make_protocol(BENCHMARK.protocols, "exact", options)
+    assert all(name == protocol.name for name, protocol in BENCHMARK.protocols.items())
 
 
 def test_no_answer_fits_every_tasks_schema_and_is_not_valid() -> None:
@@ -317,7 +323,7 @@ def test_warming_up_succeeds() -> None:
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
 from bench.pools.bundled import bundled_pools
-from bench.protocols.exact import Exact
+from bench.protocols.replayscm.exact import Exact
 from dsl.replayscm.pools.files import read_pool
 from solvers.formulas import _kernels_functions
 from solvers.replayscm import _kernels_parents

@@ -12,7 +12,7 @@ from pysat.card import CardEnc
 from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF, IDPool
 
-from bench.protocols.exact import Exact
+from bench.protocols.replayscm.exact import Exact
 from dsl.formulas.text import STANDARD, render
 from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem, Task, TaskKind

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bench.protocols.base import Protocol, ProtocolResult, alternative_answer, nothing_found, scm_answer
+from bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from bench.protocols.replayscm.answers import alternative_answer, scm_answer
 from dsl.replayscm.problem import Task, TaskKind
 
 MAX_PARENTS = 6  # the solver's own limit
@@ -35,12 +36,12 @@ class Exact(Protocol, frozen=True):
                 return ProtocolResult(
                     "found", alternative_answer(other.value), other.value.size, dict(other.value.provenance)
                 )
-            return nothing_found(task, other)
+            return nothing_found(other)
         outcome = solve(task, max_parents=self.max_parents)
         if isinstance(outcome, Found):
             found = outcome.value
             return ProtocolResult("found", scm_answer(task.kind, found.model), found.size, dict(found.provenance))
-        return nothing_found(task, outcome)
+        return nothing_found(outcome)
 
 
 def warming_task() -> Task:

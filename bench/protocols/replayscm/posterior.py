@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.protocols.base import Protocol, ProtocolResult, scm_answer
-from bench.protocols.exact import Exact, warming_task
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
+from bench.protocols.replayscm.exact import Exact, warming_task
 from dsl.formulas.text import STANDARD
 from dsl.replayscm.problem import Task, TaskKind
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
-from bench.protocols.exact import warming_task
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
+from bench.protocols.replayscm.exact import warming_task
 from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Discovery(Protocol, frozen=True):
         from baselines.structure_learning.frame import frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
-            return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "no Alternative-SCM row"})
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
         frame = frame_from_panel(task.training)
         known = disclosed_constraints(task.disclosure, frame.variables, max_parents=self.max_parents)
         proposal = self.proposal(task, frame, known)
@@ -62,7 +63,7 @@ class Discovery(Protocol, frozen=True):
         provenance: dict[str, Any] = {"roots": list(proposal.roots), "proposed": proposed}
         if isinstance(model, Unfit):
             provenance["cyclic" if model.cyclic else "unfit"] = list(model.variables)
-            return ProtocolResult("impossible", no_answer(task.kind), provenance=provenance)
+            return ProtocolResult("impossible", provenance=provenance)
         return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
-from bench.protocols.exact import warming_task
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
+from bench.protocols.replayscm.exact import warming_task
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.scm import Scm
 
@@ -20,10 +21,10 @@ class SimpleRow(Protocol, frozen=True):
 
     def answer(self, task: Task) -> ProtocolResult:
         if task.kind is TaskKind.ALTERNATIVE:
-            return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "no Alternative-SCM row"})
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
         model = self.model(task)
         if model is None:
-            return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "nothing it can say fits"})
+            return ProtocolResult("impossible", provenance={"reason": "nothing it can say fits"})
         return ProtocolResult("found", scm_answer(task.kind, model), model.size)
 
 

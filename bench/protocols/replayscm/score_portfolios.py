@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
-from bench.protocols.exact import warming_task
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
+from bench.protocols.replayscm.exact import warming_task
 from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
@@ -94,12 +95,12 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
 
 
 def _nothing(task: Task) -> ProtocolResult:
-    return ProtocolResult("out_of_budget", no_answer(task.kind), provenance={"stage": None})
+    return ProtocolResult("out_of_budget", provenance={"stage": None})
 
 
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """The answer object, if the menu's best intervention shows a difference."""
-    from bench.protocols.base import alternative_answer
+    from bench.protocols.replayscm.answers import alternative_answer
     from dsl.replayscm.alternative import witness_for
     from dsl.replayscm.separation import PairwiseExperiments
     from solvers.replayscm.alternative import AlternativeAnswer

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult, no_answer, scm_answer
-from bench.protocols.exact import warming_task
+from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.replayscm.answers import scm_answer
+from bench.protocols.replayscm.exact import warming_task
 from dsl.replayscm.problem import Task, TaskKind
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -31,7 +32,7 @@ class StagedExactSearch(Protocol, frozen=True):
         from baselines.replayscm.staged.search import NODES_PER_SECOND, STAGES, NotFound, staged_search
 
         if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
-            return ProtocolResult("impossible", no_answer(task.kind), provenance={"reason": "no Alternative-SCM row"})
+            return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
         stages = [
             stage._replace(nodes=stage.nodes // NODES_PER_SECOND * self.nodes_per_second)
             for stage in STAGES[: self.stages]
@@ -39,5 +40,5 @@ class StagedExactSearch(Protocol, frozen=True):
         found = staged_search(task, stages)
         if isinstance(found, NotFound):
             provenance = {"without_candidates": list(found.without), "out_of_nodes": found.out_of_nodes}
-            return ProtocolResult("out_of_budget", no_answer(task.kind), provenance=provenance)
+            return ProtocolResult("out_of_budget", provenance=provenance)
         return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, {"stage": found.stage})

@@ -1,0 +1,91 @@
+"""What a benchmark tells the runner, the tables and the commands.
+
+To add one, subclass `Benchmark` in a file of its own and list that in `registry`; nothing else tells benchmarks apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from bench.protocols.registry import Protocols
+from dsl.episode import Episode, Step
+from dsl.item import Item
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
+
+
+class ItemPool(Protocol[I_co]):
+    """The items of one file."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def items(self) -> Sequence[I_co]: ...
+    def __len__(self) -> int: ...
+
+
+class Handout(Protocol):
+    """What a worker is sent for one item, and opens before the protocol answers. It can be pickled."""
+
+    def open(self) -> Any:
+        """The task, or an open episode."""
+        ...
+
+
+@dataclass(frozen=True)
+class TaskHandout:
+    """A task. What is sealed does not travel."""
+
+    task: Any
+
+    def open(self) -> Any:
+        return self.task
+
+
+@dataclass(frozen=True)
+class EpisodeHandout:
+    """An item and how an episode of it is opened. What is sealed stays behind the episode's `act`."""
+
+    item: Any
+    episode: Callable[[Any], Episode[Any, Any]]
+
+    def open(self) -> Episode[Any, Any]:
+        return self.episode(self.item)
+
+
+class Benchmark(ABC, Generic[I]):
+    """One benchmark.
+
+    name: as pool files and records have it; title: as people read it
+    settings: the row groups of tables, in their order
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def protocols(self) -> Protocols:
+        """The rows that `calibrant run` knows, by name."""
+
+    @abstractmethod
+    def read_pool(self, path: Path) -> ItemPool[I]:
+        """The pool in a file, without what only tables need; `PoolError` names what cannot be meant."""
+
+    @abstractmethod
+    def handout(self, item: I) -> Handout:
+        """What a protocol's worker is sent."""
+
+    @abstractmethod
+    def no_answer(self, item: I) -> dict[str, Any]:
+        """The answer that stands in where a protocol gives none; it is of the item's schema and not right."""
+
+    @abstractmethod
+    def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""

@@ -1,0 +1,65 @@
+"""Which benchmarks there are, and which one a pool file belongs to. Adapters are imported when they are asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from bench.benchmarks.base import Benchmark
+from dsl.errors import CalibrantError, PoolError, shown
+
+NAMES = ("replayscm",)
+DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
+_LONGEST_HEADER = 1 << 20
+
+
+@cache
+def benchmark(name: str) -> Benchmark[Any]:
+    """The benchmark of that name; `CalibrantError` says which there are."""
+    if name not in NAMES:
+        raise CalibrantError(f"unknown benchmark {shown(name)}; known: {', '.join(NAMES)}")
+    found = import_module(f"bench.benchmarks.{name}").BENCHMARK
+    assert isinstance(found, Benchmark)
+    return found
+
+
+def benchmarks() -> list[Benchmark[Any]]:
+    """All of them."""
+    return [benchmark(name) for name in NAMES]
+
+
+def benchmark_of(path: Path) -> Benchmark[Any]:
+    """The benchmark that a pool file names in its header; `PoolError` if the file cannot be read or names another."""
+    name = _named(path)
+    if name not in NAMES:
+        known = ", ".join(NAMES)
+        raise PoolError(f"a pool of {shown(name)}; this program knows {known}", file=path.name, field="benchmark")
+    return benchmark(str(name))
+
+
+def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
+    """The benchmark of several pools; `CalibrantError` if they are of two."""
+    found = {benchmark_of(path).name: path for path in paths}
+    if len(found) > 1:
+        listed = ", ".join(f"{path.name} ({name})" for name, path in found.items())
+        raise CalibrantError(f"pools of several benchmarks: {listed}; give those of one at a time")
+    return benchmark(next(iter(found), DEFAULT))
+
+
+def _named(path: Path) -> Any:
+    """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            line = file.readline(_LONGEST_HEADER)
+    except OSError as error:
+        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
+    try:
+        header = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+    except (ValueError, RecursionError):
+        return DEFAULT
+    return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

@@ -1,0 +1,53 @@
+"""ReplaySCM: tasks in four disclosures, answered by SCMs that are scored by replaying worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.protocols.registry import Protocols
+from dsl.episode import Step
+from dsl.replayscm.problem import Pool, Problem
+
+
+class ReplayScm(Benchmark[Problem]):
+    name = "replayscm"
+    title = "ReplaySCM"
+    settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+
+    @cached_property
+    def protocols(self) -> Protocols:
+        from bench.protocols.replayscm.discovery import DISCOVERY
+        from bench.protocols.replayscm.exact import Exact
+        from bench.protocols.replayscm.posterior import MostPosterior
+        from bench.protocols.replayscm.score_portfolios import SCORE_PROTOCOLS
+        from bench.protocols.replayscm.simple import SIMPLE
+        from bench.protocols.replayscm.staged import StagedExactSearch
+
+        listed = (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
+        return {protocol.name: protocol for protocol in listed}
+
+    def read_pool(self, path: Path) -> Pool:
+        from dsl.replayscm.pools.files import read_pool
+
+        return read_pool(path, keep_results=False)
+
+    def handout(self, item: Problem) -> TaskHandout:
+        return TaskHandout(item.task)
+
+    def no_answer(self, item: Problem) -> dict[str, Any]:
+        from bench.protocols.replayscm.answers import no_answer
+
+        return no_answer(item.task.kind)
+
+    def score(self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        from bench.answers.measured import measured
+        from dsl.replayscm.score import Evaluator
+
+        return measured(Evaluator(item).score_answer(answer))
+
+
+BENCHMARK = ReplayScm()

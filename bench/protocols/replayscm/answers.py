@@ -1,0 +1,40 @@
+"""Answer objects of ReplaySCM tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dsl.formulas.text import render
+from dsl.replayscm.problem import TaskKind
+from dsl.replayscm.scm import Scm
+
+if TYPE_CHECKING:
+    from solvers.replayscm.alternative import AlternativeAnswer
+
+
+def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:
+    """A model as the answer object of a task that asks for one."""
+    mechanisms = {variable: render(mechanism) for variable, mechanism in model.mechanisms.items()}
+    if kind is TaskKind.ROOTS:
+        return {"roots": list(model.roots), "mechanisms": mechanisms}
+    return {"mechanisms": mechanisms}
+
+
+def alternative_answer(found: AlternativeAnswer) -> dict[str, Any]:
+    """An Alternative-SCM answer object: the alternative, its experiment and the witness."""
+    return {
+        "alternative": scm_answer(TaskKind.SCM, found.model),
+        "experiment": found.separation.experiment.to_dict(),
+        "witness": dict(found.witness),
+    }
+
+
+def no_answer(kind: TaskKind) -> dict[str, Any]:
+    """An object of the task's schema that answers nothing; it scores as not valid."""
+    match kind:
+        case TaskKind.SCM:
+            return {"mechanisms": {}}
+        case TaskKind.ROOTS:
+            return {"roots": [], "mechanisms": {}}
+        case TaskKind.ALTERNATIVE:
+            return {"alternative": {"mechanisms": {}}, "experiment": {}, "witness": {}}

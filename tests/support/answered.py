@@ -1,0 +1,14 @@
+"""What a row gives to be scored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.protocols.base import ProtocolResult
+from bench.protocols.replayscm.answers import no_answer
+from dsl.replayscm.problem import Task
+
+
+def answered(task: Task, result: ProtocolResult) -> dict[str, Any]:
+    """The answer of a row, or what stands in for it."""
+    return no_answer(task.kind) if result.answer is None else result.answer
