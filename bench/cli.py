@@ -14,6 +14,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from bench.terminal import printable_streams
+
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
 
@@ -25,7 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(stranger)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
-    return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
+    with printable_streams():
+        return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
 
 
 def _run(arguments: list[str]) -> int:

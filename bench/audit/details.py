@@ -9,13 +9,14 @@ from audits.replayscm.findings import Findings, Split, Survivors
 from bench.audit.calibration import PRIORS
 from bench.audit.records import AuditRecord
 from bench.audit.text import ceiling_text, share_text, short_count
+from dsl.errors import in_one_line
 
 
 def details_text(record: AuditRecord) -> str:
     """The instance's id, then a line for each thing."""
     found = record.findings
     lines = [f"error  {record.error}"] if found is None else [*_lines(found)]
-    return "\n".join([record.instance, *(f"  {line}" for line in lines)])
+    return "\n".join([in_one_line(record.instance), *(f"  {line}" for line in lines)])
 
 
 def _lines(found: Findings) -> Iterator[str]:

@@ -12,6 +12,7 @@ import typer
 from bench.commands.guard import READS, WRITES, Writes
 from bench.commands.options import AsJson, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
+from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from audits.replayscm.instance import AuditOptions
@@ -155,7 +156,7 @@ def _exit_code(audited: AuditedPool, gate: int | None) -> int:
 
     unfinished = [record for record in audited.records if record.findings is None]
     for record in unfinished:
-        typer.echo(f"{record.instance}: {record.error}", err=True)
+        typer.echo(in_one_line(f"{record.instance}: {record.error}"), err=True)
     if gate is None:
         return 1 if unfinished else 0
     typer.echo(f"--fail-on: {summary(audited.records, gate)}", err=True)

@@ -14,6 +14,7 @@ import typer
 from bench.commands.guard import READS, WRITES, WRITES_POOL, Writes
 from bench.commands.options import PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
+from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +102,8 @@ def _write(
 def _print(made: HardenedPool) -> None:
     for line in made.reports:
         if line["outcome"] not in ("reached", "done"):
-            typer.echo(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}", err=True)
+            told = f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"
+            typer.echo(in_one_line(told), err=True)
     counted = Counter(line["outcome"] for line in made.reports)
     typer.echo(", ".join(f"{number} {name.replace('_', ' ')}" for name, number in sorted(counted.items())))
     worlds = [line["worlds"] for line in made.reports if "worlds" in line]
@@ -121,7 +123,8 @@ def _print_alternatives(made: HardenedPool, supplied: Sequence[SuppliedAnswer]) 
     told = [(line["instance"], one) for line in made.reports for one in line.get("alternatives", ())]
     for instance, one in told:
         if one["why"]:
-            typer.echo(f"{instance}: line {one['line']}: {one['outcome'].replace('_', ' ')}: {one['why']}", err=True)
+            outcome = one["outcome"].replace("_", " ")
+            typer.echo(in_one_line(f"{instance}: line {one['line']}: {outcome}: {one['why']}"), err=True)
     elsewhere = len(supplied) - len(told)
     counted = Counter(one["outcome"] for _, one in told)
     parts = [f"{counted[name]} {name.replace('_', ' ')}" for name in ("separated", "not_separated", "refused")]

@@ -10,6 +10,7 @@ import typer
 
 from bench.commands.guard import WRITES, guarded
 from bench.commands.options import AsJson, PoolPath, PoolPaths
+from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from bench.pools.check import CheckReport
@@ -53,7 +54,7 @@ def alternatives(
     with progress_bar() as progress:
         pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
     for instance in without:
-        typer.echo(f"{instance}: no other SCM that a single intervention tells apart", err=True)
+        typer.echo(in_one_line(f"{instance}: no other SCM that a single intervention tells apart"), err=True)
     write_pool(pool, target)
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
 
@@ -92,7 +93,7 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
         lines.append(f"          {len(report.unread)} fields of the file are not read{hint}")
     if list_unread:
         lines += [f"            {path} in {count} records" for path, count in report.unread.items()]
-    return "\n".join(lines)
+    return "\n".join(map(in_one_line, lines))
 
 
 @pool_app.command()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from bench.terminal import drawn_on, printable
+from dsl.errors import in_one_line
 
 
 def usable_cores() -> int:
@@ -19,15 +23,16 @@ def progress_bar(doing: str = "") -> Iterator[Callable[[str, int, int], None]]:
     doing: what is done to the pools; stands before their names
     """
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress, TaskID
 
-    console = Console(stderr=True)
+    console = Console(file=drawn_on(sys.stderr))
     bars: dict[str, TaskID] = {}
     with Progress(console=console, disable=not console.is_terminal) as bar:
 
         def report(name: str, done: int, total: int) -> None:
             if name not in bars:
-                bars[name] = bar.add_task(doing + name, total=total)
+                bars[name] = bar.add_task(escape(printable(in_one_line(doing + name))), total=total)
             bar.update(bars[name], completed=done)
 
         yield report

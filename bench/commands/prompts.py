@@ -10,6 +10,7 @@ import typer
 
 from bench.commands.guard import WRITES
 from bench.commands.options import PoolPath
+from dsl.errors import in_one_line
 from dsl.whole_file import write_whole
 
 
@@ -37,7 +38,7 @@ def prompts(
         find_instance(loaded, instance)  # refuses an unknown id, naming close ones
     chosen = [problem for _, problem in Selection(frozenset(only or ()), limit).of(loaded)]
     if text:
-        written = "\n".join(f"# {problem.id}\n\n{SYSTEM}\n\n{prompt(problem.task)}" for problem in chosen)
+        written = "\n".join(f"# {in_one_line(problem.id)}\n\n{SYSTEM}\n\n{prompt(problem.task)}" for problem in chosen)
     else:
         records = ({"instanceId": p.id, "system": SYSTEM, "prompt": prompt(p.task)} for p in chosen)
         written = "".join(f"{json.dumps(record)}\n" for record in records)

@@ -15,6 +15,7 @@ from bench.answers.columns import (
     UNDEFINED,
     Column,
 )
+from dsl.errors import in_one_line
 
 VIEWS: Mapping[str, tuple[Column, ...]] = {
     "replay": REPLAY_COLUMNS,
@@ -38,7 +39,8 @@ def table_text(rows: Iterable[Mapping[str, str]], *, view: str = "replay") -> st
 
 
 def aligned(headings: list[str], rows: list[list[str]]) -> str:
-    """A plain text table: columns of numbers to the right, others to the left."""
+    """A plain text table: columns of numbers to the right, others to the left; every cell stays in its line."""
+    rows = [[in_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     number = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")
     numeric = [all(map(number.fullmatch, column)) for column in zip(*rows, strict=True)]

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bench.pages.aligned import aligned
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.text import render
 from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.pools.files import record_from_problem
@@ -37,7 +37,7 @@ def instance_text(problem: Problem) -> str:
     """What a solver may see of an instance."""
     task = problem.task
     lines = [
-        f"{problem.id}   {problem.setting}" + (f"   stratum {problem.stratum}" if problem.stratum else ""),
+        in_one_line(f"{problem.id}   {problem.setting}" + (f"   stratum {problem.stratum}" if problem.stratum else "")),
         f"asked       {_ASKED[task.kind]}",
         *_disclosed(task.disclosure),
         f"operators   {' '.join(task.grammar.operators)}" + ("; constants 0 1" if task.grammar.allow_constants else ""),

@@ -83,8 +83,17 @@ def as_csv(tables: Iterable[Table]) -> str:
             }
             place |= {"table": table.id, "source": row.source.value}
             for heading, one in zip(table.headings, row.cells, strict=True):
-                writer.writerow(place | {"column": heading.key, "value": one.text, "low": one.low, "high": one.high})
+                figures = {"column": heading.key, "value": one.text, "low": one.low, "high": one.high}
+                writer.writerow({key: inert(text) for key, text in (place | figures).items()})
     return out.getvalue()
+
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+
+
+def inert(text: str) -> str:
+    """A cell that a spreadsheet does not take for a formula: its first character would make it one. Numbers stay."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) and not _NUMBER.fullmatch(text) else text
 
 
 def as_latex(tables: Iterable[Table]) -> str:

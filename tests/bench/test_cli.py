@@ -196,7 +196,7 @@ def test_control_c_stops_cleanly_and_keeps_what_is_done(tmp_path: Path, workers:
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     stdout, stderr = process.communicate(timeout=30)
     assert (process.returncode, stdout) == (130, "")
-    assert stderr == "calibrant: interrupted; with --out the same command goes on from here\n"
+    assert stderr == "calibrant: interrupted; the same command goes on from here\n"
     kept = len(list(folder_records(out)))
     assert 3 <= kept < 60
     again = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
