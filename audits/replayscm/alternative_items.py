@@ -16,7 +16,6 @@ from typing import Any
 
 from dsl.formulas.text import render
 from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
@@ -85,7 +84,7 @@ def known_pair(problem: Problem, seed: int) -> KnownPair | None:
     for a problem that has no gold SCM, hides its roots or already has a reference.
     """
     gold = problem.sealed.gold
-    if gold is None or problem.task.kind is not TaskKind.SCM or isinstance(problem.task.disclosure, HiddenRoots):
+    if gold is None or problem.task.kind is not TaskKind.SCM or problem.task.disclosure.roots is None:
         raise ValueError(f"problem '{problem.id}' has no gold SCM, hides its roots or has a reference")
     rng = Random(f"alternative:{problem.id}:{seed}")
     gold_is_reference = rng.random() < 0.5

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.replay import Candidate, mismatches
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel, World
@@ -34,7 +33,7 @@ class Contexts:
 
 def distinct_contexts(space: VersionSpace, worlds: Sequence[World], roots: Sequence[str]) -> Contexts:
     """The rows of the worlds for members with these roots; rows in which nothing is computed are left out."""
-    if isinstance(space.task.disclosure, HiddenRoots):
+    if space.task.disclosure.roots is None:
         space = space.given_roots(roots)
     rows: dict[object, World] = {}
     for world in worlds:

@@ -14,7 +14,6 @@ from audits.replayscm.patterns import pattern_coverage
 from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, uniform_ceiling
 from audits.replayscm.spaces import Spaces
 from audits.replayscm.survivors import most_different
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import shortcut_floor
 from solvers.budget import BudgetSpent
@@ -62,9 +61,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         ceilings.append(attempted("ceiling by size", lambda: ceiling_by_size(spaces, prior)))
     return Findings(
         num_variables=len(task.variables),
-        num_roots=task.disclosure.root_count
-        if isinstance(task.disclosure, HiddenRoots)
-        else len(task.disclosure.roots),
+        num_roots=task.disclosure.num_roots,
         num_worlds=len(task.training.worlds),
         num_rows=task.training.num_rows,
         num_heldout=len(problem.sealed.heldout.worlds),

@@ -16,7 +16,7 @@ from audits.replayscm.ceiling import ceiling, is_realised
 from audits.replayscm.findings import Ceiling, ClassCount, Draw, Split
 from audits.replayscm.spaces import Spaces
 from audits.replayscm.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
-from dsl.replayscm.disclosure import HiddenRoots, natural
+from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.world import World
 from solvers.formulas.essential import synthesised
@@ -96,8 +96,8 @@ def split(spaces: Spaces, max_parents: int) -> Split | None:
     task, gold, rng = problem.task, problem.sealed.gold, Random(f"split:{problem.id}")
     if space.count < 2:
         return None
-    if not isinstance(task.disclosure, HiddenRoots):
-        return _expected(problem, space, rng)
+    if task.disclosure.roots is not None:
+        return _expected(problem, space, rng, task.disclosure.roots)
     if gold is None:
         raise ValueError("the roots are hidden, and there is no gold to show what a world would")
     candidates = _candidates(task, gold.roots, rng)
@@ -105,17 +105,16 @@ def split(spaces: Spaces, max_parents: int) -> Split | None:
     return _described(space, candidates, world, gold.roots, removed_from_gold=float(removed))
 
 
-def _expected(problem: Problem, space: VersionSpace, rng: Random) -> Split:
-    gold, disclosure = problem.sealed.gold, problem.task.disclosure
-    assert not isinstance(disclosure, HiddenRoots)
-    candidates = _candidates(problem.task, disclosure.roots, rng)
+def _expected(problem: Problem, space: VersionSpace, rng: Random, roots: tuple[str, ...]) -> Split:
+    gold = problem.sealed.gold
+    candidates = _candidates(problem.task, roots, rng)
     found = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
     left = found.remaining
     return _described(
         space,
         candidates,
         found.world,
-        disclosure.roots,
+        roots,
         removed=[1 - float(left.upper), 1 - float(left.lower)],
         estimate=1 - left.estimate,
         standard_error=left.standard_error,

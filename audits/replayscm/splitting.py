@@ -20,7 +20,7 @@ from statistics import fmean, stdev
 
 from audits.replayscm.behaviour import simulated
 from audits.replayscm.class_search import ClassSearch, classes
-from dsl.replayscm.disclosure import HiddenRoots, natural
+from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, World
@@ -162,9 +162,9 @@ def _world(
     task: Task, rng: Random, intervention: Intervention, roots: Sequence[str] | None, contexts_per_world: int | None
 ) -> World:
     if roots is None:
-        if isinstance(task.disclosure, HiddenRoots):
-            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
         roots = task.disclosure.roots
+        if roots is None:
+            raise ValueError("worlds are chosen by their root contexts; the roots are hidden")
     every = range(1 << len(roots))
     contexts = list(every) if contexts_per_world is None else rng.sample(every, min(contexts_per_world, len(every)))
     columns = dict.fromkeys(task.variables, 0)
@@ -178,7 +178,7 @@ def _world(
 
 
 def _require_roots(space: VersionSpace) -> None:
-    if isinstance(space.task.disclosure, HiddenRoots):
+    if space.task.disclosure.roots is None:
         raise ValueError("the expected split of a world needs known roots")
 
 

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dsl.formulas.formula import Formula
-from dsl.replayscm.disclosure import Ordered
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Mask, best_structure
@@ -158,7 +157,7 @@ class Fitter:
     def _choose(
         self, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
     ) -> dict[str, FittedMechanism] | None:
-        if isinstance(self.task.disclosure, Ordered):  # only earlier variables are admissible: nothing can be cyclic
+        if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
             return {v: min(own.values(), key=self._rank) for v, own in options.items()}
         costs = {self._index[v]: self._costs(self._index[v], own) for v, own in options.items()}
         best = best_structure(costs, sum(1 << self._index[root] for root in roots))

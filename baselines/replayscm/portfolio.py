@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from baselines.replayscm.constraints import disclosed_constraints
 from baselines.replayscm.fit import Fitter
-from baselines.structure_learning.constraints import Constraints, disclosed_constraints
+from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Dag, Frame, Mask
-from dsl.replayscm.disclosure import HiddenRoots, Ordered
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import MAX_FREE_VARIABLES
-from solvers.replayscm.roots import nested_variables, root_sets
+from solvers.replayscm.roots import possible_roots
 
 MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
 
@@ -43,19 +43,12 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
     The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
     """
-    disclosure = task.disclosure
-    if not isinstance(disclosure, HiddenRoots):
-        return [tuple(v for v in task.variables if v in disclosure.roots)]
-    likely = nested_variables(task) if task.shares_units else ()
-    return list(root_sets(likely, disclosure.root_count)) or all_root_sets(task)
+    return list(task.disclosure.root_sets(possible_roots(task))) or all_root_sets(task)
 
 
 def all_root_sets(task: Task) -> list[Roots]:
     """Every root set that the disclosure admits, whatever the evidence says."""
-    disclosure = task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        return list(root_sets(task.variables, disclosure.root_count))
-    return root_hypotheses(task)
+    return list(task.disclosure.root_sets())
 
 
 def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:
@@ -68,10 +61,7 @@ def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: i
 def choice_in_reach(task: Task) -> bool:
     """Whether an acyclic choice among proposed parent sets can be searched: a known order, or few enough variables."""
     disclosure = task.disclosure
-    if isinstance(disclosure, Ordered):
-        return True
-    num_roots = disclosure.root_count if isinstance(disclosure, HiddenRoots) else len(disclosure.roots)
-    return len(task.variables) - num_roots <= MAX_FREE_VARIABLES
+    return disclosure.order is not None or len(task.variables) - disclosure.num_roots <= MAX_FREE_VARIABLES
 
 
 def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:

@@ -13,19 +13,18 @@ first root set, lexicographically, whose columns are nested (solvers.replayscm.r
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 
 from dsl.formulas.formula import Formula, apply, constant, var
 from dsl.formulas.table import TruthTable
-from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Mask, best_structure
 from solvers.formulas.function_formula import formula_for
 from solvers.replayscm.certified import certified, illegality
 from solvers.replayscm.parents import ParentSearch
-from solvers.replayscm.roots import nested_variables, root_sets
+from solvers.replayscm.roots import likely_first
 
 MAX_PARENTS = 5
 FEWEST, MOST = 2, 3  # parents of a random mechanism, as far as there are candidates
@@ -38,7 +37,7 @@ def first_found(task: Task) -> Scm | None:
     least total rank is taken, under the first root set that has one.
     """
     search, index = ParentSearch(task, MAX_PARENTS), _index(task)
-    for roots in _root_sets(task):
+    for roots in likely_first(task):
         tables = {}
         for variable in _endogenous(task, roots):
             admissible = [index[u] for u in task.disclosure.admissible_parents(variable)]
@@ -60,7 +59,7 @@ def first_found(task: Task) -> Scm | None:
 def random_legal(task: Task, seed: int) -> Scm | None:
     """A random SCM that the disclosure admits. Drawn from the seed and the content of the task, not from its place."""
     rng = Random(f"{seed}:{_digest(task)}")
-    roots = next(_root_sets(task))
+    roots = next(likely_first(task))
     order = _random_order(task, roots, rng)
     names = [name for name in ("and", "or", "xor", "iff") if name in task.grammar.operators]
     if not names:
@@ -85,7 +84,7 @@ def copy_parent(task: Task) -> Scm | None:
     Cells are compared with the observed value of the other variable. Ties: copies first, then variable order.
     """
     index = _index(task)
-    roots = next(_root_sets(task))
+    roots = next(likely_first(task))
     options: dict[int, dict[Mask, int]] = {}
     negated: dict[tuple[int, int], bool] = {}
     for variable in _endogenous(task, roots):
@@ -111,7 +110,7 @@ def majority(task: Task) -> Scm | None:
 
     Constants are said by a variable with itself, the first root, where literals are not allowed.
     """
-    roots = next(_root_sets(task))
+    roots = next(likely_first(task))
     mechanisms: dict[str, Formula] = {}
     for variable in _endogenous(task, roots):
         training = task.training
@@ -139,17 +138,6 @@ def _bits(mask: Mask) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
 
-def _root_sets(task: Task) -> Iterator[tuple[str, ...]]:
-    disclosure = task.disclosure
-    if not isinstance(disclosure, HiddenRoots):
-        yield tuple(v for v in task.variables if v in disclosure.roots)
-        return
-    able = nested_variables(task) if task.shares_units else task.variables
-    yield from root_sets(able, disclosure.root_count)
-    every = root_sets(task.variables, disclosure.root_count)
-    yield from (roots for roots in every if not set(able).issuperset(roots))
-
-
 def _endogenous(task: Task, roots: tuple[str, ...]) -> list[str]:
     return [variable for variable in task.variables if variable not in roots]
 
@@ -163,7 +151,7 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
         v: {mask: cost << num * num | mask << num * (num - 1 - v) for mask, cost in own.items()}
         for v, own in costs.items()
     }
-    if isinstance(task.disclosure, Ordered):
+    if task.disclosure.order is not None:
         return {v: min(own, key=own.__getitem__) for v, own in distinct.items()}
     index = _index(task)
     best = best_structure(distinct, sum(1 << index[root] for root in roots))
@@ -172,11 +160,10 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
 
 def _random_order(task: Task, roots: tuple[str, ...], rng: Random) -> list[str]:
     disclosure = task.disclosure
-    if isinstance(disclosure, Ordered):
+    if disclosure.order is not None:
         return [*roots, *(v for v in disclosure.order if v not in roots)]
-    groups = disclosure.blocks if isinstance(disclosure, Blocks) else (task.variables,)
     order = list(roots)
-    for group in groups:
+    for group in disclosure.groups:
         free = [v for v in task.variables if v in group and v not in roots]
         order += rng.sample(free, len(free))
     return order

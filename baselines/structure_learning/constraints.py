@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.structure_learning.frame import Dag, Mask
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenRoots, Ordered
 
 Arc: TypeAlias = tuple[str, str]
 """From parent to child."""
@@ -136,25 +135,6 @@ def root_constraints(variables: Sequence[str], roots: Iterable[str], *, max_pare
     """The roots have no parents; anything else is free."""
     index = {v: i for i, v in enumerate(variables)}
     return unconstrained(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
-
-
-def disclosed_constraints(
-    disclosure: Disclosure, variables: Sequence[str], *, max_parents: int | None = None
-) -> Constraints:
-    """What a problem discloses: known roots have no parents, other variables the admissible ones.
-
-    Where the roots are hidden nothing is constrained; use `with_roots` for a hypothesis about them.
-    """
-    if isinstance(disclosure, HiddenRoots):
-        return unconstrained(len(variables), max_parents=max_parents)
-    match disclosure:
-        case Ordered(order):
-            known = order_constraints(variables, order, max_parents=max_parents)
-        case Blocks(blocks):
-            known = block_constraints(variables, blocks, max_parents=max_parents)
-        case _:
-            known = unconstrained(len(variables), max_parents=max_parents)
-    return known.with_roots(sum(1 << variables.index(root) for root in disclosure.roots))
 
 
 def is_acyclic(dag: Dag) -> bool:

@@ -15,7 +15,6 @@ from audits.replayscm.survivors import mechanism_texts
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError
 from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm, scm
@@ -121,7 +120,7 @@ def submitted_scm(problem: Problem, answer: Mapping[str, Any]) -> Scm | Rejectio
 
 def _submitted(problem: Problem, answer: Mapping[str, Any]) -> Submission | Rejection:
     checker = SubmissionChecker(problem)
-    if isinstance(problem.task.disclosure, HiddenRoots):
+    if problem.task.disclosure.roots is None:
         roots = checker.roots(answer)
         return roots if isinstance(roots, Rejection) else checker.given_roots(roots, answer["mechanisms"])
     return checker.alternative(answer) if "alternative" in answer else checker.mechanisms(answer)

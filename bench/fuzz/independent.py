@@ -8,7 +8,6 @@ from typing import Any
 
 from dsl.formulas.formula import Formula, apply, constant, var
 from dsl.replayscm.alternative import as_bit
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import Cell, first_mismatch, replay_row
 from dsl.replayscm.scm import Scm
@@ -85,15 +84,13 @@ class Judge:
 
     def _check_legality(self, model: Scm) -> None:
         disclosure = self.problem.task.disclosure
-        if isinstance(disclosure, HiddenRoots):
-            require(len(model.roots) == disclosure.root_count, f"accepted with {len(model.roots)} roots")
-            disclosure = disclosure.given_roots(model.roots)
+        require(len(model.roots) == disclosure.num_roots, f"accepted with {len(model.roots)} roots")
         violation = disclosure.violation(model.mechanisms)
         require(violation is None, f"accepted although {violation and violation.reason}")
 
     def _check_exactness(self, score: Score, model: Scm) -> None:
         key = tuple(model.mechanisms.values())
-        if isinstance(self.problem.task.disclosure, HiddenRoots):
+        if self.problem.task.disclosure.roots is None:
             key = (*key, *map(var, model.roots))
         if key not in self._replayed:
             splits = self.problem.task.training.worlds, self.problem.sealed.heldout.worlds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenRoots, Ordered
+from dsl.replayscm.disclosure import Disclosure
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
@@ -50,16 +50,13 @@ def official_record(problem: Problem, form: str) -> dict[str, Any]:
 
 
 def _disclosed(disclosure: Disclosure) -> dict[str, Any]:
-    match disclosure:
-        case Ordered():
-            return {"scmPromptVariant": "with_topological_order"}
-        case Blocks():
-            layers = [list(block) for block in disclosure.blocks]
-            return {"scmPromptVariant": "partial_topological_order", "topologicalLayers": layers}
-        case HiddenRoots():
-            return {"scmPromptVariant": "no_topological_order", "rootCount": disclosure.root_count}
-        case _:
-            return {"scmPromptVariant": "no_topological_order"}
+    if disclosure.order is not None:
+        return {"scmPromptVariant": "with_topological_order"}
+    if disclosure.blocks is not None:
+        layers = [list(block) for block in disclosure.blocks]
+        return {"scmPromptVariant": "partial_topological_order", "topologicalLayers": layers}
+    hidden = {"scmPromptVariant": "no_topological_order"}
+    return hidden if disclosure.roots is not None else {**hidden, "rootCount": disclosure.num_roots}
 
 
 def _texts(model: Scm) -> dict[str, str]:

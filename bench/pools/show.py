@@ -10,7 +10,7 @@ import msgspec
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.disclosure import Disclosure
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Pool, Problem, TaskKind
 from dsl.replayscm.scm import Scm
@@ -78,20 +78,18 @@ def sealed_record(problem: Problem) -> dict[str, Any]:
 
 
 def _disclosed(disclosure: Disclosure) -> Iterator[str]:
-    if isinstance(disclosure, HiddenRoots):
+    if disclosure.roots is None:
         yield f"variables   {' '.join(disclosure.variables)}"
-        yield f"roots       {disclosure.root_count}, not told which"
+        yield f"roots       {disclosure.num_roots}, not told which"
+    else:
+        yield f"roots       {' '.join(disclosure.roots)}"
+        yield f"endogenous  {' '.join(disclosure.endogenous)}"
+    if disclosure.order is not None:
+        yield f"order       {' < '.join(disclosure.order)}"
+    elif disclosure.blocks is not None:
+        yield f"blocks      {' < '.join('{' + ' '.join(block) + '}' for block in disclosure.blocks)}"
+    else:
         yield "order       hidden"
-        return
-    yield f"roots       {' '.join(disclosure.roots)}"
-    yield f"endogenous  {' '.join(sorted(disclosure.endogenous, key=disclosure.variables.index))}"
-    match disclosure:
-        case Ordered(order, _):
-            yield f"order       {' < '.join(order)}"
-        case Blocks(blocks, _):
-            yield f"blocks      {' < '.join('{' + ' '.join(block) + '}' for block in blocks)}"
-        case HiddenOrder():
-            yield "order       hidden"
 
 
 def _mechanisms(model: Scm) -> Iterator[str]:

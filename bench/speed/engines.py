@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from bench.speed.comparison import Row, seconds
 from bench.speed.options import Options
-from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.sampling.evidence import sample_evidence
 from dsl.replayscm.sampling.problems import problem_of
@@ -46,7 +45,7 @@ SEEDS = (1, 2, 3)
 
 
 def rows(options: Options) -> Iterator[Row]:
-    problems = [p for p in options.problems if isinstance(p.task.disclosure, HiddenOrder)]
+    problems = [p for p in options.problems if p.setting == "Hidden-order"]
     largest = [p for p in problems if len(p.task.variables) == LARGEST]
     for max_parents, most in MOST_MEDIAN_MS.items():
         if largest:

@@ -1,28 +1,31 @@
-"""What a problem tells about structure: each disclosure is a value that says which variables may be parents of V.
+"""What a problem tells about structure: a disclosure answers what is asked of it, and nobody asks which one it is.
 
-Those that name the roots also say whether a mechanism map is legal, and if not, why not (`violation`). `HiddenRoots`
-cannot before roots are named: `given_roots` is the disclosure that judges the map under these.
+`Disclosure` lists the questions. A class that answers them is a disclosure: scoring, solvers, audits and baselines need
+no more. `Answers` answers what follows from the rest, and `KnownRoots` what follows from the roots where they are told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
-from typing import TypeAlias
+from itertools import chain, combinations
+from math import comb
+from typing import Protocol, TypeAlias
 
 from dsl.errors import CycleError
 from dsl.formulas.formula import Formula
 from dsl.names import natural_key
 from dsl.replayscm.scm import topological_order
 
+Names: TypeAlias = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """Why a mechanism map is not legal.
 
-    kind: unknown_keys | missing_keys | parent | cycle
+    kind: unknown_keys | missing_keys | roots | parent | cycle
     variables: the culprits; `reason` is one line that names them and what was allowed
     """
 
@@ -35,22 +38,125 @@ def natural(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=natural_key))
 
 
-class _KnownRoots:
-    """Shared by the disclosures that name the roots."""
+class Disclosure(Protocol):
+    """What is asked of a disclosure.
 
-    roots: tuple[str, ...]
-    variables: tuple[str, ...]
+    label: its name in tables
+    variables: all of them
+    roots: those told to be roots; None where only their number is
+    num_roots: how many there are
+    endogenous: the variables that may need a mechanism, which are all where the roots are not told
+    order: the topological order where it is told, all variables; then admissible parents come earlier in it
+    blocks: coarse precedence where that is told: disjoint, earliest first, all variables
+    groups: precedence in any case: no mechanism mentions a variable of a later group; one group where nothing is told
+    """
 
     @property
-    def endogenous(self) -> tuple[str, ...]:
-        """Variables that need a mechanism, in the order in which the disclosure lists them."""
-        return tuple(v for v in self.variables if v not in self.roots)
+    def label(self) -> str: ...
+    @property
+    def variables(self) -> Names: ...
+    @property
+    def roots(self) -> Names | None: ...
+    @property
+    def num_roots(self) -> int: ...
+    @property
+    def endogenous(self) -> Names: ...
+    @property
+    def order(self) -> Names | None: ...
+    @property
+    def blocks(self) -> tuple[Names, ...] | None: ...
+    @property
+    def groups(self) -> tuple[Names, ...]: ...
+
+    @property
+    def num_unordered(self) -> int:
+        """At most how many endogenous variables there are whose order among each other is not told."""
+        ...
 
     def admissible_parents(self, variable: str) -> frozenset[str]:
-        raise NotImplementedError
+        """The variables that a mechanism of this one may mention, if it is no root."""
+        ...
+
+    def earlier(self, variable: str) -> frozenset[str]:
+        """The variables that are told to come before this one, parents or not."""
+        ...
+
+    def group_index(self, variable: str) -> int: ...
+
+    def root_sets(self, able: Collection[str] | None = None) -> Iterator[Names]:
+        """Every root set that may be the true one, lexicographic in the order of `variables`.
+
+        able: where the roots are not told, the variables among which they are looked for; all if None
+        """
+        ...
+
+    def num_root_sets(self, num_able: int | None = None) -> int:
+        """How many `root_sets` lists when so many variables are able to be roots."""
+        ...
+
+    def given_roots(self, roots: Sequence[str]) -> RootedDisclosure:
+        """The disclosure under one of its root sets."""
+        ...
 
     def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
-        """The first reason why the map is not legal here, or None. Acyclicity is judged on mentions."""
+        """The first reason why a map is not legal, or None. Acyclicity is judged on mentions."""
+        ...
+
+
+class RootedDisclosure(Disclosure, Protocol):
+    """A disclosure that tells the roots."""
+
+    @property
+    def roots(self) -> Names: ...
+
+
+class Answers:
+    """What follows from the other answers."""
+
+    @property
+    def groups(self: Disclosure) -> tuple[Names, ...]:
+        if self.order is not None:
+            return tuple((variable,) for variable in self.order)
+        return self.blocks or (self.variables,)
+
+    @property
+    def num_unordered(self: Disclosure) -> int:
+        free, most = set(self.endogenous), len(self.variables) - self.num_roots
+        return min(most, max((len(free.intersection(group)) for group in self.groups), default=0))
+
+    def earlier(self: Disclosure, variable: str) -> frozenset[str]:
+        return frozenset(chain.from_iterable(self.groups[: self.group_index(variable)]))
+
+    def group_index(self: Disclosure, variable: str) -> int:
+        return next(i for i, group in enumerate(self.groups) if variable in group)
+
+    def admissible_parents(self: Disclosure, variable: str) -> frozenset[str]:
+        known = self.groups[: self.group_index(variable) + 1]
+        return frozenset(chain.from_iterable(known)) - {variable}
+
+
+class KnownRoots(Answers):
+    """What follows where the roots are told."""
+
+    @property
+    def num_roots(self: RootedDisclosure) -> int:
+        return len(self.roots)
+
+    @property
+    def endogenous(self: RootedDisclosure) -> Names:
+        """In the order in which the disclosure lists them."""
+        return tuple(v for v in self.variables if v not in self.roots)
+
+    def root_sets(self: RootedDisclosure, able: Collection[str] | None = None) -> Iterator[Names]:
+        yield natural(self.roots)
+
+    def num_root_sets(self, num_able: int | None = None) -> int:
+        return 1
+
+    def given_roots(self: RootedDisclosure, roots: Sequence[str]) -> RootedDisclosure:
+        return self
+
+    def violation(self: RootedDisclosure, mechanisms: Mapping[str, Formula]) -> Violation | None:
         problem = key_violation(mechanisms.keys(), self.endogenous)
         if problem:
             return problem
@@ -82,80 +188,87 @@ def key_violation(keys: Iterable[str], endogenous: Sequence[str]) -> Violation |
 
 
 @dataclass(frozen=True)
-class Ordered(_KnownRoots):
+class Ordered(KnownRoots):
     """The full topological order is known: mechanisms may mention only earlier variables.
 
     order: every variable once; roots: those without a mechanism
     """
 
-    order: tuple[str, ...]
-    roots: tuple[str, ...]
+    order: Names
+    roots: Names
 
     label = "Ordered"
+    blocks = None
 
     @property
-    def variables(self) -> tuple[str, ...]:  # type: ignore[override]
+    def variables(self) -> Names:
         return self.order
-
-    def admissible_parents(self, variable: str) -> frozenset[str]:
-        return frozenset(self.order[: self.order.index(variable)])
 
 
 @dataclass(frozen=True)
-class Blocks(_KnownRoots):
+class Blocks(KnownRoots):
     """Coarse precedence is known: variables of the same or an earlier block may be mentioned.
 
     blocks: disjoint, together every variable; the order inside a block says nothing and is natural
     """
 
-    blocks: tuple[tuple[str, ...], ...]
-    roots: tuple[str, ...]
+    blocks: tuple[Names, ...]
+    roots: Names
 
     label = "Block"
+    order = None
 
     @cached_property
-    def variables(self) -> tuple[str, ...]:  # type: ignore[override]
+    def variables(self) -> Names:
         return tuple(chain.from_iterable(self.blocks))
 
-    def block_index(self, variable: str) -> int:
-        return next(i for i, block in enumerate(self.blocks) if variable in block)
-
-    def admissible_parents(self, variable: str) -> frozenset[str]:
-        known = self.blocks[: self.block_index(variable) + 1]
-        return frozenset(chain.from_iterable(known)) - {variable}
-
 
 @dataclass(frozen=True)
-class HiddenOrder(_KnownRoots):
+class HiddenOrder(KnownRoots):
     """Only the roots are known: any other variable may be mentioned as long as the mentions are acyclic."""
 
-    variables: tuple[str, ...]
-    roots: tuple[str, ...]
+    variables: Names
+    roots: Names
 
     label = "Hidden-order"
-
-    def admissible_parents(self, variable: str) -> frozenset[str]:
-        return frozenset(self.variables) - {variable}
+    order = None
+    blocks = None
 
 
 @dataclass(frozen=True)
-class HiddenRoots:
+class HiddenRoots(Answers):
     """Only the number of roots is known; a submission names them.
 
-    variables: natural order; root_count: exactly how many roots must be named
+    variables: natural order; num_roots: exactly how many roots must be named
     """
 
-    variables: tuple[str, ...]
-    root_count: int
+    variables: Names
+    num_roots: int
 
     label = "Hidden-roots"
+    order = None
+    blocks = None
 
-    def admissible_parents(self, variable: str) -> frozenset[str]:
-        return frozenset(self.variables) - {variable}
+    @property
+    def roots(self) -> None:
+        return None
+
+    @property
+    def endogenous(self) -> Names:
+        return self.variables
+
+    def root_sets(self, able: Collection[str] | None = None) -> Iterator[Names]:
+        return combinations([v for v in self.variables if able is None or v in able], self.num_roots)
+
+    def num_root_sets(self, num_able: int | None = None) -> int:
+        return comb(len(self.variables) if num_able is None else num_able, self.num_roots)
 
     def given_roots(self, roots: Sequence[str]) -> HiddenOrder:
-        """The problem that a predicted root set poses. The caller has checked that the set is well formed."""
         return HiddenOrder(self.variables, natural(roots))
 
-
-Disclosure: TypeAlias = Ordered | Blocks | HiddenOrder | HiddenRoots
+    def violation(self, mechanisms: Mapping[str, Formula]) -> Violation | None:
+        """The roots are the variables without a mechanism."""
+        roots = tuple(v for v in self.variables if v not in mechanisms)
+        if len(roots) != self.num_roots:
+            return Violation("roots", roots, f"{len(roots)} roots where {self.num_roots} are disclosed")
+        return self.given_roots(roots).violation(mechanisms)

@@ -13,7 +13,7 @@ from typing import Any
 
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.text import Grammar, render
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.disclosure import Disclosure
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.world import World
 
@@ -66,8 +66,8 @@ def _structure(task: Task) -> Iterator[str]:
     disclosure = task.disclosure
     yield f"Task: {task.kind.value}"
     yield f"Observed variables (all binary): {_listed(task.variables)}"
-    if isinstance(disclosure, HiddenRoots):
-        yield f"Roots: {disclosure.root_count} of them, not told which"
+    if disclosure.roots is None:
+        yield f"Roots: {disclosure.num_roots} of them, not told which"
     else:
         yield f"Roots: {_listed(disclosure.roots)}"
         yield f"Endogenous variables: {_listed(_endogenous(task))}"
@@ -78,18 +78,16 @@ def _structure(task: Task) -> Iterator[str]:
 
 
 def _order(disclosure: Disclosure) -> Iterator[str]:
-    match disclosure:
-        case Ordered(order, _):
-            yield f"Topological order: {_listed(order)}"
-        case Blocks(blocks, _):
-            yield f"Topological blocks, earlier ones first: {' | '.join(map(_listed, blocks))}"
-        case HiddenOrder() | HiddenRoots():
-            yield "Topological order: not told"
+    if disclosure.order is not None:
+        yield f"Topological order: {_listed(disclosure.order)}"
+    elif disclosure.blocks is not None:
+        yield f"Topological blocks, earlier ones first: {' | '.join(map(_listed, disclosure.blocks))}"
+    else:
+        yield "Topological order: not told"
 
 
 def _endogenous(task: Task) -> list[str]:
-    assert not isinstance(task.disclosure, HiddenRoots)
-    return [variable for variable in task.variables if variable not in task.disclosure.roots]
+    return [variable for variable in task.variables if variable in task.disclosure.endogenous]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -110,17 +108,15 @@ def _rules(task: Task) -> Iterator[str]:
     yield "An answer is valid only if:"
     whose = "variable that you do not call a root" if task.kind is TaskKind.ROOTS else "endogenous variable"
     yield f"- there is exactly one mechanism for every {whose}, and none for any other;"
-    match task.disclosure:
-        case Ordered():
-            yield "- a mechanism mentions only variables that come before its own in the topological order."
-        case Blocks():
-            yield "- a mechanism mentions only variables of its own or of earlier blocks, and never its own variable;"
-            yield "- mentions form no cycle."
-        case HiddenOrder():
-            yield "- a mechanism never mentions its own variable, and mentions form no cycle."
-        case HiddenRoots():
-            yield "- the number of roots is the one told, each named once;"
-            yield "- a mechanism never mentions its own variable, and mentions form no cycle."
+    if task.disclosure.roots is None:
+        yield "- the number of roots is the one told, each named once;"
+    if task.disclosure.order is not None:
+        yield "- a mechanism mentions only variables that come before its own in the topological order."
+    elif task.disclosure.blocks is not None:
+        yield "- a mechanism mentions only variables of its own or of earlier blocks, and never its own variable;"
+        yield "- mentions form no cycle."
+    else:
+        yield "- a mechanism never mentions its own variable, and mentions form no cycle."
 
 
 def _scoring(task: Task) -> Iterator[str]:
@@ -168,8 +164,8 @@ def _answer_shape(task: Task) -> str:
 
 
 def _shape(task: Task) -> dict[str, Any]:
-    if isinstance(task.disclosure, HiddenRoots):
-        return {"roots": ["..."] * task.disclosure.root_count, "mechanisms": {"...": "..."}}
+    if task.disclosure.roots is None:
+        return {"roots": ["..."] * task.disclosure.num_roots, "mechanisms": {"...": "..."}}
     mechanisms = {"mechanisms": dict.fromkeys(_endogenous(task), "...")}
     if task.kind is not TaskKind.ALTERNATIVE:
         return mechanisms

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dsl.errors import CycleError, ParseError, shown
 from dsl.formulas.formula import Formula
 from dsl.formulas.text import Grammar, parse
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, key_violation
+from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import topological_order
@@ -45,7 +45,7 @@ class Submission(NamedTuple):
 class MapChecker:
     """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer."""
 
-    def __init__(self, disclosure: Ordered | Blocks | HiddenOrder, grammar: Grammar, latent: Sequence[str]) -> None:
+    def __init__(self, disclosure: RootedDisclosure, grammar: Grammar, latent: Sequence[str]) -> None:
         self.grammar = grammar
         self.roots = disclosure.roots
         position = {variable: index for index, variable in enumerate(latent)}
@@ -53,12 +53,9 @@ class MapChecker:
         self._keys = frozenset(self.endogenous)
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
-        self._fixed_order = self.endogenous if isinstance(disclosure, Ordered) else None
+        self._fixed_order = None if disclosure.order is None else self.endogenous
         # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
-        self._key = {
-            v: (disclosure.block_index(v) if isinstance(disclosure, Blocks) else 0, position[v])
-            for v in self.endogenous
-        }
+        self._key = {v: (disclosure.group_index(v), position[v]) for v in self.endogenous}
         self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
@@ -127,8 +124,8 @@ class SubmissionChecker:
         self.grammar = task.grammar
         self.latent = problem.sealed.latent_order
         self._maps: dict[tuple[str, ...], MapChecker] = {}
-        if not isinstance(task.disclosure, HiddenRoots):
-            self.map = MapChecker(task.disclosure, task.grammar, self.latent)
+        if task.disclosure.roots is not None:
+            self.map = self._map(task.disclosure.roots)
 
     def mechanisms(self, answer: Mapping[str, Any]) -> Submission | Rejection:
         """Ordered, Block, Hidden-order: `{"mechanisms": {...}}`."""
@@ -143,7 +140,6 @@ class SubmissionChecker:
 
     def roots(self, answer: Mapping[str, Any]) -> tuple[str, ...] | Rejection:
         """Hidden-roots: the predicted root set, in latent order, if it is well formed."""
-        assert isinstance(self.disclosure, HiddenRoots)
         listed, mechanisms = answer.get("roots"), answer.get("mechanisms")
         if not isinstance(listed, list):
             return Rejection("schema", f"'roots' is {shown(listed)}, not a list")
@@ -156,8 +152,8 @@ class SubmissionChecker:
         if strangers:
             known = ", ".join(self.disclosure.variables)
             return Rejection("keys", f"roots {shown(strangers)} are not observed variables; these are {known}")
-        if len(named) != self.disclosure.root_count:
-            return Rejection("keys", f"{len(named)} roots; exactly {self.disclosure.root_count} are expected")
+        if len(named) != self.disclosure.num_roots:
+            return Rejection("keys", f"{len(named)} roots; exactly {self.disclosure.num_roots} are expected")
         endogenous = [v for v in self.latent if v not in named]
         if mechanisms.keys() != set(endogenous):
             unknown = sorted(key for key in mechanisms if key not in endogenous)
@@ -168,9 +164,9 @@ class SubmissionChecker:
 
     def given_roots(self, roots: tuple[str, ...], mechanisms: Any) -> Submission | Rejection:
         """Hidden-roots: the map, judged as Hidden-order under the predicted roots."""
-        assert isinstance(self.disclosure, HiddenRoots)
-        checker = self._maps.get(roots)
-        if checker is None:
-            checker = MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent)
-            self._maps[roots] = checker
-        return checker.check(mechanisms)
+        if roots not in self._maps:
+            self._maps[roots] = self._map(roots)
+        return self._maps[roots].check(mechanisms)
+
+    def _map(self, roots: tuple[str, ...]) -> MapChecker:
+        return MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent)

@@ -17,7 +17,6 @@ from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, from_formula, full_mask
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.batch import pack_panels
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
@@ -53,7 +52,7 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
 
     Impossible means: the class (functional parents <= max_parents) has no other member than the reference.
     """
-    if task.reference is None or isinstance(task.disclosure, HiddenRoots):
+    if task.reference is None or task.disclosure.roots is None:
         raise ValueError("the task has no reference SCM")
     edits = (
         _single_edits(task, task.reference, max_parents)
@@ -75,7 +74,6 @@ def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
     """The answer that a candidate makes, or None if it is no answer."""
     if model.equivalent(reference) or not replays_exactly(model, task.training.worlds):
         return None
-    assert not isinstance(task.disclosure, HiddenRoots)
     if task.disclosure.violation(model.mechanisms):
         return None
     pair = PairwiseExperiments(reference, model)

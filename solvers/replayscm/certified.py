@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dsl.errors import ParseError
 from dsl.formulas.text import parse, render
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
@@ -12,12 +11,9 @@ from dsl.replayscm.scm import Scm
 
 def illegality(task: Task, model: Scm) -> str | None:
     """Why an SCM is no answer to a task whatever the evidence: its roots, its parents, its operators; None if legal."""
-    disclosure = task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        if len(model.roots) != disclosure.root_count:
-            return f"{len(model.roots)} roots where {disclosure.root_count} are disclosed"
-        disclosure = disclosure.given_roots(model.roots)
-    violation = disclosure.violation(model.mechanisms)
+    if len(model.roots) != task.disclosure.num_roots:
+        return f"{len(model.roots)} roots where {task.disclosure.num_roots} are disclosed"
+    violation = task.disclosure.violation(model.mechanisms)
     if violation:
         return violation.reason
     for variable, mechanism in model.mechanisms.items():

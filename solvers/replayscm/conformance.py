@@ -10,11 +10,9 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
 from typing import Protocol
 
 from dsl.formulas.text import render
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
@@ -60,9 +58,7 @@ class Breach:
 
 def all_root_sets(task: Task) -> Iterable[tuple[str, ...]]:
     """The disclosed root set, or every set of the disclosed size."""
-    if isinstance(task.disclosure, HiddenRoots):
-        return combinations(task.variables, task.disclosure.root_count)
-    return [task.disclosure.roots]
+    return task.disclosure.root_sets()
 
 
 def check(

@@ -16,12 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
-from math import comb
 from typing import Any, NamedTuple
 
 from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
-from dsl.replayscm.disclosure import HiddenRoots, Ordered
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure
@@ -31,7 +29,7 @@ from solvers.formulas.literals import require_literals_alone
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import ParentSearch, ParentSet
-from solvers.replayscm.roots import nested_variables, root_sets
+from solvers.replayscm.roots import nested_variables
 
 MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
 MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
@@ -65,14 +63,12 @@ def solve(
 def _too_large(task: Task) -> OutOfBudget | None:
     """Problems that dynamic programming over subsets cannot reach; with a known order there is no such limit."""
     disclosure = task.disclosure
-    if isinstance(disclosure, Ordered):
+    if disclosure.order is not None:
         return None
-    hidden = isinstance(disclosure, HiddenRoots)
-    num_roots = disclosure.root_count if isinstance(disclosure, HiddenRoots) else len(disclosure.roots)
-    free = len(task.variables) - num_roots
+    free = len(task.variables) - disclosure.num_roots
     if free > MAX_FREE_VARIABLES:
         return OutOfBudget(f"nothing was tried: {free} variables of unknown order, at most {MAX_FREE_VARIABLES}")
-    if hidden and comb(len(task.variables), num_roots) > MAX_ROOT_SETS:
+    if disclosure.num_root_sets() > MAX_ROOT_SETS:
         return OutOfBudget(f"nothing was tried: more than {MAX_ROOT_SETS} root sets of the disclosed size")
     return None
 
@@ -116,14 +112,13 @@ class _Search:
 
     def run(self) -> Found[ExactAnswer] | Impossible | OutOfBudget:
         note = "not needed: the roots are disclosed"
-        if not isinstance(self.task.disclosure, HiddenRoots):
-            hypotheses = [self.task.disclosure.roots]
+        disclosure = self.task.disclosure
+        hypotheses = list(disclosure.root_sets())
+        if disclosure.roots is not None:
             return self._least(hypotheses, note) or self._impossible(hypotheses)
-        hypotheses = list(root_sets(self.task.variables, self.task.disclosure.root_count))
         if self.nested:
-            able = set(nested_variables(self.task))
-            kept = [roots for roots in hypotheses if able.issuperset(roots)]
-            outcome = self._least(kept, "only root sets with nested columns")
+            able = nested_variables(self.task)
+            outcome = self._least(disclosure.root_sets(able), "only root sets with nested columns")
             if outcome:
                 return outcome
             note = "no root set with nested columns fits, so all were considered"
@@ -167,7 +162,7 @@ class _Search:
         costs = {v: self._costs(v) for v in self.index.values() if not roots >> v & 1}
         if not all(costs.values()):
             return None
-        if isinstance(self.task.disclosure, Ordered):  # only earlier variables are candidates: nothing can be cyclic
+        if self.task.disclosure.order is not None:  # only earlier variables are candidates: nothing can be cyclic
             chosen = {v: min(options, key=options.__getitem__) for v, options in costs.items()}
             cost = sum(costs[v][mask] for v, mask in chosen.items())
         else:

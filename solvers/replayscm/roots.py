@@ -8,15 +8,22 @@ level. So over the worlds that do not intervene on it, the sets of units in whic
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import World
 
 
-def root_sets(variables: Sequence[str], root_count: int) -> Iterator[tuple[str, ...]]:
-    """Every root set of the disclosed size, lexicographic in the order of `variables`."""
-    return combinations(variables, root_count)
+def possible_roots(task: Task) -> tuple[str, ...]:
+    """The variables that may be roots by the panel evidence; every one where units are not shared or roots are told."""
+    counts = task.shares_units and task.disclosure.roots is None
+    return nested_variables(task) if counts else task.variables
+
+
+def likely_first(task: Task) -> Iterator[tuple[str, ...]]:
+    """Every root set that the disclosure admits, those that the panel evidence leaves first."""
+    able = possible_roots(task)
+    yield from task.disclosure.root_sets(able)
+    yield from (roots for roots in task.disclosure.root_sets() if not set(able).issuperset(roots))
 
 
 def nested_variables(task: Task) -> tuple[str, ...]:

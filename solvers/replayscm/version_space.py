@@ -14,7 +14,6 @@ from functools import cached_property
 from random import Random
 
 from dsl.replayscm.batch import pack_panels
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel, World
@@ -24,7 +23,7 @@ from solvers.formulas.essential import EssentialFunctions, constant_sizes, essen
 from solvers.formulas.literals import require_literals_alone
 from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
 from solvers.replayscm.member_sampling import member
-from solvers.replayscm.roots import nested_variables, root_sets
+from solvers.replayscm.roots import nested_variables
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
 
@@ -47,7 +46,7 @@ class ModelClass:
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
         if self.max_size is not None and "if" in task.grammar.operators:  # of which no least formulas are made
             size += f" over {' '.join(synthesised(task.grammar))}"
-        nested = ", roots with nested columns" if self.nested_roots and isinstance(task.disclosure, HiddenRoots) else ""
+        nested = ", roots with nested columns" if self.nested_roots and task.disclosure.roots is None else ""
         return f"functional parents <= {self.max_parents}, {size}, {task.disclosure.label}{nested}"
 
 
@@ -69,12 +68,8 @@ class VersionSpace:
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
         """The root sets of the class: the disclosed one, or every hypothesis."""
-        disclosure = self.task.disclosure
-        if not isinstance(disclosure, HiddenRoots):
-            return (disclosure.roots,)
-        variables = self.task.variables
-        able = set(nested_variables(self.task)) if self.model_class.nested_roots else set(variables)
-        return tuple(roots for roots in root_sets(variables, disclosure.root_count) if able.issuperset(roots))
+        able = nested_variables(self.task) if self.model_class.nested_roots else None
+        return tuple(self.task.disclosure.root_sets(able))
 
     @property
     def functions(self) -> EssentialFunctions:
@@ -107,7 +102,7 @@ class VersionSpace:
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
         """How many members have each root set; only root sets with at least one."""
         without = set[str]()  # variables that no mechanism fits, so that they are roots
-        if isinstance(self.task.disclosure, HiddenRoots):
+        if self.task.disclosure.roots is None:
             without = {v for v, i in self.index.items() if not self.space(i).counts}
         able = (roots for roots in self.root_sets if without.issubset(roots))
         counts = {roots: total(self.weights(roots)) for roots in able}
@@ -136,9 +131,8 @@ class VersionSpace:
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
         """Where the roots are hidden: the members with these roots; shares what is counted here."""
-        disclosure = self.task.disclosure
-        assert isinstance(disclosure, HiddenRoots)
-        space = VersionSpace(replace(self.task, disclosure=disclosure.given_roots(roots)), self.model_class)
+        told = self.task.disclosure.given_roots(roots)
+        space = VersionSpace(replace(self.task, disclosure=told), self.model_class)
         space._spaces = self._spaces  # the same parents are admissible
         return space
 

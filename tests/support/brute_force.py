@@ -12,7 +12,6 @@ from math import prod
 from typing import NamedTuple, TypeAlias
 
 from dsl.formulas.text import Grammar
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import World
 
@@ -52,9 +51,8 @@ def parent_sets(task: Task, variable: str, most: int) -> list[Parents]:
 
 
 def root_hypotheses(task: Task) -> list[Parents]:
-    if isinstance(task.disclosure, HiddenRoots):
-        return list(combinations(task.variables, task.disclosure.root_count))
-    return [task.disclosure.roots]
+    known = task.disclosure.roots
+    return list(combinations(task.variables, task.disclosure.num_roots)) if known is None else [known]
 
 
 def can_be_root(task: Task, variable: str) -> bool:

@@ -90,10 +90,11 @@ def problems(draw: Draw, *, settings: Sequence[str] = SETTINGS, max_worlds: int 
 @st.composite
 def legal_maps(draw: Draw, disclosure: Disclosure, latent: Sequence[str]) -> dict[str, Formula]:
     """A mechanism map that the disclosure admits; with hidden roots, those that it leaves out are its roots."""
-    if isinstance(disclosure, HiddenRoots):
-        roots = draw(st.permutations(disclosure.variables))[: disclosure.root_count]
+    known = disclosure.roots
+    if known is None:
+        roots = draw(st.permutations(disclosure.variables))[: disclosure.num_roots]
         return draw(legal_maps(HiddenOrder(disclosure.variables, tuple(roots)), latent))
-    order = [v for v in draw(st.permutations(sorted(latent))) if v not in disclosure.roots]
+    order = [v for v in draw(st.permutations(sorted(latent))) if v not in known]
     match disclosure:
         case Ordered():
             order.sort(key=disclosure.order.index)
@@ -101,7 +102,7 @@ def legal_maps(draw: Draw, disclosure: Disclosure, latent: Sequence[str]) -> dic
             order.sort(key=lambda v: [v in block for block in disclosure.blocks].index(True))
     made: dict[str, Formula] = {}
     for index, variable in enumerate(order):
-        allowed = {*disclosure.roots, *order[:index]}
+        allowed = {*known, *order[:index]}
         match disclosure:
             case Ordered():
                 allowed &= {*disclosure.order[: disclosure.order.index(variable)]}

@@ -16,7 +16,8 @@ from dsl.errors import MissingExtraError
 from dsl.formulas.text import Grammar, parse
 from dsl.replayscm.disclosure import Ordered
 from dsl.replayscm.pools.build import problem_from_record
-from dsl.replayscm.pools.records import OrderedRecord, ProblemRecord, SealedRecord, WorldRecord
+from dsl.replayscm.pools.disclosures import OrderedRecord
+from dsl.replayscm.pools.records import ProblemRecord, SealedRecord, WorldRecord
 from dsl.replayscm.problem import Pool, Task
 from dsl.replayscm.scm import Scm
 

@@ -24,7 +24,6 @@ from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_fun
 from audits.replayscm.certificates.rup import ProofError, check_refutation
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
@@ -118,7 +117,7 @@ class _Verification:
         operators = self.task.grammar.operators
         if self.max_size is not None and "if" in operators:
             size += f" over {' '.join(name for name in operators if name != 'if')}"
-        nested = ", roots with nested columns" if self.nested and isinstance(self.task.disclosure, HiddenRoots) else ""
+        nested = ", roots with nested columns" if self.nested and self.task.disclosure.roots is None else ""
         return f"functional parents <= {self.max_parents}, {size}, {self.task.disclosure.label}{nested}"
 
     def _may_be_endogenous(self, variable: str) -> bool:
@@ -126,10 +125,10 @@ class _Verification:
 
     def _root_sets(self) -> list[tuple[str, ...]]:
         disclosure = self.task.disclosure
-        if not isinstance(disclosure, HiddenRoots):
+        if disclosure.roots is not None:
             return [disclosure.roots]
         able = [v for v in self.task.variables if not self.nested or self._nested(v)]
-        return list(combinations(able, disclosure.root_count))
+        return list(combinations(able, disclosure.num_roots))
 
     def _nested(self, variable: str) -> bool:
         """Whether the units with value 1 form a chain over the worlds that leave the variable alone."""
@@ -217,9 +216,7 @@ class _Verification:
         if tuple(claim["roots"]) != roots:
             raise Refused("the unique member has other roots than the count")
         mechanisms = {v: parse(text, self.task.grammar) for v, text in claim["mechanisms"].items()}
-        disclosure = self.task.disclosure
-        judge = disclosure.given_roots(roots) if isinstance(disclosure, HiddenRoots) else disclosure
-        violation = judge.violation(mechanisms)
+        violation = self.task.disclosure.given_roots(roots).violation(mechanisms)
         if violation:
             raise Refused(f"the unique member is not legal: {violation.reason}")
         model = Scm(roots, mechanisms)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from baselines.structure_learning.constraints import Constraints, disclosed_constraints
+from baselines.replayscm.constraints import disclosed_constraints
+from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Frame, Mask
 from baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, oriented
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from solvers.replayscm.roots import nested_variables
 
@@ -47,21 +47,22 @@ def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
 def _rooted(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
     """The roots, learned where they are hidden, and the constraints that they and the disclosure make."""
     known = disclosed_constraints(task.disclosure, frame.variables)
-    if not isinstance(task.disclosure, HiddenRoots):
-        return frame.mask(task.disclosure.roots), known
-    roots = _learned_roots(task, frame, oriented(graph, known), task.disclosure.root_count)
+    told = task.disclosure.roots
+    if told is not None:
+        return frame.mask(told), known
+    roots = _learned_roots(task, frame, oriented(graph, known), task.disclosure.num_roots)
     return roots, known.with_roots(roots)
 
 
-def _learned_roots(task: Task, frame: Frame, learned: Placement, root_count: int) -> Mask:
+def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int) -> Mask:
     """The variables without parents, if they are as many as disclosed.
 
     Otherwise those come first that can be roots by the panel (columns of ones that are nested over worlds), and among
     equals those with fewer learned parents, then those that come earlier in the learned order.
     """
     parentless = sum(1 << v for v, parents in enumerate(learned.dag) if not parents)
-    if parentless.bit_count() == root_count:
+    if parentless.bit_count() == num_roots:
         return parentless
     nested = frame.mask(nested_variables(task))
     ranked = sorted(learned.order, key=lambda v: (not nested >> v & 1, learned.dag[v].bit_count()))
-    return sum(1 << v for v in ranked[:root_count])
+    return sum(1 << v for v in ranked[:num_roots])

@@ -12,7 +12,7 @@ from itertools import permutations
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from dsl.replayscm.disclosure import Blocks, Disclosure, Ordered
+from dsl.replayscm.disclosure import Disclosure
 from solvers.acyclic.least_cost import Mask
 from solvers.budget import Budget
 
@@ -44,12 +44,8 @@ class LatentOrders:
         self.full = (1 << len(variables)) - 1
         self.roots = [index[root] for root in roots]
         self.root_mask = sum(1 << root for root in self.roots)
-        self.known = [index[v] for v in disclosure.order] if isinstance(disclosure, Ordered) else None
-        self.before = dict.fromkeys(index.values(), 0)
-        if isinstance(disclosure, Blocks):
-            for v, i in index.items():
-                earlier = (u for block in disclosure.blocks[: disclosure.block_index(v)] for u in block)
-                self.before[i] = sum(1 << index[u] for u in earlier)
+        self.known = None if disclosure.order is None else [index[v] for v in disclosure.order]
+        self.before = {i: sum(1 << index[u] for u in disclosure.earlier(v)) for v, i in index.items()}
         self._memo: dict[State, float] = {}
         self._options: dict[State, list[tuple[tuple[int, State], float]]] = {}  # for draws
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from math import prod
 from random import Random
 
@@ -14,7 +13,6 @@ from baselines.replayscm.posterior.latent_orders import LatentOrders, WindowWeig
 from baselines.replayscm.posterior.local import Local, LocalPosterior
 from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
 from baselines.replayscm.posterior.root_evidence import root_probability
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from solvers.acyclic.least_cost import Mask
 from solvers.budget import Budget
@@ -116,11 +114,11 @@ class Posterior:
     def _root_sets(self) -> dict[tuple[str, ...], float]:
         """The root sets with the probability of the roots' values; 1 for disclosed roots."""
         disclosure = self.task.disclosure
-        if not isinstance(disclosure, HiddenRoots):
-            return {disclosure.roots: 1.0}
+        if disclosure.roots is not None:
+            return dict.fromkeys(disclosure.root_sets(), 1.0)
         chances = {v: root_probability(self.task, v) for v in self.task.variables}
         able = [v for v, chance in chances.items() if chance > 0]
-        return {roots: prod(chances[v] for v in roots) for roots in combinations(able, disclosure.root_count)}
+        return {roots: prod(chances[v] for v in roots) for roots in disclosure.root_sets(able)}
 
     def sample(self, rng: Random) -> Member:
         parts = [(component, component.mass) for component in self.components]

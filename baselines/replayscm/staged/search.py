@@ -13,18 +13,18 @@ before, and baselines.replayscm.staged.candidates says what is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from baselines.replayscm.staged.candidates import Candidate, Candidates, Caps
-from dsl.replayscm.disclosure import HiddenRoots
+from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Mask
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.literals import require_literals_alone
 from solvers.replayscm.certified import certified
-from solvers.replayscm.roots import nested_variables, root_sets
+from solvers.replayscm.roots import likely_first
 
 NODES_PER_SECOND = 50_000  # choices of a candidate that the search tries
 
@@ -67,11 +67,11 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
     listed, spent = Candidates(task), False
     without: tuple[str, ...] = ()
     for number, stage in enumerate(stages, start=1):
-        found = {variable: listed.of(variable, stage.caps) for variable in _possibly_endogenous(task)}
+        found = {variable: listed.of(variable, stage.caps) for variable in natural(task.disclosure.endogenous)}
         without = tuple(variable for variable, own in found.items() if not own)
         budget = Budget(stage.nodes)
         try:
-            for roots in hypotheses(task):
+            for roots in likely_first(task):
                 chosen = _Choice(task, roots, found, stage.caps.slack, budget).first()
                 if chosen is not None:
                     mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
@@ -79,24 +79,6 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
         except BudgetSpent:
             spent = True
     return NotFound(without, spent)
-
-
-def hypotheses(task: Task) -> Iterator[tuple[str, ...]]:
-    """The root sets to try: the disclosed one, or all of the disclosed size, those with nested columns first."""
-    disclosure = task.disclosure
-    if not isinstance(disclosure, HiddenRoots):
-        yield tuple(v for v in task.variables if v in disclosure.roots)
-        return
-    nested = set(nested_variables(task)) if task.shares_units else set(task.variables)
-    listed = list(root_sets(task.variables, disclosure.root_count))
-    yield from (roots for roots in listed if nested.issuperset(roots))
-    yield from (roots for roots in listed if not nested.issuperset(roots))
-
-
-def _possibly_endogenous(task: Task) -> list[str]:
-    disclosure = task.disclosure
-    hidden = isinstance(disclosure, HiddenRoots)
-    return [v for v in task.variables if hidden or v not in disclosure.roots]  # type: ignore[union-attr]
 
 
 class _Choice:

@@ -49,8 +49,8 @@ class Discovery(Protocol, frozen=True):
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
+        from baselines.replayscm.constraints import disclosed_constraints
         from baselines.replayscm.fit import Fitter, Unfit
-        from baselines.structure_learning.constraints import disclosed_constraints
         from baselines.structure_learning.frame import frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them

@@ -5,7 +5,7 @@ Whatever contradicts itself is refused with the field named; no row is dropped i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dsl.errors import CalibrantError, ParseError, PoolError, shown
 from dsl.formulas.formula import Formula
@@ -13,16 +13,9 @@ from dsl.formulas.operators import OPERATORS
 from dsl.formulas.table import MAX_TABLE_VARS
 from dsl.formulas.text import Grammar, parse
 from dsl.names import is_name
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
-from dsl.replayscm.pools.records import (
-    BlocksRecord,
-    DisclosureRecord,
-    HiddenOrderRecord,
-    HiddenRootsRecord,
-    OrderedRecord,
-    ProblemRecord,
-    WorldRecord,
-)
+from dsl.replayscm.disclosure import Disclosure, natural
+from dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
+from dsl.replayscm.pools.records import ProblemRecord, WorldRecord
 from dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
@@ -38,9 +31,9 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     if not record.id.strip():
         raise PoolError("an instance needs an id", field="id")
     variables = _variables(record.variables)
-    disclosure = _disclosure(record.disclosure, variables)
+    disclosure = disclosure_from_record(record.disclosure, variables)
     grammar = _grammar(record)
-    worlds = _Worlds(variables, tuple(_distinct(record.units, "units")))
+    worlds = _Worlds(variables, tuple(distinct(record.units, "units")))
     training = worlds.panel(record.training, "training")
     if not training.worlds:
         raise PoolError("at least one training world is needed", field="training")
@@ -54,7 +47,7 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     reference = _scm(record.reference, variables, grammar, "reference")
     gold = _scm(record.sealed.gold, variables, grammar, "sealed.gold")
     for model, field in ((reference, "reference"), (gold, "sealed.gold")):
-        if model and not isinstance(disclosure, HiddenRoots) and model.roots != natural(disclosure.roots):
+        if model and disclosure.roots is not None and model.roots != natural(disclosure.roots):
             raise PoolError(f"mechanisms leave the roots {', '.join(model.roots)}", field=field)
     task = Task(kind, disclosure, grammar, training, record.shares_units, len(heldout.worlds), reference)
     sealed = Sealed(
@@ -83,22 +76,13 @@ class StoredResults:
         return self._results
 
 
-def _distinct(names: Iterable[str], field: str) -> list[str]:
-    seen: dict[str, None] = {}
-    for name in names:
-        if name in seen:
-            raise PoolError(f"{shown(name)} is listed twice", field=field)
-        seen[name] = None
-    return list(seen)
-
-
 def _variables(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not is_name(name):
             raise PoolError(f"{shown(name)} is not a variable name ([A-Za-z_][A-Za-z0-9_]*)", field="variables")
     if not 1 <= len(names) <= MAX_VARIABLES:
         raise PoolError(f"{len(names)} variables; 1 to {MAX_VARIABLES} are supported", field="variables")
-    return tuple(_distinct(names, "variables"))
+    return tuple(distinct(names, "variables"))
 
 
 def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind:
@@ -107,7 +91,7 @@ def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind
     except ValueError:
         known = ", ".join(k.value for k in TaskKind)
         raise PoolError(f"unknown task {shown(name)}; known: {known}", field="kind") from None
-    if (kind is TaskKind.ROOTS) != isinstance(disclosure, HiddenRoots):
+    if (kind is TaskKind.ROOTS) != (disclosure.roots is None):
         raise PoolError(f"task {name} does not go with the disclosure {disclosure.label}", field="kind")
     if (kind is TaskKind.ALTERNATIVE) != has_reference:
         raise PoolError("an Alternative-SCM instance, and only that, has a reference SCM", field="reference")
@@ -118,49 +102,16 @@ def _grammar(record: ProblemRecord) -> Grammar:
     for name in record.operators:
         if name not in OPERATORS:
             raise PoolError(f"unknown operator {shown(name)}; known: {', '.join(OPERATORS)}", field="operators")
-    operators = tuple(name for name in OPERATORS if name in _distinct(record.operators, "operators"))
+    operators = tuple(name for name in OPERATORS if name in distinct(record.operators, "operators"))
     return Grammar(operators, record.allow_constants)
-
-
-def _subset(names: Sequence[str], variables: Sequence[str], field: str) -> tuple[str, ...]:
-    for name in _distinct(names, field):
-        if name not in variables:
-            raise PoolError(f"{shown(name)} is not a variable; variables: {', '.join(variables)}", field=field)
-    return tuple(names)
-
-
-def _permutation(names: Sequence[str], variables: Sequence[str], field: str) -> tuple[str, ...]:
-    if len(_subset(names, variables, field)) != len(variables):
-        missing = [v for v in variables if v not in names]
-        raise PoolError(f"does not list {', '.join(missing)}", field=field)
-    return tuple(names)
-
-
-def _disclosure(record: DisclosureRecord, variables: tuple[str, ...]) -> Disclosure:
-    ordered = natural(variables)
-    if isinstance(record, HiddenRootsRecord):
-        if not 1 <= record.root_count <= len(variables):
-            raise PoolError(f"{record.root_count} roots of {len(variables)} variables", field="disclosure.root_count")
-        return HiddenRoots(ordered, record.root_count)
-    roots = natural(_subset(record.roots, variables, "disclosure.roots"))
-    match record:
-        case OrderedRecord():
-            return Ordered(_permutation(record.order, variables, "disclosure.order"), roots)
-        case BlocksRecord():
-            if not all(record.blocks):
-                raise PoolError("a block is empty", field="disclosure.blocks")
-            _permutation([v for block in record.blocks for v in block], variables, "disclosure.blocks")
-            return Blocks(tuple(natural(block) for block in record.blocks), roots)
-        case HiddenOrderRecord():
-            return HiddenOrder(ordered, roots)
 
 
 def _latent_order(record: ProblemRecord, variables: tuple[str, ...], disclosure: Disclosure) -> tuple[str, ...]:
     if record.sealed.latent_order is not None:
-        order = _permutation(record.sealed.latent_order, variables, "sealed.latent_order")
+        order = permutation(record.sealed.latent_order, variables, "sealed.latent_order")
     else:
-        order = disclosure.order if isinstance(disclosure, Ordered) else natural(variables)
-    if isinstance(disclosure, Ordered) and order != disclosure.order:
+        order = disclosure.order or natural(variables)
+    if disclosure.order is not None and order != disclosure.order:
         raise PoolError("differs from the disclosed order", field="sealed.latent_order")
     return order
 
@@ -199,15 +150,15 @@ class _Worlds:
         if record.id in self.ids:
             raise PoolError("a second world of that id", field=field)
         self.ids.add(record.id)
-        units = tuple(_distinct(record.units, f"{field}.units")) if record.units is not None else self.units
+        units = tuple(distinct(record.units, f"{field}.units")) if record.units is not None else self.units
         if len(record.rows) != len(units):
             raise PoolError(f"{len(record.rows)} rows for {len(units)} units", field=f"{field}.rows")
         for index, row in enumerate(record.rows):
             if len(row) != len(self.variables) or row.strip("01"):
                 wanted = f"{len(self.variables)} characters 0 or 1"
                 raise PoolError(f"row {index} is {shown(row)}, not {wanted}", field=f"{field}.rows")
-        assigned = natural(_subset(record.assigned, self.variables, f"{field}.assigned"))
-        constants = {v: record.constants[v] for v in natural(_subset(tuple(record.constants), self.variables, field))}
+        assigned = natural(subset(record.assigned, self.variables, f"{field}.assigned"))
+        constants = {v: record.constants[v] for v in natural(subset(tuple(record.constants), self.variables, field))}
         both = set(assigned) & set(constants)
         if both:
             raise PoolError(f"{', '.join(natural(both))} both constant and assigned", field=field)

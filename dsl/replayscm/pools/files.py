@@ -18,18 +18,13 @@ import msgspec
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
 from dsl.nesting import check_nesting
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.pools.build import problem_from_record
+from dsl.replayscm.pools.disclosures import record_from_disclosure
 from dsl.replayscm.pools.fields import located
 from dsl.replayscm.pools.records import (
     FORMAT,
     VERSION,
-    BlocksRecord,
-    DisclosureRecord,
     HeaderRecord,
-    HiddenOrderRecord,
-    HiddenRootsRecord,
-    OrderedRecord,
     ProblemRecord,
     ResultRecord,
     SealedRecord,
@@ -159,7 +154,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
         kind=task.kind.value,
         variables=list(task.variables),
         units=list(units),
-        disclosure=_disclosure_record(task.disclosure),
+        disclosure=record_from_disclosure(task.disclosure),
         training=[_world_record(world, units, environments) for world in task.training.worlds],
         sealed=SealedRecord(
             heldout=[_world_record(world, units, environments) for world in sealed.heldout.worlds],
@@ -194,15 +189,3 @@ def _world_record(world: World, units: tuple[str, ...], environments: Mapping[st
         None if world.units == units else list(world.units),
         dict(environments.get(world.id, {})),
     )
-
-
-def _disclosure_record(disclosure: Disclosure) -> DisclosureRecord:
-    match disclosure:
-        case Ordered(order, roots):
-            return OrderedRecord(list(order), list(roots))
-        case Blocks(blocks, roots):
-            return BlocksRecord([list(block) for block in blocks], list(roots))
-        case HiddenOrder(_, roots):
-            return HiddenOrderRecord(list(roots))
-        case HiddenRoots(_, root_count):
-            return HiddenRootsRecord(root_count)

@@ -12,13 +12,15 @@ from typing import Any
 from dsl.errors import PoolError, shown
 from dsl.formulas.operators import STANDARD_OPERATORS
 from dsl.replayscm.pools.build import Results, StoredResults, problem_from_record
-from dsl.replayscm.pools.fields import Fields, located
-from dsl.replayscm.pools.records import (
+from dsl.replayscm.pools.disclosures import (
     BlocksRecord,
     DisclosureRecord,
     HiddenOrderRecord,
     HiddenRootsRecord,
     OrderedRecord,
+)
+from dsl.replayscm.pools.fields import Fields, located
+from dsl.replayscm.pools.records import (
     ProblemRecord,
     SealedRecord,
     WorldRecord,

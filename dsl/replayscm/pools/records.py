@@ -6,11 +6,12 @@ characters 0 and 1 with one character per variable in the order of `variables`.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.replayscm.pools.disclosures import DisclosureRecord
 
 FORMAT = "calibrant-pool"
 VERSION = 1
@@ -23,35 +24,6 @@ class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
     version: int
     name: str = ""
     metadata: dict[str, Any] = {}
-
-
-class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):
-    """The full order is disclosed; `order` lists every variable."""
-
-    order: list[str]
-    roots: list[str]
-
-
-class BlocksRecord(msgspec.Struct, forbid_unknown_fields=True, tag="blocks", tag_field="type"):
-    """Coarse precedence blocks are disclosed; together they list every variable once."""
-
-    blocks: list[list[str]]
-    roots: list[str]
-
-
-class HiddenOrderRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_order", tag_field="type"):
-    """Only the roots are disclosed."""
-
-    roots: list[str]
-
-
-class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_roots", tag_field="type"):
-    """Only the number of roots is disclosed."""
-
-    root_count: int
-
-
-DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord | HiddenRootsRecord
 
 
 class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -99,7 +99,7 @@ def disclosed(problem: Problem, setting: str) -> Problem:
     if setting not in disclosures:
         raise ValueError(f"unknown setting '{setting}'; known: {', '.join(SETTINGS)}")
     disclosure, suffix = disclosures[setting]
-    kind = TaskKind.ROOTS if isinstance(disclosure, HiddenRoots) else TaskKind.SCM
+    kind = TaskKind.ROOTS if disclosure.roots is None else TaskKind.SCM
     task = replace(problem.task, kind=kind, disclosure=disclosure)
     return replace(problem, id=problem.sealed.labels["latent"] + suffix, task=task)
 

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, num_rows
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import LocalFunction
 from solvers.budget import Budget
@@ -132,8 +131,7 @@ def encode(
     """The CNF of "there is a member". Every parent set listed is charged to the budget as one state."""
     encoding = Encoding(task, model_class)
     _add_roots(encoding)
-    hidden = isinstance(task.disclosure, HiddenRoots)
-    for variable in task.variables if hidden else task.disclosure.endogenous:  # type: ignore[union-attr]
+    for variable in task.disclosure.endogenous:
         encoding.mechanisms[variable] = _mechanism(encoding, variable, budget or Budget())
     _forbid_cycles(encoding, acyclicity)
     for add in symmetry_breaks:
@@ -144,10 +142,10 @@ def encode(
 def _add_roots(encoding: Encoding) -> None:
     """Where the roots are hidden: exactly the disclosed number of them."""
     task = encoding.task
-    if not isinstance(task.disclosure, HiddenRoots):
+    if task.disclosure.roots is not None:
         return
     encoding.roots = {v: encoding.cnf.variable(f"{v} is a root") for v in task.variables}
-    exactly(encoding.cnf, list(encoding.roots.values()), task.disclosure.root_count, "roots")
+    exactly(encoding.cnf, list(encoding.roots.values()), task.disclosure.num_roots, "roots")
     if encoding.model_class.nested_roots:
         able = nested_variables(task)
         for variable, literal in encoding.roots.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.budget import Budget
@@ -47,7 +46,7 @@ def automatic(task: Task, model_class: ModelClass) -> Engine:
 
     Measured with `python -m bench.speed engines`: docs/speed.md has the table that MAX_SUBSET_DP is read from.
     """
-    if num_unordered(task) <= MAX_SUBSET_DP:
+    if task.disclosure.num_unordered <= MAX_SUBSET_DP:
         return engine("subset_dp")
     from solvers.replayscm.engines.subset_dp import largest_component
 
@@ -70,16 +69,3 @@ class Automatic:
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
     ) -> Counted | OutOfBudget:
         return automatic(task, model_class).count_up_to(task, model_class, limit, budget=budget)
-
-
-def num_unordered(task: Task) -> int:
-    """The largest number of endogenous variables whose order among each other is not disclosed."""
-    disclosure = task.disclosure
-    match disclosure:
-        case Ordered():
-            return 1
-        case Blocks():
-            return max(sum(v in disclosure.endogenous for v in block) for block in disclosure.blocks)
-        case HiddenRoots():
-            return len(task.variables) - disclosure.root_count
-    return len(disclosure.endogenous)

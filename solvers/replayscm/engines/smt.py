@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from dsl.formulas.table import TruthTable, num_rows, projection
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import LocalFunction
 from solvers.budget import Budget
@@ -57,12 +56,11 @@ class SmtMembers:
 
     def _constrain(self, model_class: ModelClass) -> None:
         terms, disclosure = self.terms, self.task.disclosure
-        endogenous = self.names if isinstance(disclosure, HiddenRoots) else disclosure.endogenous
-        self.slots = {v: self._new_slots(v) for v in endogenous}
-        if isinstance(disclosure, HiddenRoots):
+        self.slots = {v: self._new_slots(v) for v in disclosure.endogenous}
+        if disclosure.roots is None:
             self.roots = {v: terms.Symbol(f"root {v}") for v in self.names}
             ones = [terms.Ite(root, terms.Int(1), terms.Int(0)) for root in self.roots.values()]
-            self.solver.add_assertion(terms.Equals(terms.Plus(ones), terms.Int(disclosure.root_count)))
+            self.solver.add_assertion(terms.Equals(terms.Plus(ones), terms.Int(disclosure.num_roots)))
             able = nested_variables(self.task) if model_class.nested_roots else self.names
             for variable in self.names:
                 if variable not in able:

@@ -67,7 +67,7 @@ def test_gold_is_one_of_two_members_that_differ(known: Stratum, setting: str, se
     assert any(found.reference.local_functions[v] != found.other.local_functions[v] for v in gold.endogenous)
     for member in (found.reference, found.other):
         assert replays_exactly(member, problem.task.training.worlds)
-        assert problem.task.disclosure.violation(member.mechanisms) is None  # type: ignore[union-attr]
+        assert problem.task.disclosure.violation(member.mechanisms) is None
 
 
 @EVERY_ITEM

@@ -119,7 +119,8 @@ def test_gold_parents_are_always_fitted_and_all_parents_give_the_exact_solution(
 
 def test_what_cannot_be_fitted_is_named() -> None:
     task = dev_problems("hidden_order")[0].task
-    roots = task.disclosure.roots  # type: ignore[union-attr]
+    roots = task.disclosure.roots
+    assert roots is not None
     free = tuple(v for v in task.variables if v not in roots)
     assert Fitter(task).fit_dag({}, roots) == Unfit(free)
     assert Fitter(task, max_size=1).fit_dag(dict.fromkeys(free, roots), roots) == Unfit(free)

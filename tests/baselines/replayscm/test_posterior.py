@@ -66,7 +66,7 @@ def _latent_orders(task: Task, roots: Parents) -> list[tuple[str, ...]]:
         return [disclosure.order]
     found = [order for order in permutations(task.variables) if set(order[: len(roots)]) == set(roots)]
     if isinstance(disclosure, Blocks):
-        rank = {v: disclosure.block_index(v) for v in task.variables}
+        rank = {v: disclosure.group_index(v) for v in task.variables}
         own = [[rank[v] for v in order[len(roots) :]] for order in found]
         return [order for order, ranks in zip(found, own, strict=True) if ranks == sorted(ranks)]
     return found

@@ -9,6 +9,7 @@ import pytest
 
 from audits.replayscm.alternative_items import alternative_item
 from baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
+from baselines.replayscm.constraints import disclosed_constraints
 from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 from baselines.replayscm.portfolio import (
     Candidate,
@@ -19,14 +20,13 @@ from baselines.replayscm.portfolio import (
     choice_in_reach,
     root_hypotheses,
 )
-from baselines.structure_learning.constraints import disclosed_constraints
 from baselines.structure_learning.frame import frame_from_panel
 from bench.benchmarks.replayscm import BENCHMARK
 from bench.protocols.base import Protocol
 from bench.protocols.registry import make_protocol
 from bench.protocols.replayscm.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
 from dsl.formulas.text import STANDARD, parse
-from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
+from dsl.replayscm.disclosure import HiddenOrder, Ordered
 from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
@@ -59,8 +59,8 @@ def replayed_by_oracle(task: Task, candidate: Candidate) -> bool:
 def is_legal(task: Task, candidate: Candidate) -> bool:
     """Roots as disclosed, and every mention admitted; an SCM is acyclic by construction."""
     model, disclosure = candidate.model, task.disclosure
-    if isinstance(disclosure, HiddenRoots):
-        rooted = len(model.roots) == disclosure.root_count
+    if disclosure.roots is None:
+        rooted = len(model.roots) == disclosure.num_roots
     else:
         rooted = set(model.roots) == set(disclosure.roots)
     mentions = all(f.mentioned <= disclosure.admissible_parents(v) for v, f in model.mechanisms.items())

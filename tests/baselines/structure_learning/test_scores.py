@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from baselines.replayscm.constraints import disclosed_constraints
 from baselines.structure_learning.constraints import (
     arc_constraints,
     block_constraints,
-    disclosed_constraints,
     order_constraints,
     root_constraints,
     unconstrained,

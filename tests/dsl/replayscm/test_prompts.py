@@ -57,6 +57,7 @@ def check_structure(task: Task, text: str) -> None:
             assert field(text, "Roots") == f"{count} of them, not told which"
             assert endogenous is None
         case disclosure:
+            assert disclosure.roots is not None
             assert set(names(field(text, "Roots") or "")) == set(disclosure.roots)
             assert set(names(endogenous or "")) == set(task.variables) - set(disclosure.roots)
     order, blocks = field(text, "Topological order"), field(text, "Topological blocks, earlier ones first")

@@ -87,7 +87,7 @@ def is_an_answer(model: Scm, task: Task) -> bool:
     """Legal, in the grammar, and replays every training row."""
     disclosure = task.disclosure
     if isinstance(disclosure, HiddenRoots):
-        assert len(model.roots) == disclosure.root_count
+        assert len(model.roots) == disclosure.num_roots
         disclosure = disclosure.given_roots(model.roots)
     for variable, mechanism in model.mechanisms.items():
         parse(render(mechanism), task.grammar, disclosure.admissible_parents(variable))

@@ -145,7 +145,7 @@ def test_every_setting_is_legal_for_gold_and_shows_the_same_worlds(known: Stratu
         assert shown.task.num_heldout == 8
         disclosure = shown.task.disclosure
         if isinstance(disclosure, HiddenRoots):
-            assert disclosure.root_count == 3
+            assert disclosure.num_roots == 3
             assert shown.task.kind is TaskKind.ROOTS
             disclosure = disclosure.given_roots(gold.roots)
         else:
