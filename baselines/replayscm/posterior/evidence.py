@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.replayscm.posterior.formula_weights import ANY_SIZE
-from baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_CAP, SHORTCUT_VARIABLES, essential
+from baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_VARIABLES, essential
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import from_formula
 from dsl.replayscm.problem import Task
+from dsl.replayscm.sampling.strata import SHORTCUT_CAP
 from solvers.acyclic.least_cost import Mask
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.least import LeastSize

@@ -18,8 +18,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from dsl.replayscm.sampling.strata import STRATA
+
 SHIPPED = "data/formula_weights.bin"
-ANY_SIZE = (4, 14)  # smallest and largest size of a drawn formula in any published configuration
+ANY_SIZE = min(s.sizes[0] for s in STRATA), max(s.sizes[1] for s in STRATA)  # of a drawn formula
 
 Class: TypeAlias = tuple[int, int]
 """The smallest table bits that permuting the parents gives, and the size of the drawn formula."""

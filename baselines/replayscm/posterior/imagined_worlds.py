@@ -17,10 +17,10 @@ import numpy.typing as npt
 from baselines.replayscm.posterior.local import Local
 from baselines.replayscm.posterior.posterior import Member
 from dsl.replayscm.problem import Task
+from dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES
 
 NUM_TARGETS = (0.05, 0.5, 0.45)  # chance of 1, 2 and 3 targets, about the mean of the published configurations
 ASSIGNED = 0.8  # chance that targets are set row by row
-BIASES = (0.3, 0.5, 0.7)  # chance of a 1 there, one for the world
 
 U8 = npt.NDArray[np.uint8]
 
@@ -60,7 +60,7 @@ class ImaginedWorlds:
         ranks = random.random((num_variables, *shape)).argsort(axis=0).argsort(axis=0)
         numbers = random.choice((1, 2, 3), shape, p=NUM_TARGETS)
         targets = np.repeat(ranks < numbers, self.num_rows, axis=2)
-        biases = np.repeat(random.choice(BIASES, shape), self.num_rows, axis=1)
+        biases = np.repeat(random.choice(ASSIGNMENT_BIASES, shape), self.num_rows, axis=1)
         by_row = random.random(self.values.shape) < biases
         constant = np.repeat(random.random((num_variables, *shape)) < 0.5, self.num_rows, axis=2)
         assigned = np.repeat(random.random(shape) < ASSIGNED, self.num_rows, axis=1)

@@ -18,13 +18,14 @@ import numpy.typing as npt
 
 from baselines.replayscm.posterior.formula_weights import shipped
 from dsl.formulas.operators import STANDARD_OPERATORS
+from dsl.replayscm.sampling.scms import MIN_PARENTS
+from dsl.replayscm.sampling.strata import SHORTCUT_CAP, STRATA, Stratum
 from solvers.formulas.catalogue import catalogue
 from solvers.formulas.essential import essential_functions
 
-SHORTCUT_CAP = 5  # largest formula that the generator's worlds have to refute
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3
-MAX_PARENTS = 5
+MAX_PARENTS = max(stratum.max_parents for stratum in STRATA)
 
 F64 = npt.NDArray[np.float64]
 
@@ -49,17 +50,19 @@ class Configuration:
     shortcut_floor: int = 3
 
 
-CONFIGURATIONS = (
-    Configuration("hs_n6_easy_calibration", 6, 10, 2, (4, 8), refutes=False),
-    Configuration("hs_n7_anchor_plus", 7, 10, 3, (5, 10)),
-    Configuration("hs_n8_bridge", 8, 10, 4, (6, 11)),
-    Configuration("vhs_n8_dense", 8, 10, 5, (6, 12)),
-    Configuration("vhs_n9_anchor", 9, 10, 4, (6, 12)),
-    Configuration("vhs_n9_dense_strict", 9, 11, 5, (7, 13)),
-    Configuration("vhs_n10_anchor_m10", 10, 10, 4, (7, 13)),
-    Configuration("vhs_n10_extreme_near_impossible", 10, 11, 5, (8, 14)),
-    Configuration("t1_clean_hard", 8, 11, 4, (7, 12), shortcut_floor=2),
-)
+def configuration(stratum: Stratum) -> Configuration:
+    return Configuration(
+        stratum.name,
+        stratum.num_variables,
+        stratum.num_units,
+        window=stratum.max_parents,
+        sizes=stratum.sizes,
+        refutes=stratum.max_survivors == 0,
+        shortcut_floor=stratum.shortcut_floor,
+    )
+
+
+CONFIGURATIONS = tuple(map(configuration, STRATA))
 
 
 def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
@@ -163,7 +166,7 @@ def size_weights(configuration: Configuration) -> SizeWeights:
 @cache
 def slot_mass(window: int, configuration: Configuration) -> float:
     """Share of a slot's draws that are accepted, where that many predecessors are in its window."""
-    counts = range(2, window + 1)
+    counts = range(MIN_PARENTS, window + 1)
     accepted = [
         1.0 if k == MAX_PARENTS else float(function_weights(k, configuration).weights[ANY].sum()) for k in counts
     ]

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dsl.replayscm.problem import Task
+from dsl.replayscm.sampling.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
 from solvers.replayscm.roots import repeats
 
-LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
-BASELINE = LEVELS.index(0.5)
+LEVELS = ENVIRONMENT_LEVELS
+BASELINE = LEVELS.index(BASELINE_LEVEL)
 
 
 def root_probability(task: Task, variable: str) -> float:

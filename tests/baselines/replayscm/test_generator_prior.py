@@ -15,7 +15,7 @@ import pytest
 
 from baselines.replayscm.posterior.draw_weights import by_class, drawn
 from baselines.replayscm.posterior.evidence import NO_FIT, Evidence
-from baselines.replayscm.posterior.formula_weights import Drawn, pack, shipped, unpack
+from baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack, shipped, unpack
 from baselines.replayscm.posterior.latent_orders import LatentOrders
 from baselines.replayscm.posterior.local import LocalPosterior
 from baselines.replayscm.posterior.prior import (
@@ -33,7 +33,7 @@ from baselines.replayscm.posterior.prior import (
     size_weights,
     slot_mass,
 )
-from baselines.replayscm.posterior.root_evidence import LEVELS, root_probability
+from baselines.replayscm.posterior.root_evidence import BASELINE, LEVELS, root_probability
 from dsl.formulas.partial import PartialTable, nothing_known
 from dsl.formulas.table import TruthTable, from_formula, permute
 from dsl.formulas.text import STANDARD
@@ -51,9 +51,17 @@ BY_NAME = {configuration.name: configuration for configuration in CONFIGURATIONS
 
 def test_the_configurations_are_the_strata_of_the_sampler() -> None:
     assert [astuple(one) for one in CONFIGURATIONS] == [
-        (s.name, s.num_variables, s.num_units, s.max_parents, s.sizes, s.max_survivors == 0, s.shortcut_floor)
-        for s in STRATA
+        ("hs_n6_easy_calibration", 6, 10, 2, (4, 8), False, 3),
+        ("hs_n7_anchor_plus", 7, 10, 3, (5, 10), True, 3),
+        ("hs_n8_bridge", 8, 10, 4, (6, 11), True, 3),
+        ("vhs_n8_dense", 8, 10, 5, (6, 12), True, 3),
+        ("vhs_n9_anchor", 9, 10, 4, (6, 12), True, 3),
+        ("vhs_n9_dense_strict", 9, 11, 5, (7, 13), True, 3),
+        ("vhs_n10_anchor_m10", 10, 10, 4, (7, 13), True, 3),
+        ("vhs_n10_extreme_near_impossible", 10, 11, 5, (8, 14), True, 3),
+        ("t1_clean_hard", 8, 11, 4, (7, 12), True, 2),
     ]
+    assert (LEVELS, BASELINE, MAX_PARENTS, ANY_SIZE) == ((0.2, 0.35, 0.5, 0.65, 0.8), 2, 5, (4, 14))
     assert [one.name for one in of_shape(8, 10)] == ["hs_n8_bridge", "vhs_n8_dense"]
     assert [one.name for one in of_shape(8, 11)] == ["t1_clean_hard"]
     assert of_shape(8, 12) == CONFIGURATIONS
