@@ -1,0 +1,35 @@
+"""Blicket items as text environments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baselines.blickets.dialogue import BASE, Dialogue, Prompting
+from baselines.blickets.monitors import Scorer, deterministic
+from bench.episodes import TextEpisode
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem
+from dsl.episode import Step
+
+
+def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic) -> TextEpisode:
+    """An item as an environment: reward 1 for a correct answer, else 0.
+
+    An episode may also end open, when its turns were spent on replies without an action: the score says so in `closed`,
+    and `correct` is null there.
+    """
+
+    def opened() -> Dialogue:
+        return Dialogue(BlicketEpisode(item), prompting, scorer)
+
+    def score(steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        return grade(item, steps).as_json(item.task.objects)
+
+    return TextEpisode(opened, score, reward_of_answer)
+
+
+def reward_of_answer(score: Mapping[str, Any]) -> float:
+    """1 for a correct answer, 0 for a wrong one, a timeout and none."""
+    return 1.0 if score["correct"] else 0.0

@@ -1,0 +1,152 @@
+"""Interactive items for agents of any framework: messages in, text out, a reward that no clock decides.
+
+`TextEpisode` is the shape that training and evaluation environments wrap in a few lines; docs/episodes.md shows how.
+What is said to the agent is the benchmark's: a `Chat`. `JsonChat` is one that every interactive benchmark can use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from dsl.action import Action
+from dsl.episode import Episode, Step
+from dsl.errors import shown
+from dsl.json_objects import json_objects
+from dsl.message import Message
+
+
+class Chat(Protocol):
+    """An episode in messages.
+
+    messages: all so far, the last one addressed to the agent
+    closed: whether no further reply is taken
+    """
+
+    @property
+    def messages(self) -> Sequence[Message]: ...
+    @property
+    def episode(self) -> Episode[Any, Any]: ...
+    @property
+    def closed(self) -> bool: ...
+
+    def hear(self, text: object) -> object:
+        """Take a reply, whatever it is; afterwards `messages` ends with what the agent is told. Never raises."""
+        ...
+
+
+class Reaction(NamedTuple):
+    """What a reply led to.
+
+    text: what the agent is told next
+    reward: 0 until the episode is over, then that of its score
+    done: whether it is over
+    info: `left` of the allowance; `steps` that the reply caused (action, reading, refused, cost); `score` once done
+    """
+
+    text: str
+    reward: float
+    done: bool
+    info: dict[str, Any]
+
+
+class TextEpisode:
+    """One item as an environment: `reset`, then `reply` until `done`. The same replies give the same reactions.
+
+    opened: a fresh episode in messages
+    score: the benchmark's verdict on its steps, ready for JSON
+    reward: what a score is worth
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], Chat],
+        score: Callable[[Sequence[Step[Any]]], dict[str, Any]],
+        reward: Callable[[Mapping[str, Any]], float],
+    ) -> None:
+        self._opened = opened
+        self._score = score
+        self._reward = reward
+        self._chat: Chat | None = None
+
+    def reset(self) -> list[Message]:
+        """Begin anew; the messages that the agent starts from."""
+        self._chat = self._opened()
+        return list(self._chat.messages)
+
+    @property
+    def messages(self) -> list[Message]:
+        """All messages so far; none before `reset`."""
+        return list(self._chat.messages) if self._chat else []
+
+    def reply(self, text: object) -> Reaction:
+        """What comes of a reply, whatever it is. `ValueError` if there is no episode that goes on."""
+        chat = self._going_on()
+        before = len(chat.episode.steps)
+        chat.hear(text)
+        steps = chat.episode.steps[before:]
+        info: dict[str, Any] = {
+            "left": chat.episode.left,
+            "steps": [
+                {"action": dict(s.action), "reading": s.reading, "refused": s.refused, "cost": s.cost} for s in steps
+            ],
+        }
+        if chat.closed:
+            info["score"] = self._score(chat.episode.steps)
+        reward = self._reward(info["score"]) if chat.closed else 0.0
+        return Reaction(chat.messages[-1]["content"], reward, chat.closed, info)
+
+    def _going_on(self) -> Chat:
+        if self._chat is None or self._chat.closed:
+            raise ValueError("no episode goes on; call reset() first")
+        return self._chat
+
+
+class JsonChat:
+    """An episode in which every reply holds one action as a JSON object, with or without words around it.
+
+    told: what the agent is told after a step, of the step and the allowance that is left
+    max_turns: replies that are taken at most, since one without an action may cost nothing
+    """
+
+    def __init__(
+        self,
+        episode: Episode[Any, Any],
+        instructions: str,
+        told: Callable[[Step[Any], int], str],
+        *,
+        max_turns: int,
+    ) -> None:
+        self.episode = episode
+        self.messages: list[Message] = [{"role": "user", "content": instructions}]
+        self._told = told
+        self._turns_left = max_turns
+
+    @property
+    def closed(self) -> bool:
+        return self.episode.closed or self._turns_left <= 0
+
+    def hear(self, text: object) -> None:
+        self._turns_left -= 1
+        action = sole_action(text)
+        if isinstance(action, str):
+            answer = f"Not understood: {action}."
+        else:
+            answer = self._told(self.episode.act(action), self.episode.left)
+        self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
+        self.messages.append({"role": "user", "content": answer})
+
+
+def sole_action(text: object) -> Action | str:
+    """The one JSON object that a reply holds, or why there is none; of several that differ none is chosen."""
+    if not isinstance(text, str):
+        return f"expected text, found {shown(text)}"
+    found: list[dict[str, Any]] = []
+    end = 0
+    for json_object in json_objects(text):
+        if json_object.start >= end:
+            found.append(json_object.value)
+            end = json_object.end
+    if not found:
+        return "no JSON object"
+    return found[0] if all(other == found[0] for other in found) else "several actions; a reply carries one"
