@@ -1,0 +1,161 @@
+"""What tables of blicket episodes count, and the rates that follow from the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bench.statistics import wilson
+from dsl.blickets.grading import Exposed, Fault, Grade
+
+
+class Share(NamedTuple):
+    """Some of a number of episodes."""
+
+    hits: int
+    number: int
+
+    @property
+    def rate(self) -> float:
+        """`ZeroDivisionError` where there is no episode."""
+        return self.hits / self.number
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % score interval."""
+        return wilson(self.hits, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Episodes of one agent under one condition; a count that is not known is None.
+
+    episodes: graded ones; correct: of these
+    eligible: more than N activations ("reasoning-eligible"); eligible_correct: of these
+    exactly_n: ended with exactly N activations
+    The three classes exclude each other; the rest ended before the switch.
+    """
+
+    episodes: int
+    correct: int
+    eligible: int | None = None
+    eligible_correct: int | None = None
+    exactly_n: int | None = None
+
+    @property
+    def accuracy(self) -> Share:
+        return Share(self.correct, self.episodes)
+
+    @property
+    def eligible_rate(self) -> Share | None:
+        return None if self.eligible is None else Share(self.eligible, self.episodes)
+
+    @property
+    def eligible_accuracy(self) -> Share | None:
+        if self.eligible is None or self.eligible_correct is None:
+            return None
+        return Share(self.eligible_correct, self.eligible)
+
+    @property
+    def exactly_n_rate(self) -> Share | None:
+        return None if self.exactly_n is None else Share(self.exactly_n, self.episodes)
+
+    @property
+    def switched_accuracy(self) -> Share | None:
+        """Over all episodes that the switch came in, whatever the agent did then.
+
+        Every answer before the switch is taken as correct, as the paper reports; only so does it follow from counts.
+        """
+        if self.eligible is None or self.exactly_n is None:
+            return None
+        switched = self.eligible + self.exactly_n
+        return Share(self.correct - (self.episodes - switched), switched)
+
+
+def counted(grades: Iterable[Grade]) -> Counts:
+    """Counts over graded episodes. Those still open have no verdict and are left out; without a switch, no classes."""
+    closed = [grade for grade in grades if grade.correct is not None]
+    correct = sum(grade.correct is True for grade in closed)
+    if not closed or any(grade.exposed is None for grade in closed):
+        return Counts(len(closed), correct)
+    eligible = [grade for grade in closed if grade.exposed is Exposed.RE]
+    return Counts(
+        len(closed),
+        correct,
+        len(eligible),
+        sum(grade.correct is True for grade in eligible),
+        sum(grade.exposed is Exposed.EXACTLY_N for grade in closed),
+    )
+
+
+def switched_accuracy(grades: Iterable[Grade]) -> Share:
+    """The same as `Counts.switched_accuracy`, counted instead of inferred."""
+    switched = [g for g in grades if g.correct is not None and g.exposed in (Exposed.EXACTLY_N, Exposed.RE)]
+    return Share(sum(g.correct is True for g in switched), len(switched))
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """How well the firing of a behaviour says that the rule changed (the paper's appendix B.2).
+
+    switched: episodes that the switch came in; firings: episodes that it fired in
+    true: it fired in an eligible episode whose answer is correct; false: any other firing
+    missed: eligible and correct, and it did not fire
+    """
+
+    switched: int
+    firings: int
+    true: int
+    false: int
+    missed: int
+
+    @property
+    def sensitivity(self) -> Share:
+        return Share(self.true, self.true + self.missed)
+
+    @property
+    def precision(self) -> Share:
+        return Share(self.true, self.firings)
+
+
+def detected(episodes: Iterable[tuple[Grade, bool]]) -> Detections:
+    """From graded episodes and whether the behaviour fired in each."""
+    seen = [(grade, fired) for grade, fired in episodes if grade.correct is not None]
+    right = [fired for grade, fired in seen if grade.exposed is Exposed.RE and grade.correct]
+    firings = sum(fired for _, fired in seen)
+    return Detections(
+        sum(grade.exposed in (Exposed.EXACTLY_N, Exposed.RE) for grade, _ in seen),
+        firings,
+        sum(right),
+        firings - sum(right),
+        len(right) - sum(right),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Wrong answers by class of episode, and what was wrong with those of eligible episodes."""
+
+    errors: int
+    exactly_n: int
+    eligible: int
+    detail: str
+
+
+def errors_of(grades: Iterable[Grade]) -> Errors:
+    wrong = [grade for grade in grades if grade.correct is False]
+    eligible = [grade for grade in wrong if grade.exposed is Exposed.RE]
+    exactly_n = sum(grade.exposed is Exposed.EXACTLY_N for grade in wrong)
+    kinds = [" and ".join(_NAMES[fault] for fault in grade.faults) for grade in eligible]
+    detail = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(sorted(kinds)))
+    return Errors(len(wrong), exactly_n, len(eligible), detail)
+
+
+_NAMES = {
+    Fault.TYPE: "type",
+    Fault.OVER: "over-inclusion",
+    Fault.UNDER: "under-inclusion",
+    Fault.MIXED: "mixed",
+    Fault.TIMEOUT: "timeout",
+}

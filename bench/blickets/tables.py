@@ -1,0 +1,250 @@
+"""Tables 5 to 11 of the blicket paper: rates recomputed from the printed counts, with our rows beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
+from bench.blickets.paper import PrintedTable, paper
+from bench.blickets.rates import Counts, Detections, Errors, Share, counted, detected, errors_of
+from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from dsl.blickets.grading import Grade
+from dsl.blickets.item import BlicketItem
+
+NOT_PRINTED = "-"
+OURS = "ours"  # in place of the paper's number of a run
+
+
+class PlayedEpisode(NamedTuple):
+    """One graded episode of one of our rows. fired: whether DB4 did; None for agents without behaviours"""
+
+    agent: str
+    item: BlicketItem
+    grade: Grade
+    fired: bool | None = None
+
+
+def paper_tables(ours: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:
+    """All of them, each with the episodes that are under its condition; other episodes are in no table."""
+    episodes = list(ours)
+    return (
+        _count_table("5a", episodes, lambda item: is_easy(item, 3)),
+        _count_table("5b", episodes, lambda item: is_easy(item, 3)),
+        _count_table("6", episodes, lambda item: is_hard(item) and item.task.budget == 75),
+        _condition_table(episodes),
+        _count_table("8", episodes, is_hard),
+        _detection_table(episodes),
+        _error_table(episodes),
+        _count_table("11", episodes, lambda item: is_easy(item, 5)),
+    )
+
+
+# --- counts and rates: 5a, 5b, 6, 8, 11 -------------------------------------------------------------------------------
+
+_COUNTED = (
+    Heading("episodes", "Episodes"),
+    Heading("correct", "Correct"),
+    Heading("accuracy", "Accuracy"),
+    Heading("eligible", "RE"),
+    Heading("eligible_rate", "RE rate"),
+    Heading("eligible_correct", "RE correct"),
+    Heading("eligible_accuracy", "RE accuracy"),
+    Heading("exactly_n", "Exactly N"),
+    Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("switched_accuracy", "All switched"),
+)
+_COUNTED_CAPTION = (
+    "Rates in percent, recomputed from counts. RE: episodes with more than N activations; exactly N: with N of them."
+    " All switched: accuracy over both together, whose denominator the agent does not choose after the switch."
+)
+
+
+def _count_table(number: str, ours: Sequence[PlayedEpisode], belongs: Callable[[BlicketItem], bool]) -> Table:
+    printed = paper().tables[number]
+    rows = [TableRow(tuple(labels), _count_cells(counts), Source.PAPER) for labels, counts in printed_counts(number)]
+    for labels, episodes in _grouped(printed, (e for e in ours if belongs(e.item))):
+        rows.append(TableRow(labels, _count_cells(counted(e.grade for e in episodes), with_intervals=True)))
+    notes = [_where(printed)]
+    if number == "8":
+        notes.append("The exactly-N count of Base at 50 steps is not printed; appendix B.3 implies 5.")
+    return Table(number, printed.title, _COUNTED_CAPTION, _labels(printed), _COUNTED, tuple(rows), tuple(notes))
+
+
+def printed_counts(number: str) -> list[tuple[list[str], Counts]]:
+    """Labels and counts of the rows of a table that prints counts."""
+    printed = paper().tables[number]
+    width = len(printed.labels)
+    found = []
+    for row in printed.rows:
+        values = dict(zip(printed.columns, (_count(text) for text in row[width:]), strict=True))
+        episodes, correct = values["n"], values["correct"]
+        assert episodes is not None
+        assert correct is not None
+        counts = Counts(episodes, correct, values["re"], values["re_correct"], values["exactly_n"])
+        found.append((row[:width], counts))
+    return found
+
+
+def _count(text: str) -> int | None:
+    return None if text == NOT_PRINTED else int(text)
+
+
+def _count_cells(counts: Counts, *, with_intervals: bool = False) -> tuple[Cell, ...]:
+    def percent(share: Share | None) -> Cell:
+        return percent_cell(share, with_interval=with_intervals)
+
+    return (
+        Cell(str(counts.episodes)),
+        Cell(str(counts.correct)),
+        percent(counts.accuracy),
+        _number(counts.eligible),
+        percent(counts.eligible_rate),
+        _number(counts.eligible_correct),
+        percent(counts.eligible_accuracy),
+        _number(counts.exactly_n),
+        percent(counts.exactly_n_rate),
+        percent(counts.switched_accuracy),
+    )
+
+
+def _number(count: int | None) -> Cell:
+    return NOTHING if count is None else Cell(str(count))
+
+
+def percent_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
+    """A share in percent with one decimal; nothing where there are no episodes."""
+    if share is None or not share.number:
+        return NOTHING
+    text = f"{100 * share.rate:.1f}"
+    if not with_interval:
+        return Cell(text)
+    low, high = share.interval
+    return Cell(text, f"{100 * low:.1f}", f"{100 * high:.1f}")
+
+
+# --- 7: agents by condition -------------------------------------------------------------------------------------------
+
+_CONDITIONS: tuple[tuple[str, Callable[[BlicketItem], bool], Callable[[Counts], Share | None]], ...] = (
+    ("hidden moderator, easy, raw accuracy", lambda item: is_easy(item, 3), lambda c: c.accuracy),
+    (
+        "hidden moderator, hard, RE accuracy",
+        lambda item: is_hard(item) and item.task.budget == 75,
+        lambda c: c.eligible_accuracy,
+    ),
+    ("stochastic p=0.70, raw accuracy (30 each)", is_stochastic, lambda c: c.accuracy),
+    ("order, 4 objects, raw accuracy (30 each)", is_order, lambda c: c.accuracy),
+)
+_PRINTED_AGENTS = ("Base", "CG", "CG+DB")
+
+
+def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
+    printed = paper().tables["7"]
+    rows: list[TableRow] = []
+    for line, (condition, belongs, rate) in zip(printed.rows, _CONDITIONS, strict=True):
+        assert line[0] == condition
+        rows += [
+            TableRow((condition, agent), (Cell(text) if text != NOT_PRINTED else NOTHING,), Source.PAPER)
+            for agent, text in zip(_PRINTED_AGENTS, line[1:], strict=True)
+        ]
+        for agent, episodes in _by_agent(e for e in ours if belongs(e.item)):
+            share = rate(counted(e.grade for e in episodes))
+            rows.append(TableRow((condition, agent), (percent_cell(share, with_interval=True),)))
+    caption = "Percent correct; which episodes count is part of the condition's name."
+    labels = (Heading("condition", "Condition"), Heading("agent", "Agent"))
+    return Table("7", printed.title, caption, labels, (Heading("percent", "Percent"),), tuple(rows), (_where(printed),))
+
+
+# --- 9: detection by DB4; 10: errors ----------------------------------------------------------------------------------
+
+_DETECTED = (
+    Heading("switched", "Switched"),
+    Heading("firings", "Firings"),
+    Heading("true", "True"),
+    Heading("false", "False"),
+    Heading("missed", "Missed"),
+    Heading("sensitivity", "Sensitivity"),
+    Heading("precision", "PPV"),
+)
+
+
+def printed_detections() -> list[tuple[list[str], Detections]]:
+    """The rows of Table 9, the printed total last."""
+    return [(row[:3], Detections(*(int(text) for text in row[3:]))) for row in paper().tables["9"].rows]
+
+
+def _detection_table(ours: Sequence[PlayedEpisode]) -> Table:
+    printed = paper().tables["9"]
+    rows = [TableRow(tuple(labels), _detection_cells(d), Source.PAPER) for labels, d in printed_detections()]
+    for switch in (3, 5):
+        for agent, episodes in _by_agent(e for e in ours if e.fired is not None and is_easy(e.item, switch)):
+            found = detected((e.grade, bool(e.fired)) for e in episodes)
+            rows.append(TableRow((agent, "5", str(switch)), _detection_cells(found, with_intervals=True)))
+    caption = (
+        "True: DB4 fired in an RE episode with a correct answer; false: any other firing; missed: RE, correct, no"
+        " firing. Sensitivity: true of true and missed; PPV: true of all firings. Percent."
+    )
+    return Table("9", printed.title, caption, _labels(printed), _DETECTED, tuple(rows), (_where(printed),))
+
+
+def _detection_cells(found: Detections, *, with_intervals: bool = False) -> tuple[Cell, ...]:
+    counts = (found.switched, found.firings, found.true, found.false, found.missed)
+    shares = (found.sensitivity, found.precision)
+    return (
+        *(Cell(str(count)) for count in counts),
+        *(percent_cell(share, with_interval=with_intervals) for share in shares),
+    )
+
+
+_ERRORS = (
+    Heading("errors", "Errors"),
+    Heading("exactly_n", "At exactly N"),
+    Heading("eligible", "In RE"),
+    Heading("detail", "What was wrong in RE"),
+)
+
+
+def _error_table(ours: Sequence[PlayedEpisode]) -> Table:
+    printed = paper().tables["10"]
+    rows = [TableRow((row[0],), tuple(Cell(text) for text in row[1:]), Source.PAPER) for row in printed.rows]
+    for agent, episodes in _by_agent(e for e in ours if is_hard(e.item) and e.item.task.budget == 75):
+        rows.append(TableRow((agent,), _error_cells(errors_of(e.grade for e in episodes))))
+    caption = "Wrong answers by class of episode. Errors that are in neither class were made before the switch."
+    return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (_where(printed),))
+
+
+def _error_cells(found: Errors) -> tuple[Cell, ...]:
+    counts = (found.errors, found.exactly_n, found.eligible)
+    return (*(Cell(str(count)) for count in counts), Cell(found.detail) if found.detail else NOTHING)
+
+
+# --- what all have in common ------------------------------------------------------------------------------------------
+
+_HEADINGS = {"agent": "Agent", "run": "Run", "steps": "Steps", "objects": "Objects", "switch_point": "N"}
+
+
+def _labels(printed: PrintedTable) -> tuple[Heading, ...]:
+    return tuple(Heading(key, _HEADINGS[key]) for key in printed.labels)
+
+
+def _where(printed: PrintedTable) -> str:
+    return f"Printed rows: {printed.where} of {paper().source}."
+
+
+def _by_agent(episodes: Iterable[PlayedEpisode]) -> list[tuple[str, list[PlayedEpisode]]]:
+    """In the order in which agents first occur."""
+    groups: dict[str, list[PlayedEpisode]] = {}
+    for episode in episodes:
+        groups.setdefault(episode.agent, []).append(episode)
+    return list(groups.items())
+
+
+def _grouped(
+    printed: PrintedTable, episodes: Iterable[PlayedEpisode]
+) -> list[tuple[tuple[str, ...], list[PlayedEpisode]]]:
+    """By the table's labels, in the order in which they first occur."""
+    groups: dict[tuple[str, ...], list[PlayedEpisode]] = {}
+    for episode in episodes:
+        labels = {"agent": episode.agent, "steps": str(episode.item.task.budget), "run": OURS}
+        groups.setdefault(tuple(labels[key] for key in printed.labels), []).append(episode)
+    return list(groups.items())

@@ -1,0 +1,190 @@
+"""The paper's tables rebuilt from its counts, and our episodes counted beside them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bench.blickets.paper import paper
+from bench.blickets.rates import Counts, Share, counted, detected, errors_of, switched_accuracy
+from bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
+from bench.report.layout import NOTHING, Source, Table
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import Exposed, Grade, grade
+from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from dsl.blickets.rule import Form, Rule
+from tests.support.shared import shared_file
+
+PAIR = Mechanism(Rule(Form.CONJUNCTIVE, 3))
+SINGLE = Mechanism(Rule(Form.DISJUNCTIVE, 4))
+TRIPLE = Mechanism(Rule(Form.CONJUNCTIVE, 28))
+
+
+def _shared() -> dict[str, Any]:
+    rows: dict[str, Any] = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    return rows
+
+
+def _tables(*ours: PlayedEpisode) -> dict[str, Table]:
+    return {table.id: table for table in paper_tables(ours)}
+
+
+def _column(table: Table, key: str, source: Source = Source.PAPER) -> list[str]:
+    place = [heading.key for heading in table.headings].index(key)
+    return [row.cells[place].text for row in table.rows if row.source is source]
+
+
+def test_our_copy_of_the_figures_is_the_shared_one() -> None:
+    shared = _shared()
+    for number, table in paper().tables.items():
+        assert (table.labels, table.columns) == (
+            shared["tables"][number]["labels"],
+            shared["tables"][number]["columns"],
+        )
+        assert table.rows == shared["tables"][number]["rows"]
+    assert set(paper().tables) == set(shared["tables"]) - {"4"}
+    printed = [test for test in shared["tests"] if test["printed"]]
+    assert [(t.name, list(t.counts)) for t in paper().tests] == [(t["name"], t["table"]) for t in printed]
+    for ours, theirs in zip(paper().tests, printed, strict=True):
+        assert f"p = {ours.p}" in theirs["printed"]
+    assert [list(stratum) for stratum in paper().stratified.strata] == shared["further"]["cmh"]["strata"]
+
+
+@pytest.mark.parametrize(
+    ("number", "key", "percents"),
+    [
+        ("5a", "accuracy", "87.3 77.3 89.1"),
+        ("5a", "eligible_accuracy", "97.5 98.7 97.9"),
+        ("5a", "exactly_n_rate", "10.9 21.8 9.1"),
+        ("6", "accuracy", "70.0 68.0 90.0"),
+        ("6", "eligible_accuracy", "73.3 93.9 95.3"),
+        ("6", "exactly_n_rate", "14.0 28.0 6.0"),
+        ("11", "accuracy", "100.0 90.0 84.0"),
+        ("11", "eligible_rate", "6.0 8.0 38.0"),
+        ("11", "eligible_accuracy", "100.0 100.0 100.0"),
+        ("7", "percent", f"87.3 77.3 89.1 73.3 93.9 95.3 76.7 76.7 73.3 20 {NOTHING.text} 30"),
+    ],
+)
+def test_percentages_that_the_paper_prints_follow_from_its_counts(number: str, key: str, percents: str) -> None:
+    assert _column(_tables()[number], key) == percents.split()
+
+
+def test_the_pooled_table_is_the_sum_of_its_runs() -> None:
+    pooled = {labels[0]: counts for labels, counts in printed_counts("5a")}
+    runs = printed_counts("5b")
+    for agent, counts in pooled.items():
+        of_agent = [c for labels, c in runs if labels[1] == agent]
+        for field in ("episodes", "correct", "eligible", "eligible_correct", "exactly_n"):
+            assert sum(getattr(c, field) for c in of_agent) == getattr(counts, field), (agent, field)
+
+
+def test_tables_six_seven_eight_and_ten_tell_the_same_counts() -> None:
+    six = {labels[0]: counts for labels, counts in printed_counts("6")}
+    eight = {tuple(labels): counts for labels, counts in printed_counts("8")}
+    assert (eight["Base", "75"], eight["CG+DB", "75"]) == (six["Base"], six["CG+DB"])
+    for row in paper().tables["10"].rows:
+        counts = six[row[0]]
+        assert (counts.episodes - counts.correct, counts.exactly_n) == (int(row[1]), int(row[2]))
+        assert counts.eligible is not None
+        assert counts.eligible_correct is not None
+        assert counts.eligible - counts.eligible_correct == int(row[3])
+    assert eight["Base", "50"].exactly_n is None
+
+
+def test_over_all_switched_episodes_the_graph_gains_nothing_certain() -> None:
+    six = {labels[0]: counts.switched_accuracy for labels, counts in printed_counts("6")}
+    assert six == {"Base": Share(22, 37), "CG": Share(31, 47), "CG+DB": Share(41, 46)}
+
+
+def test_the_total_of_detections_is_the_sum_of_the_runs() -> None:
+    *runs, (labels, total) = printed_detections()
+    assert labels[0] == "total"
+    for field in ("switched", "firings", "true", "false", "missed"):
+        assert sum(getattr(run, field) for _, run in runs) == getattr(total, field)
+    assert all(d.firings == d.true + d.false for _, d in printed_detections())
+    assert (total.sensitivity, total.precision) == (Share(132, 132), Share(132, 136))
+
+
+# --- ours -------------------------------------------------------------------------------------------------------------
+
+
+def _item(rules: tuple[Mechanism, ...], switch: int, budget: int = 75) -> BlicketItem:
+    return BlicketItem("made", Condition.MODERATOR, Task(tuple("ABCDE"), budget), Sealed(rules, (switch,)))
+
+
+def _played(
+    item: BlicketItem, moves: str, answer: str = "", agent: str = "ours", *, fired: bool | None = None
+) -> PlayedEpisode:
+    """`+A -B` places A and removes B; an answer such as `conjunctive AB` is submitted at the end."""
+    episode = BlicketEpisode(item)
+    for word in moves.split():
+        episode.act({"place" if word[0] == "+" else "remove": word[1:]})
+    if answer:
+        rule, blickets = answer.split()
+        episode.act({"check": {"rule": rule, "blickets": list(blickets)}})
+    return PlayedEpisode(agent, item, grade(item, episode.steps), fired)
+
+
+HARD = _item((PAIR, TRIPLE), 3)
+TO_N = "+A +B +C -C"  # three activations
+PRE = _played(HARD, "+A +B", "conjunctive AB", fired=False)
+AT_N = _played(HARD, TO_N, "conjunctive AB", fired=True)
+SEEN_AT_N = _played(HARD, f"{TO_N} -A", "conjunctive CDE", fired=True)  # right by luck
+ELIGIBLE = _played(HARD, f"{TO_N} -A +C +D +E", "conjunctive CDE", fired=True)
+OVER = _played(HARD, f"{TO_N} +C +D +E", "conjunctive ABCDE", fired=False)
+WRONG_TYPE = _played(HARD, f"{TO_N} +C +D +E", "disjunctive AB", fired=False)
+OPEN = _played(HARD, TO_N)
+ALL = (PRE, AT_N, SEEN_AT_N, ELIGIBLE, OVER, WRONG_TYPE, OPEN)
+
+
+def _grades(*episodes: PlayedEpisode) -> list[Grade]:
+    return [episode.grade for episode in episodes]
+
+
+def test_episodes_are_counted_by_class_and_open_ones_not_at_all() -> None:
+    assert [e.grade.exposed for e in ALL[:6]] == [Exposed.PRE, *[Exposed.EXACTLY_N] * 2, *[Exposed.RE] * 3]
+    assert counted(_grades(*ALL)) == Counts(6, 3, 3, 1, 2)
+    assert counted(_grades(*ALL)).switched_accuracy == switched_accuracy(_grades(*ALL)) == Share(2, 5)
+    assert counted([]) == Counts(0, 0)
+
+
+def test_detections_and_errors_are_told_apart() -> None:
+    found = detected((e.grade, bool(e.fired)) for e in ALL)
+    assert (found.switched, found.firings, found.true, found.false, found.missed) == (5, 3, 1, 2, 0)
+    silent = detected([(ELIGIBLE.grade, False), (PRE.grade, False)])
+    assert (silent.switched, silent.firings, silent.true, silent.false, silent.missed) == (1, 0, 0, 0, 1)
+    errors = errors_of(_grades(*ALL))
+    assert (errors.errors, errors.exactly_n, errors.eligible) == (3, 1, 2)
+    assert errors.detail == "1 over-inclusion, 1 type and mixed"
+
+
+def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None:
+    easy_three = _played(_item((PAIR, SINGLE), 3), "+A +B", "conjunctive AB", "easy", fired=False)
+    easy_five = _played(_item((PAIR, SINGLE), 5), "+A +B", "conjunctive AB", "easier", fired=False)
+    short = _played(_item((PAIR, TRIPLE), 3, budget=50), "+A +B", "conjunctive AB", "short")
+    other = _played(_item((PAIR, TRIPLE), 7), "+A +B", "conjunctive AB", "other")
+    tables = _tables(*ALL, easy_three, easy_five, short, other)
+    ours = {number: [row.labels for row in table.rows if row.source is Source.OURS] for number, table in tables.items()}
+    assert ours == {
+        "5a": [("easy",)],
+        "5b": [("ours", "easy")],
+        "6": [("ours",)],
+        "7": [("hidden moderator, easy, raw accuracy", "easy"), ("hidden moderator, hard, RE accuracy", "ours")],
+        "8": [("ours", "75"), ("short", "50")],
+        "9": [("easy", "5", "3"), ("easier", "5", "5")],
+        "10": [("ours",)],
+        "11": [("easier",)],
+    }
+    (row,) = (row for row in tables["6"].rows if row.source is Source.OURS)
+    texts = [cell.text for cell in row.cells]
+    assert texts == ["6", "3", "50.0", "3", "50.0", "1", "33.3", "2", "33.3", "40.0"]
+    assert row.cells[2].interval == "[18.8, 81.2]"
+
+
+def test_every_row_has_a_cell_for_every_heading() -> None:
+    for table in _tables(*ALL).values():
+        assert all(len(row.labels) == len(table.labels) for row in table.rows)
+        assert all(len(row.cells) == len(table.headings) for row in table.rows)
+        assert table.notes[0].startswith("Printed rows: ")
