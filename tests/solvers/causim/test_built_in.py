@@ -1,0 +1,90 @@
+"""Built-in networks and the stroke scale against the shared vectors and the figures of the specification."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dsl.causim.networks import network, source_of_tables
+from dsl.causim.nihss import TOTAL, items, nihss, running_sums
+from dsl.causim.values import ModelError, symbol, value_of
+from dsl.causim.verifier import vacuity
+from solvers.causim.marginals import conditional, marginal, ways
+from tests.support.causim import models, vectors
+
+
+def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
+    records = vectors("network")
+    assert len(records) == 6
+    for record in records:
+        model, expected = network(record["network"], record["mode"]), record["expect"]
+        assert {node.name: len(node.support) for node in model.nodes} == expected["noise_values"]
+        assert model.worlds == expected["worlds"]
+        assert sorted(map(list, vacuity(model).edges)) == sorted(expected["vacuous_edges"])
+        for name, rows in expected["conditional"].items():
+            states = list(expected["marginals"][name])
+            parents = model.nodes[model.position[name]].parents
+            orders = [list(expected["marginals"][parent]) for parent in parents]
+            table = conditional(model, name)
+            assert len(table) == len(rows)
+            for number, row in enumerate(rows):
+                given, rest = [], number
+                for order in reversed(orders):
+                    rest, k = divmod(rest, len(order))
+                    given.append(symbol(order[k]))
+                found = table[tuple(reversed(given))]
+                assert [found.get(symbol(state), 0) for state in states] == [Fraction(text) for text in row]
+        for do, marginals in [({}, expected["marginals"]), *((x["do"], x["marginals"]) for x in expected["under_do"])]:
+            for name, shares in marginals.items():
+                found = marginal(model, name, {key: symbol(value) for key, value in do.items()})
+                assert {state: found.get(symbol(state), 0) for state in shares} == {
+                    state: Fraction(text) for state, text in shares.items()
+                }
+
+
+def test_the_grid_is_that_of_the_printed_program() -> None:
+    printed, ours = models()["paper-cancer"], network("cancer", "grid")
+    for node in ours.nodes:
+        other = printed.nodes[printed.position[node.name]]
+        assert (node.support, node.weights) == (other.support, other.weights)
+        assert conditional(ours, node.name) == {
+            tuple(given[other.parents.index(parent)] for parent in node.parents): own
+            for given, own in conditional(printed, node.name).items()
+        }
+
+
+def test_tables_say_where_they_come_from_and_other_names_are_refused() -> None:
+    assert "bnlearn" in source_of_tables()
+    with pytest.raises(ModelError, match="asia, cancer, survey"):
+        network("alarm")
+
+
+def test_the_stroke_scale_has_the_expected_items_totals_and_ways() -> None:
+    for record in vectors("nihss"):
+        expected = record["expect"]
+        for example in expected.get("examples", []):
+            total = nihss(example["n"]).nodes[-1]
+            parents = tuple(symbol(example["items"][name]) for name in total.parents)
+            assert value_of(total.value(parents, total.support[0])) == example["total"]
+        if "items" not in expected:
+            continue
+        n = record["n"]
+        assert [{"name": name, "domain": list(values)} for name, values in items(n).items()] == expected["items"]
+        model = running_sums(n)
+        assert model.worlds == expected["combinations"]
+        found = {value_of(value): number for value, number in ways(model, TOTAL).items()}
+        assert [found[total] for total in range(len(found))] == expected["ways"]
+        assert [min(found), max(found)] == expected["total_domain"]
+        if n <= 7:
+            assert {value_of(value): number for value, number in ways(nihss(n), TOTAL).items()} == found
+
+
+def test_the_prose_immunity_model_has_the_printed_probabilities() -> None:
+    found = marginal(models()["paper-c"], "infection_outcome", {})
+    assert {value_of(value): share for value, share in found.items()} == {
+        "no_infection": Fraction(497, 8000),
+        "mild": Fraction(6661, 16000),
+        "moderate": Fraction(6923, 16000),
+        "severe": Fraction(711, 8000),
+    }
