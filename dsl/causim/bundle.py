@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import msgspec
 from dsl.causim.language.driver import Parsed, parse
 from dsl.causim.language.randomness import Unsupported, outcomes
 from dsl.causim.language.statements import Function
-from dsl.causim.model import Mechanism, Model, Node
+from dsl.causim.model import Block, Mechanism, Model, Node, Outcomes
 from dsl.causim.values import ModelError, Symbol, symbol, value_of
 
 INDENT: Final = "    "
@@ -114,8 +115,9 @@ def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str) 
     name = mechanism[2:]
     if not name:
         raise Unsupported("a mechanism without a name")
-    call = _mechanism(parsed.functions[mechanism], place)
-    return Node(name, noise, parents, values, tuple(support[value] for value in values), call)
+    weights = tuple(support[value] for value in values)
+    function = parsed.functions[mechanism]
+    return Node(name, noise, parents, values, weights, _mechanism(function, place), _outcomes(function, place))
 
 
 def noise_support(sampler: Function) -> dict[Symbol, Fraction]:
@@ -140,6 +142,16 @@ def _mechanism(called: Function, place: int) -> Mechanism:
         return _symbol(called, called.call(arguments))
 
     return call
+
+
+def _outcomes(called: Function, place: int) -> Outcomes:
+    def table(domains: Sequence[tuple[Symbol, ...]]) -> Iterator[Block]:
+        *parents, noise = [[value_of(value) for value in domain] for domain in domains]
+        for positions, value in called.outcomes([*parents[:place], noise, *parents[place:]]):
+            noise_position = positions[place]
+            yield (*positions[:place], *positions[place + 1 :], noise_position), _symbol(called, value)
+
+    return table
 
 
 def load_bundle(bundle: Bundle) -> Model:

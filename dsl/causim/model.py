@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from dsl.causim.values import Assignment, ModelError, Symbol
 
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
+Block: TypeAlias = tuple[tuple[int | None, ...], Symbol]
+Outcomes: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], Iterator[Block]]
 MAX_ROWS = 1_000_000  # a larger table is not made
 
 
@@ -32,6 +34,8 @@ class Node:
     support: values of the noise of positive probability, sorted by text
     weights: their probabilities; they add up to one
     mechanism: parents' values and noise value -> value; `ModelError` where it raises
+    outcomes: the whole table at once, if there is a faster way than row by row: from the domains of the parents and of
+        the noise, blocks of rows (a position or None for all positions, per parent and for the noise) with their value
     """
 
     name: str
@@ -40,6 +44,7 @@ class Node:
     support: tuple[Symbol, ...]
     weights: tuple[Fraction, ...]
     mechanism: Mechanism
+    outcomes: Outcomes | None = None
     _known: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
 
     def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
@@ -182,11 +187,22 @@ def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Sym
     shape = (*map(len, domains), len(node.support))
     if prod(shape) > MAX_ROWS:
         raise ModelError(f"the table of {node.name} has {prod(shape)} rows; up to {MAX_ROWS} are made")
+    if node.outcomes is not None:
+        return _from_blocks(parents, shape, list(node.outcomes([*domains, node.support])))
     value = node.value
     values = [value(row, noise) for row in product(*domains) for noise in node.support]
     domain = tuple(sorted(set(values)))
     index = {symbol: i for i, symbol in enumerate(domain)}
     table = np.array([index[symbol] for symbol in values], dtype=np.int64).reshape(shape)
+    return Local(parents, domain, table)
+
+
+def _from_blocks(parents: tuple[int, ...], shape: tuple[int, ...], blocks: Sequence[Block]) -> Local:
+    domain = tuple(sorted({symbol for _, symbol in blocks}))
+    index = {symbol: i for i, symbol in enumerate(domain)}
+    table = np.empty(shape, dtype=np.int64)
+    for positions, symbol in blocks:
+        table[tuple(slice(None) if k is None else k for k in positions)] = index[symbol]
     return Local(parents, domain, table)
 
 

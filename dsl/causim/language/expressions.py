@@ -319,7 +319,7 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
 
     def members_of(frame: Frame) -> Iterator[Any]:
         before = frame.names
-        names = dict(before)
+        names = before.copy()
         source = loops[0][0](frame)
 
         def go(level: int, values: Any) -> Iterator[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,7 +11,7 @@ from dsl.causim.language.expressions import Evaluate, assign, expression
 from dsl.causim.language.operators import binary
 from dsl.causim.language.randomness import Choices, Unsupported
 from dsl.causim.language.scope import Scope, check_name, cost, target_names
-from dsl.causim.language.work import Frame, check_size, members, ordered
+from dsl.causim.language.work import Deferred, Frame, check_size, members, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20
@@ -37,7 +37,41 @@ class Function:
 
     def call(self, arguments: Sequence[Any], choices: Choices | None = None) -> Any:
         """What the function returns; `Unsupported` if it raises or leaves its limits."""
-        frame = Frame(dict(zip(self.parameters, arguments, strict=True)), choices)
+        return self._run(Frame(dict(zip(self.parameters, arguments, strict=True)), choices))
+
+    def outcomes(self, values: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[int | None, ...], Any]]:
+        """What the function returns for every combination of arguments, without running it for each.
+
+        An argument is chosen when it is first read. Each outcome stands for all combinations with these positions in
+        `values`; None is an argument that was not read.
+        """
+        place = {name: k for k, name in enumerate(self.parameters)}
+        path: list[list[int]] = []  # parameter and position of each argument read, in the order of reading
+        while True:
+            depth = 0
+
+            def read(name: str) -> Any:
+                nonlocal depth
+                if name not in place:
+                    raise UnboundLocalError(name)
+                if depth == len(path):
+                    path.append([place[name], 0])
+                parameter, position = path[depth]
+                depth += 1
+                return values[parameter][position]
+
+            result = self._run(Frame(Deferred(read), None))
+            chosen: list[int | None] = [None] * len(self.parameters)
+            for parameter, position in path:
+                chosen[parameter] = position
+            yield tuple(chosen), result
+            while path and path[-1][1] + 1 == len(values[path[-1][0]]):
+                path.pop()
+            if not path:
+                return
+            path[-1][1] += 1
+
+    def _run(self, frame: Frame) -> Any:
         try:
             return frame.result if self.body(frame) is _RETURN else None
         except Unsupported as error:

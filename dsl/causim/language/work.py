@@ -5,7 +5,7 @@ Everything here raises `Unsupported`, which becomes the one line that a refused 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from dsl.causim.language.randomness import Choices, Uniform, Unsupported
@@ -19,6 +19,29 @@ NODES_PER_STEP: Final = 8  # a statement costs a step, and another one for each 
 
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 CONTAINERS: Final = (list, tuple, set, dict)
+
+
+class Deferred(dict[str, Any]):
+    """The names of a call whose arguments are chosen when they are first read; `read` makes the choice."""
+
+    __slots__ = ("_chosen", "_read")
+
+    def __init__(self, read: Callable[[str], Any], chosen: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self._read = read
+        self._chosen: dict[str, Any] = {} if chosen is None else chosen
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self._chosen:
+            self._chosen[name] = self._read(name)
+        value = self[name] = self._chosen[name]
+        return value
+
+    def copy(self) -> Deferred:
+        """The names of an inner scope, which shares what was read."""
+        inner = Deferred(self._read, self._chosen)
+        inner.update(self)
+        return inner
 
 
 class Frame:

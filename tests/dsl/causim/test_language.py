@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from fractions import Fraction
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from dsl.causim.bundle import load_source, noise_support
 from dsl.causim.language.driver import parse
 from dsl.causim.language.randomness import Unsupported
+from dsl.causim.language.statements import function
 from dsl.causim.values import symbol
 
 MODULE = """
@@ -207,3 +210,37 @@ def test_keywords_aliases_and_a_named_result_are_followed() -> None:
     )
     model = load_source(f"{DRIVER}def run_once(seed=None):\n    {body}\n    return out\n")
     assert [(node.name, node.noise, node.parents) for node in model.nodes] == [("A", "U_A", ()), ("B", "U_B", ("A",))]
+
+
+@given(
+    st.permutations(["a", "b", "u"]),
+    st.lists(
+        st.sampled_from(["a", "b", "u", "a == u", "str(a) + str(b)", "[x for x in (a, b)][0]"]), min_size=1, max_size=4
+    ),
+    st.lists(st.sampled_from(["if a == 1:", "if b != u:", "if u in (1, 'p') and a:", "for c in [a, b]:"]), max_size=3),
+)
+def test_tables_read_argument_by_argument_are_those_of_all_calls(
+    parameters: list[str], returns: list[str], heads: list[str]
+) -> None:
+    lines = []
+    for head, value in zip(heads, returns, strict=False):
+        lines += [f"    {head}", f"        return {value}"]
+    lines.append(f"    return {returns[-1]}")
+    source = (
+        f"def U_A():\n    return 1\ndef f_A({', '.join(parameters)}):\n" + "\n".join(lines) + "\ndef run_once():\n"
+        "    u = U_A()\n    a = f_A(u)\n    return {'A': a}\n"
+    )
+    definition = next(node for node in ast.parse(source).body if getattr(node, "name", "") == "f_A")
+    assert isinstance(definition, ast.FunctionDef)
+    called = function(definition, random=False)
+    values = [[1, "p", None], [True, "q"], ["p", 1]]
+    table = {}
+    for positions, value in called.outcomes(values):
+        for row in product(*(range(len(own)) if k is None else [k] for k, own in zip(positions, values, strict=True))):
+            assert row not in table
+            table[row] = symbol(value)
+    direct = {
+        row: symbol(called.call([own[k] for k, own in zip(row, values, strict=True)]))
+        for row in product(*(range(len(own)) for own in values))
+    }
+    assert table == direct
