@@ -1,0 +1,1 @@
+"""Programs grown node by node without a language model, and questions about them."""

@@ -1,0 +1,99 @@
+"""CauSim items: a program with one question about it; the world that it was drawn from is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from dsl.causim.bundle import load_source
+from dsl.causim.model import Model
+from dsl.causim.prompt import View, prompt
+from dsl.causim.question import Question, Scenario
+from dsl.causim.values import Symbol
+
+BENCHMARK = "causim"
+
+
+@lru_cache(maxsize=512)
+def loaded(source: str) -> Model:
+    """The model of a program; the same object for the same text."""
+    return load_source(source)
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a solver may read.
+
+    source: the program, without comments
+    scenario: the label of the question, which says whether one answer is right or several
+    view: whether the prompt shows the program or sentences
+    """
+
+    source: str
+    question: Question
+    scenario: Scenario
+    view: View = "code"
+
+    @property
+    def model(self) -> Model:
+        return loaded(self.source)
+
+    @property
+    def prompt(self) -> str:
+        return prompt(self.model, self.question, self.scenario, source=self.source, view=self.view)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How hard a question is; None where a label does not apply.
+
+    size: number of right answers
+    trivial: `do` covers every required key
+    effect_all, effect_some: something outside `do` changes in all, in some worlds that fit
+    copy: the evidence with `do` written over it is right
+    """
+
+    size: int
+    trivial: bool
+    effect_all: bool | None = None
+    effect_some: bool | None = None
+    copy: bool | None = None
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """world: the value of every noise variable in the world that the question was drawn from; empty if unknown."""
+
+    world: Mapping[str, Symbol] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CausimItem:
+    """One question.
+
+    scm, version: the program it is about; a version has that many nodes
+    topology: of the program, empty if it has none of the six
+    """
+
+    id: str
+    task: Task
+    labels: Labels
+    sealed: Sealed = field(default_factory=Sealed)
+    scm: str = ""
+    version: int = 0
+    topology: str = ""
+
+    @property
+    def benchmark(self) -> str:
+        return BENCHMARK
+
+    @property
+    def setting(self) -> str:
+        """The type of the question."""
+        return self.task.question.type
+
+    @property
+    def stratum(self) -> str:
+        """Topology and number of nodes."""
+        return f"{self.topology or 'other'}-{self.version:02d}"

@@ -1,0 +1,131 @@
+"""The native pool format of CauSim: one question a line with its program. These classes are its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task
+from dsl.causim.model import Model
+from dsl.causim.prompt import View
+from dsl.causim.question import Question, QuestionRecord, QuestionType, Scenario, question_from_record, record_of
+from dsl.causim.values import ModelError, plain, symbols
+from dsl.errors import PoolError, shown
+from dsl.item import Pool
+from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+
+
+class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """`Labels`; what does not apply is left out."""
+
+    size: int
+    trivial: bool
+    effect_all: bool | UnsetType = UNSET
+    effect_some: bool | UnsetType = UNSET
+    copy: bool | UnsetType = UNSET
+
+
+class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One question. Values are JSON values; `world` is sealed."""
+
+    id: str
+    type: QuestionType
+    scenario: Scenario
+    program: str
+    fixed_exogenous: dict[str, Any]
+    unknown_exogenous: list[str]
+    labels: LabelsRecord
+    do: dict[str, Any] = {}
+    observed_endogenous: dict[str, Any] = {}
+    with_noise: bool = False
+    view: View = "code"
+    scm_id: str = ""
+    v: int = 0
+    topology: str = ""
+    world: dict[str, Any] = {}
+
+
+def read_pool(path: Path) -> Pool[CausimItem]:
+    """The pool in a file; programs are read, never run. `PoolError` names file, item and field."""
+    file = read_records(path, BENCHMARK, ItemRecord)
+    items, seen = [], set()
+    for number, record in file.records:
+        try:
+            items.append(item_from_record(record))
+        except ModelError as error:
+            raise PoolError(str(error), file=path.name, instance=shown(record.id)) from None
+        if record.id in seen:
+            raise PoolError(
+                "another item has this id", file=path.name, instance=shown(record.id), field=f"line {number}"
+            )
+        seen.add(record.id)
+    return Pool(file.name, BENCHMARK, tuple(items), file.metadata)
+
+
+def item_from_record(record: ItemRecord) -> CausimItem:
+    """`ModelError` where program and question do not fit together."""
+    given = QuestionRecord(record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous)
+    labels = record.labels
+    task = Task(record.program, Question(record.type), record.scenario, record.view)
+    question = question_from_record(given, record.type, task.model, with_noise=record.with_noise)
+    task.model.under(question.do)  # a mechanism that raises for a value of `do` refuses the question
+    return CausimItem(
+        record.id,
+        Task(record.program, question, record.scenario, record.view),
+        Labels(labels.size, labels.trivial, _set(labels.effect_all), _set(labels.effect_some), _set(labels.copy)),
+        Sealed(_world(record, task.model)),
+        record.scm_id,
+        record.v or len(task.model),
+        record.topology,
+    )
+
+
+def _set(value: bool | UnsetType) -> bool | None:
+    return None if isinstance(value, UnsetType) else value
+
+
+def _world(record: ItemRecord, model: Model) -> dict[str, str]:
+    world = symbols(record.world)
+    if world and set(world) != set(model.noises):
+        raise ModelError("world: it does not name every noise variable of the program, and nothing else")
+    for node in model.nodes:
+        if world and world[node.noise] not in node.support:
+            raise ModelError(f"world: {node.noise} never has the value {world[node.noise]}")
+    return world
+
+
+def record_of_item(item: CausimItem) -> ItemRecord:
+    """The inverse of `item_from_record`."""
+    given, labels = record_of(item.task.question), item.labels
+    flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
+    return ItemRecord(
+        id=item.id,
+        type=item.task.question.type,
+        scenario=item.task.scenario,
+        program=item.task.source,
+        fixed_exogenous=given.fixed_exogenous,
+        unknown_exogenous=given.unknown_exogenous,
+        labels=LabelsRecord(
+            labels.size, labels.trivial, **{name: value for name, value in flags.items() if value is not None}
+        ),
+        do=given.do,
+        observed_endogenous=given.observed_endogenous,
+        with_noise=item.task.question.with_noise,
+        view=item.task.view,
+        scm_id=item.scm,
+        v=item.version,
+        topology=item.topology,
+        world=plain(item.sealed.world),
+    )
+
+
+def write_pool(
+    path: Path, items: Iterable[CausimItem], *, name: str = "", metadata: dict[str, Any] | None = None
+) -> None:
+    """Write a native pool file, whole or not at all."""
+    header = Header(format=FORMAT, version=VERSION, benchmark=BENCHMARK, name=name, metadata=metadata or {})
+    write_records(path, header, map(record_of_item, items))

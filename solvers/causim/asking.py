@@ -1,0 +1,104 @@
+"""Questions about a model with their labels: drawn until the scenario asked for comes up, answered exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from dsl.causim.generation.draws import Draws
+from dsl.causim.generation.questions import QuestionOptions, draw_question
+from dsl.causim.model import Model
+from dsl.causim.question import Answer, Question, QuestionType, Scenario, scenario_of
+from dsl.causim.values import Symbol
+from solvers.budget import Budget
+from solvers.causim.answers import AnswerSet
+from solvers.outcome import Found, Outcome, OutOfBudget
+
+ATTEMPTS = 10
+SEEDS = 200
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question with its labels.
+
+    world: the world it was drawn from
+    size: number of answers; effect: whether something outside `do` changes in all, in some fitting worlds
+    copy: whether the evidence with `do` written over it is right
+    """
+
+    question: Question
+    seed: int
+    world: dict[str, Symbol]
+    scenario: Scenario
+    size: int
+    trivial: bool
+    effect: tuple[bool, bool] | None
+    copy: bool | None
+
+
+def asked(
+    model: Model,
+    kind: QuestionType,
+    seed: int,
+    *,
+    key: str = "",
+    scenario: Scenario | None = None,
+    options: QuestionOptions | None = None,
+    with_effect: bool = False,
+) -> Outcome[Asked]:
+    """The first question of at most ATTEMPTS draws of this seed that has the scenario, and an effect where asked for.
+
+    key: what else the draws depend on, such as the program's id. Deductions and interventions that are to have one
+    answer leave less noise open from attempt to attempt, and none at the last.
+    """
+    options = options or QuestionOptions()
+    for attempt in range(ATTEMPTS):
+        own = options
+        if scenario == "deterministic":
+            own = _with_missing(options, options.missing * (ATTEMPTS - 1 - attempt) / (ATTEMPTS - 1))
+        drawn = draw_question(Draws("question", key, kind, seed, attempt), model, kind, own)
+        members = AnswerSet(model, drawn.question)
+        size = members.size(Budget(20_000))
+        if not isinstance(size, Found) or (scenario is not None and scenario_of(size.value) != scenario):
+            continue
+        effect = members.effect
+        if with_effect and not (effect and effect[1]):
+            continue
+        label = scenario_of(size.value)
+        trivial = drawn.question.is_trivial(model)
+        return Found(Asked(drawn.question, seed, drawn.world, label, size.value, trivial, effect, members.copy))
+    return OutOfBudget(f"no such question in {ATTEMPTS} attempts")
+
+
+def _with_missing(options: QuestionOptions, missing: float) -> QuestionOptions:
+    return QuestionOptions(missing, options.intervened, options.evidence, options.with_noise)
+
+
+def questions(
+    model: Model,
+    kind: QuestionType,
+    number: int,
+    *,
+    key: str = "",
+    scenario: Scenario | None = None,
+    options: QuestionOptions | None = None,
+    with_effect: bool = False,
+) -> Iterator[Asked]:
+    """Up to that many different questions, from seeds 0, 1, ... below SEEDS; fewer where the model has no more."""
+
+    def different() -> Iterator[Asked]:
+        seen: list[Question] = []
+        for seed in range(SEEDS):
+            found = asked(model, kind, seed, key=key, scenario=scenario, options=options, with_effect=with_effect)
+            if isinstance(found, Found) and found.value.question not in seen:
+                seen.append(found.value.question)
+                yield found.value
+
+    return islice(different(), number)
+
+
+def stored_answers(model: Model, question: Question, limit: int) -> list[Answer]:
+    """The first answers of the complete set, as many as a file is to hold."""
+    return list(islice(AnswerSet(model, question).answers(), limit))

@@ -1,0 +1,71 @@
+"""Items without limit: programs grown from a seed, questions of every type about each version, with exact labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dsl.causim.bundle import module_text
+from dsl.causim.generation.growth import Tally, Version, grow
+from dsl.causim.generation.questions import QuestionOptions
+from dsl.causim.generation.words import Vocabulary
+from dsl.causim.item import CausimItem, Labels, Sealed, Task
+from dsl.causim.prompt import View
+from dsl.causim.question import TYPES, QuestionType
+from solvers.causim.asking import Asked, questions
+
+
+def items_of_version(
+    version: Version,
+    scm_id: str,
+    *,
+    each: int,
+    types: Sequence[QuestionType] = TYPES,
+    options: QuestionOptions | None = None,
+    view: View = "code",
+    key: str = "",
+) -> Iterator[CausimItem]:
+    """Up to `each` questions of every type about one version."""
+    source = module_text(version.bundle, comments=False)
+    v, topology = version.bundle.v, version.bundle.topology
+    for kind in types:
+        for found in questions(version.model, kind, each, key=f"{key}/{scm_id}/{v}", options=options):
+            name = f"{scm_id}-v{v:02d}-{kind}-{found.seed:03d}"
+            yield item_of(found, name, source, scm_id=scm_id, version=v, topology=topology, view=view)
+
+
+def item_of(
+    found: Asked, name: str, source: str, *, scm_id: str, version: int, topology: str, view: View = "code"
+) -> CausimItem:
+    """An item from a labelled question about a program."""
+    all_change, some_change = found.effect or (None, None)
+    return CausimItem(
+        name,
+        Task(source, found.question, found.scenario, view),
+        Labels(found.size, found.trivial, all_change, some_change, found.copy),
+        Sealed(found.world),
+        scm_id,
+        version,
+        topology,
+    )
+
+
+def generated_items(
+    seed: int,
+    topology: str,
+    programs: int,
+    *,
+    nodes: int = 10,
+    each: int = 5,
+    types: Sequence[QuestionType] = TYPES,
+    options: QuestionOptions | None = None,
+    vocabulary: Vocabulary = "nonsense",
+    view: View = "code",
+    tally: Tally | None = None,
+) -> Iterator[CausimItem]:
+    """Questions about every version of that many programs; each program depends on the seed and its number alone."""
+    for number in range(programs):
+        scm_id = f"{topology}-{number:04d}"
+        for version in grow(seed, scm_id, topology, nodes, vocabulary=vocabulary, tally=tally):
+            yield from items_of_version(
+                version, scm_id, each=each, types=types, options=options, view=view, key=str(seed)
+            )

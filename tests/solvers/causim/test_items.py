@@ -1,0 +1,95 @@
+"""Generated items: labels by running every world, files that are read as written, any number of programs alike."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from dsl.causim.item import CausimItem
+from dsl.causim.question import TYPES
+from dsl.causim.records import read_pool, write_pool
+from dsl.causim.reference import work_out
+from dsl.causim.topology import TOPOLOGIES
+from dsl.errors import PoolError
+from solvers.causim.answers import AnswerSet
+from solvers.causim.asking import asked
+from solvers.causim.items import generated_items
+from solvers.outcome import Found
+
+
+@pytest.fixture(scope="module")
+def items() -> list[CausimItem]:
+    return [item for topology in TOPOLOGIES for item in generated_items(8, topology, 1, nodes=5, each=2)]
+
+
+def test_labels_are_what_running_every_world_says(items: list[CausimItem]) -> None:
+    assert len(items) > 150
+    for item in items:
+        worked = work_out(item.task.model, item.task.question)
+        labels = item.labels
+        assert item.task.scenario == worked.scenario
+        assert (labels.size, labels.trivial) == (len(worked.answers), worked.trivial)
+        assert (labels.effect_all, labels.effect_some) == (worked.effect_all, worked.effect_some)
+        assert labels.copy is worked.copy
+
+
+def test_every_item_is_answered_right_by_its_own_world_and_by_the_engine(items: list[CausimItem]) -> None:
+    for item in items:
+        members = AnswerSet(item.task.model, item.task.question)
+        picked = members.pick()
+        assert isinstance(picked, Found)
+        assert members.contains(picked.value)
+
+
+def test_pools_are_read_as_they_were_written(items: list[CausimItem], tmp_path: Path) -> None:
+    write_pool(tmp_path / "pool.jsonl", items, name="ours")
+    assert read_pool(tmp_path / "pool.jsonl").items == tuple(items)
+
+
+def test_a_program_depends_on_seed_and_number_alone(tmp_path: Path) -> None:
+    digests = []
+    for programs in (2, 3):
+        kept = [item for item in generated_items(4, "chain", programs, nodes=3, each=1) if item.scm == "chain-0001"]
+        write_pool(tmp_path / "pool.jsonl", kept)
+        digests.append(hashlib.sha256((tmp_path / "pool.jsonl").read_bytes()).hexdigest())
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_scenario_that_is_asked_for_is_the_scenario_that_comes(items: list[CausimItem], kind: str) -> None:
+    model = items[-1].task.model
+    for scenario in ("deterministic", "stochastic"):
+        for seed in range(5):
+            found = asked(model, kind, seed, scenario=scenario, with_effect=kind == "intervention")  # type: ignore[arg-type]
+            if isinstance(found, Found):
+                assert found.value.scenario == scenario
+                if kind == "intervention":
+                    assert work_out(model, found.value.question).effect_some
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"type":"deduction"', '"type":"abduction"', ""),
+        ('"fixed_exogenous":{', '"fixed_exogenous":{"U_none":1,', "U_none"),
+        ('"program":"import random', '"program":"import random\\nprint(1)', "top of the module"),
+        ('"world":{', '"world":{"U_none":1,', "world"),
+        ('"size":', '"sise":', "sise"),
+    ],
+)
+def test_changed_lines_are_refused_with_the_file(
+    items: list[CausimItem], tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "pool.jsonl"
+    item = next(item for item in items if item.setting == "deduction" and item.task.question.fixed)
+    write_pool(path, [item])
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    if message:
+        with pytest.raises(PoolError, match=rf"pool\.jsonl.*{message}"):
+            read_pool(path)
+    else:
+        assert read_pool(path).items[0].setting == "abduction"
