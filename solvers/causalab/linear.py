@@ -1,0 +1,99 @@
+"""Linear laboratories without noise: each property is set once, and the direct effects are read off the total ones.
+
+With x = W x + b the totals are T = inv(I - W), so W = I - inv(T) for the properties, and the frequency's weights are
+c = T_F inv(T). Both readings of a setting give the same T, because the changes are measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.item import Weights
+from dsl.errors import CycleError
+from solvers.causalab.answer import Answer
+from solvers.causalab.evidence import Evidence, Floats, evidence_of
+from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
+FAR = 10_000.0  # weights of two decimals need a step that drowns rounding
+DECIMALS = 2
+ROUNDED = 0.05  # how far rounded bases may lead from what was read, with weights that are no integers
+IN_WORDS = "linear mechanisms with any weights of two decimals"
+
+
+def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
+    """The mechanism, from one setting of every property; the settings already made are used too."""
+    task = episode.task
+    evidence = evidence_of(task, episode.steps)
+    for name in task.settable:
+        node = task.properties.index(name)
+        tried = 0
+        while _column(evidence, node) is None:
+            if episode.left <= 0:
+                return OutOfBudget(f"{len(episode.steps)} settings made; {name} was not moved")
+            value = far_from(evidence.seen[-1].values[node], FAR if task.weights is Weights.HUNDREDTHS else 0.0)
+            episode.act({"set": name, "value": value + tried})  # a base may happen to be the first value already
+            evidence = evidence_of(task, episode.steps)
+            tried += 1
+    return from_totals(evidence)
+
+
+def far_from(value: float, beyond: float = 0.0) -> float:
+    """The end of the scale that is farther from a value, and so much beyond it."""
+    return HIGH + beyond if value <= MIDDLE else LOW - beyond
+
+
+def from_totals(evidence: Evidence) -> Outcome[Answer]:
+    """The mechanism, from evidence in which every property was moved once."""
+    totals = total_effects(evidence)
+    if totals is None:
+        return OutOfBudget("a property was never moved")
+    direct = direct_effects(totals)
+    m = evidence.frequency
+    weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]
+    base = float(np.round(evidence.table[-1, m] - evidence.table[-1, :m] @ direct[m], DECIMALS))
+    return certified(evidence, weights, base, unique=True, in_words=IN_WORDS)
+
+
+def certified(
+    evidence: Evidence, weights: list[dict[int, float]], base: float, *, unique: bool, in_words: str
+) -> Outcome[Answer]:
+    """The answer with these weights, if the reference gives all that was read."""
+    try:
+        mechanism = mechanism_of(evidence.nodes, weights, base)
+    except CycleError as error:
+        return Impossible(f"{in_words}: {error}")
+    allowed = EXACT if evidence.task.weights is Weights.SMALL else ROUNDED
+    if (apart := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=())) > allowed:
+        return Impossible(f"{in_words}: the only one that explains the changes is {apart:g} away from a reading")
+    return Found(Answer(mechanism, predicted(mechanism, evidence), unique, in_words))
+
+
+def total_effects(evidence: Evidence) -> Floats | None:
+    """(nodes, properties): how much a change of each property by 1 changes each node; None if one was never moved."""
+    columns = [_column(evidence, i) for i in range(evidence.frequency)]
+    known = [column for column in columns if column is not None]
+    return np.array(known).T if len(known) == len(columns) else None
+
+
+def _column(evidence: Evidence, node: int) -> Floats | None:
+    """From the setting of the property that moved it most."""
+    best: Floats | None = None
+    last: dict[int, int] = {}
+    for i, seen in enumerate(evidence.seen):
+        if seen.changed == node:
+            change = evidence.table[i] - evidence.table[last[seen.crystal]]
+            if change[node] and (best is None or abs(change[node]) > abs(best[node])):
+                best = change
+        last[seen.crystal] = i
+    return None if best is None else best / best[node]
+
+
+def direct_effects(totals: Floats) -> Floats:
+    """(nodes, properties): weights to two decimals."""
+    m = totals.shape[1]
+    inverse = np.linalg.inv(totals[:m])
+    direct = np.vstack([np.eye(m) - inverse, totals[m:] @ inverse])
+    return np.round(direct, DECIMALS) + 0.0

@@ -1,0 +1,131 @@
+"""Linear laboratories with hidden noise: one scalar draw at each setting, along one direction.
+
+A property is set to the value that it has until a reading moves: what moved is the direction, up to its sign. Then each
+property gets two values whose steps have a ratio that no two draws imitate, so that exactly one pair of draws makes
+both readings agree on the effects of the property.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import numpy as np
+
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.item import Weights
+from dsl.causalab.mechanism import Mechanism
+from dsl.causalab.reference import Reading
+from dsl.errors import CycleError
+from solvers.budget import BudgetSpent
+from solvers.causalab.answer import Answer
+from solvers.causalab.evidence import Evidence, Floats, evidence_of
+from solvers.causalab.linear import DECIMALS, direct_effects
+from solvers.causalab.noise.worlds import NoisyDags, noisy_dags
+from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+STEPS = (97.0, -41.0)  # from the value without noise; ratio away from +-1, 2, 1/2, which two draws could imitate
+DRAWS = (-1, 0, 1)
+NULL_SETTINGS = 6  # draws of 0 in a row have probability 1/729
+IN_WORDS = "linear mechanisms with weights of two decimals and draws -s, 0, s on one set of nodes"
+
+
+def solve_noisy(episode: LabEpisode) -> Outcome[Answer]:
+    """The mechanism in spite of the noise; needs an episode without settings, and settings that give the value."""
+    task = episode.task
+    if task.reading is not Reading.VALUE or task.weights is not Weights.SMALL or episode.steps:
+        return OutOfBudget("hidden noise is solved from the start, with settings that give the value, weights 1, 2, 3")
+    start = evidence_of(task).table[-1]
+    direction = _direction(episode, start)
+    if direction is None:
+        return _without_direction(episode)
+    totals = np.zeros((len(task.nodes), len(task.properties)))
+    quiet = start  # what the crystal would read without noise
+    for node, name in enumerate(task.properties):
+        if name not in task.settable or episode.left < len(STEPS):
+            return OutOfBudget(f"{len(episode.steps)} settings made; {name} cannot be set twice more")
+        effects = _effects(episode, node, quiet, direction)
+        if isinstance(effects, Impossible):
+            return effects
+        totals[:, node] = effects
+        quiet = quiet + effects * STEPS[-1]
+    return _certified(evidence_of(task, episode.steps), totals, direction)
+
+
+def _direction(episode: LabEpisode, start: Floats) -> Floats | None:
+    name = episode.task.settable[0]
+    for _ in range(NULL_SETTINGS):
+        if episode.left <= 0:
+            return None
+        reading = _read(episode, name, episode.task.baseline[name])
+        if np.abs(reading - start).max() > EXACT:
+            return np.asarray(reading - start)
+    return None
+
+
+def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
+    """Where the noise did not show: each property is set twice all the same, and what is left may be one mechanism."""
+    task = episode.task
+    nulls = len(episode.steps)
+    for name, step in product(task.settable, STEPS):
+        if episode.left > 0:
+            _read(episode, name, task.baseline[name] + step)
+    evidence = evidence_of(task, episode.steps)
+    try:
+        space = noisy_dags(evidence)
+        left = [member for member in space.mechanisms() if _replays(space, member)]
+    except BudgetSpent as spent:
+        return OutOfBudget(str(spent))
+    if len(left) != 1:
+        return OutOfBudget(f"{nulls} settings changed nothing, the noise did not show; {len(left)} mechanisms are left")
+    return Found(Answer(left[0], predicted(left[0], evidence), True, space.in_words))
+
+
+def _replays(space: NoisyDags, member: Mechanism) -> bool:
+    """Whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
+    for scale, nodes in space.noises(member):
+        shifts = [dict.fromkeys(nodes, scale * draw) for draw in DRAWS]
+        if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:
+            return True
+    return False
+
+
+def _read(episode: LabEpisode, name: str, value: float) -> Floats:
+    step = episode.act({"set": name, "value": round(value, DECIMALS)})
+    return np.array([(step.reading or {})[node] for node in episode.task.nodes])
+
+
+def _effects(episode: LabEpisode, node: int, quiet: Floats, direction: Floats) -> Floats | Impossible:
+    name = episode.task.properties[node]
+    changes = [_read(episode, name, quiet[node] + step) - quiet for step in STEPS]
+    columns = [
+        [(change - draw * direction) / step for draw in DRAWS] for change, step in zip(changes, STEPS, strict=True)
+    ]
+    for first, second in product(*columns):
+        if np.abs(first - second).max() <= EXACT and abs(first[node] - 1) <= EXACT:
+            return np.asarray(np.rint(first * 100) / 100)
+    return Impossible(f"{IN_WORDS}: no pair of draws makes both settings of {name} agree")
+
+
+def _certified(evidence: Evidence, totals: Floats, direction: Floats) -> Outcome[Answer]:
+    m = evidence.frequency
+    direct = direct_effects(totals)
+    weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]
+    baseline = evidence.table[[seen.noisy for seen in evidence.seen].index(True) - 1]
+    base = float(np.round(baseline[m] - baseline[:m] @ direct[m], DECIMALS))
+    try:
+        mechanism = mechanism_of(evidence.nodes, weights, base)
+    except CycleError as error:
+        return Impossible(f"{IN_WORDS}: {error}")
+    own = np.round(direction - np.hstack([direct, np.zeros((m + 1, 1))]) @ direction, DECIMALS)
+    shifts = [_shift(evidence, own * draw) for draw in DRAWS]
+    if len(set(np.abs(own[own != 0]))) > 1:
+        return Impossible(f"{IN_WORDS}: nodes are shifted by different amounts")
+    if (apart := misfit(mechanism, evidence, reading=evidence.task.reading, shifts=shifts)) > EXACT:
+        return Impossible(f"{IN_WORDS}: the only one that explains the changes is {apart:g} away from a reading")
+    return Found(Answer(mechanism, predicted(mechanism, evidence), True, IN_WORDS))
+
+
+def _shift(evidence: Evidence, own: Floats) -> Mapping[str, float]:
+    return {node: float(shift) for node, shift in zip(evidence.nodes, own, strict=True) if shift}

@@ -1,0 +1,59 @@
+"""Laboratories in which nothing can be set: records and static traces are all there is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from solvers.budget import BudgetSpent
+from solvers.causalab.answer import Answer
+from solvers.causalab.evidence import Evidence
+from solvers.causalab.linear import certified, from_totals, total_effects
+from solvers.causalab.local import PER_UNIT, Integers
+from solvers.causalab.space import WeightedDags, frequencies, weighted_dags
+from solvers.outcome import Impossible, Outcome, OutOfBudget
+
+IN_WORDS = "linear mechanisms with weights 1, 2, 3, any bases; edges between properties only where nothing else is left"
+
+
+def solve_offline(evidence: Evidence) -> Outcome[Answer]:
+    """The mechanism where every property was moved; otherwise the frequency's equation and what else is proven.
+
+    Nothing is assumed about the bases of properties, so a property that was not moved enough gets no parents. If the
+    frequency's weights are not decided without it, its base is taken from 15 to 25.
+    """
+    if evidence.task.noise:
+        return OutOfBudget("a noisy task without settings")
+    if total_effects(evidence) is not None and not evidence.task.freq_parent:
+        return from_totals(evidence)
+    try:
+        space = weighted_dags(evidence, bounded=False)
+        if len(space.verdicts()) > 1:
+            space = WeightedDags(
+                evidence, False, (*space.locals[:-1], weighted_dags(evidence, bounded=True).locals[-1])
+            )
+        return _proven(space)
+    except BudgetSpent as spent:
+        return OutOfBudget(str(spent))
+
+
+def _proven(space: WeightedDags) -> Outcome[Answer]:
+    if not space.count:
+        return Impossible(space.in_words)
+    weights = [_weights(own.vectors[0]) if len(own.vectors) == 1 else {} for own in space.locals[:-1]]
+    row = _most_frequent(space)
+    seen = space.evidence.table[0]
+    base = float(np.rint((seen[-1] - seen @ row) * PER_UNIT) / PER_UNIT)
+    return certified(space.evidence, [*weights, _weights(row)], base, unique=space.count == 1, in_words=IN_WORDS)
+
+
+def _most_frequent(space: WeightedDags) -> Integers:
+    """The frequency's vector whose prediction most members share; of equals the one with fewest parents."""
+    verdicts = space.verdicts()
+    predicted = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
+    rows: list[list[int]] = space.locals[-1].vectors.tolist()
+    ranked = sorted(range(len(rows)), key=lambda i: (-verdicts.get(predicted[i], 0), sum(map(bool, rows[i])), rows[i]))
+    return np.asarray(space.locals[-1].vectors[ranked[0]])
+
+
+def _weights(row: Integers) -> dict[int, float]:
+    return {int(p): float(row[p]) for p in np.flatnonzero(row)}

@@ -1,0 +1,132 @@
+"""Quadratic laboratories: two values of every property, then an additive fit of each node on p and p squared.
+
+A node has the smallest parent set that explains its readings within rounding, with one free constant for each stretch
+over which its base did not change. Square weights have three decimals in all suites; the fit is made again with them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.mechanism import FREQUENCY
+from dsl.errors import CycleError
+from solvers.causalab.answer import Answer
+from solvers.causalab.evidence import Evidence, Floats, evidence_of
+from solvers.causalab.replay import mechanism_of, misfit, predicted
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
+FURTHER = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
+NEAR = 20.0
+WITHIN = 7.5e-3  # largest residual of an additive fit to readings rounded to 0.01
+REPLAYED = 0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100
+SQUARE_DECIMALS = 3
+MAX_COMBINATIONS = 10_000
+IN_WORDS = "quadratic mechanisms with square weights of three decimals"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One node's fitted parents: linear and square weights by parent, the base (the frequency's), largest residual."""
+
+    parents: tuple[int, ...]
+    linear: dict[int, float]
+    square: dict[int, float]
+    base: float
+    residual: float
+
+
+def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
+    """The mechanism from two settings of every property, and more where those did not suffice."""
+    task = episode.task
+    for name in task.settable:
+        at = evidence_of(task, episode.steps).seen[-1].values[task.properties.index(name)]
+        for value in [value for value in VALUES if abs(value - at) >= NEAR][:2]:
+            if episode.left <= 0:
+                return OutOfBudget(f"{len(episode.steps)} settings made; two of every property are needed")
+            episode.act({"set": name, "value": value})
+    found = from_fits(evidence_of(task, episode.steps))
+    for value, name in product(FURTHER, task.settable):  # two values may coincide, or say too little about a chain
+        if isinstance(found, Found) or episode.left <= 0:
+            break
+        episode.act({"set": name, "value": value})
+        found = from_fits(evidence_of(task, episode.steps))
+    return found
+
+
+def from_fits(evidence: Evidence) -> Outcome[Answer]:
+    """The mechanism with the smallest parent sets, replayed by the reference."""
+    options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
+    if any(not own for own in options):
+        return Impossible(f"{IN_WORDS}: a node has no parents that explain it within {WITHIN}")
+    tried = 0
+    for chosen in product(*options):
+        tried += 1
+        if tried > MAX_COMBINATIONS:
+            return OutOfBudget(f"{MAX_COMBINATIONS} combinations of equally small parent sets")
+        linear, square = [f.linear for f in chosen], [f.square for f in chosen]
+        try:
+            mechanism = mechanism_of(evidence.nodes, linear, chosen[-1].base, square)
+        except CycleError:
+            continue
+        largest = max(1.0, float(np.abs(evidence.table).max()) / 100)
+        if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= REPLAYED * largest:
+            unique = all(len(own) == 1 for own in options)
+            return Found(Answer(mechanism, predicted(mechanism, evidence), unique, IN_WORDS))
+    return Impossible(f"{IN_WORDS}: no acyclic choice of the smallest parent sets gives all readings")
+
+
+def smallest_fits(evidence: Evidence, node: int) -> list[Fit]:
+    """The fits with the fewest parents, closest first."""
+    stretches = [s for s in evidence.stretches(node) if len(s) > 1]
+    others = [p for p in range(len(evidence.nodes)) if p != node]
+    if not evidence.task.freq_parent:
+        others = [p for p in others if p != evidence.frequency]
+    for size in range(int(node == evidence.frequency), len(others) + 1):
+        fits = (fitted(evidence, node, parents, stretches) for parents in combinations(others, size))
+        close = [fit for fit in fits if fit is not None and fit.residual <= WITHIN]
+        if close:
+            return sorted(close, key=lambda fit: (fit.residual, fit.parents))
+    return []
+
+
+def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: list[list[int]]) -> Fit | None:
+    """The least-squares fit; None where readings are too few to tell the weights, or a square weight rounds to 0."""
+    if not stretches:
+        return Fit((), {}, {}, 0.0, 0.0) if not parents else None
+    rows = [i for stretch in stretches for i in stretch]
+    own = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    constants = (own[:, None] == np.arange(len(stretches))).astype(float)
+    columns = evidence.table[np.ix_(rows, parents)]
+    goal = evidence.table[rows, node]
+    design = np.hstack([columns**2, columns, constants])
+    weights, residual = _least_squares(design, goal)
+    if weights is None or residual > WITHIN:
+        return None
+    n = len(parents)
+    squares = np.round(weights[:n], SQUARE_DECIMALS)
+    if n and not squares.all():
+        return None
+    again, residual = _least_squares(design[:, n:], goal - columns**2 @ squares)
+    if again is None:
+        return None
+    linear = dict(zip(parents, map(float, again[:n]), strict=True))
+    square = dict(zip(parents, map(float, squares), strict=True))
+    base = float(again[n]) if evidence.nodes[node] == FREQUENCY else 0.0
+    return Fit(parents, linear, square, base, residual)
+
+
+def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
+    """Weights and largest residual; no weights where the design does not determine them. Columns are scaled first."""
+    scale = np.abs(design).max(axis=0)
+    if not scale.all():
+        return None, np.inf
+    weights, _, rank, _ = np.linalg.lstsq(design / scale, goal, rcond=1e-10)
+    if rank < design.shape[1]:
+        return None, np.inf
+    weights = weights / scale
+    return weights, float(np.abs(design @ weights - goal).max(initial=0.0))

@@ -1,0 +1,271 @@
+"""The version space of linear laboratories without noise: weighted DAGs that explain every reading.
+
+Which weights a node may have does not depend on the other nodes, so the members are the acyclic choices of one vector
+for each node, and their number is a sum over DAGs of products.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from dsl.causalab.item import Family, Task, Weights
+from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from dsl.causalab.reference import Reading
+from solvers.acyclic.count import Layers, members_of, total
+from solvers.acyclic.count import Weights as DagWeights
+from solvers.budget import BudgetSpent
+from solvers.causalab.evidence import Evidence, Floats
+from solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
+from solvers.causalab.replay import mechanism_of, predicted
+
+Experiment: TypeAlias = tuple[str, float]  # the property that is set, and the value
+Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last
+MAX_LISTED = 20_000  # members that are written out
+
+
+@dataclass(frozen=True)
+class WeightedDags:
+    """Mechanisms with weights 1, 2, 3 and acyclic parents that explain the evidence."""
+
+    evidence: Evidence
+    bounded: bool
+    locals: tuple[Local, ...]
+
+    @property
+    def in_words(self) -> str:
+        sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
+        limits = "integers from 0 to 100 where they were drawn, 15 to 25 for the frequency" if self.bounded else "any"
+        return f"linear mechanisms without noise, weights 1, 2, 3{sink}; bases {limits}"
+
+    @cached_property
+    def _options(self) -> dict[int, dict[int, int]]:
+        return {found.node: Counter(found.masks.tolist()) for found in self.locals}
+
+    @cached_property
+    def count(self) -> int:
+        return total(DagWeights(self._options, 0))
+
+    def fits(self, member: Mechanism) -> bool:
+        """Whether a mechanism is a member; its base has to be the one that its weights leave."""
+        nodes = self.evidence.nodes
+        if set(member.equations) != set(nodes):
+            return False
+        for found in self.locals:
+            weights = member.weights(nodes[found.node])
+            row = [weights.get(node, 0) for node in nodes]
+            if member.weights(nodes[found.node], 2) or not np.any(np.all(found.vectors == row, axis=1)):
+                return False
+        return abs(self._base(self._vector(member)) - member.frequency_base) < 0.5 / PER_UNIT
+
+    def _vector(self, member: Mechanism) -> Integers:
+        weights = member.weights(FREQUENCY)
+        return np.array([weights.get(node, 0) for node in self.evidence.nodes], dtype=np.int64)
+
+    def _base(self, vector: Integers) -> float:
+        row = self.evidence.table[0]
+        return float(np.round(row[-1] - row @ vector, 2))
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Mechanism]:
+        """Uniform draws with replacement; `ValueError` if there is no member."""
+        if not self.count:
+            raise ValueError("no member to draw")
+        layers = Layers(DagWeights(self._options, 0))
+        return [self.member(self._drawn(layers, rng)) for _ in range(n)]
+
+    def _drawn(self, layers: Layers, rng: np.random.Generator) -> Floats:
+        matrix = np.zeros((len(self.locals),) * 2)
+        placed = last = 0
+        while placed != layers.weights.full:
+            steps = list(layers.steps(placed, last))
+            step = steps[_pick(rng, [s.weight for s in steps])]
+            for index in members_of(step.layer):
+                choices = layers.parent_sets(index, placed, last)
+                mask = choices[_pick(rng, [weight for _, weight in choices])][0]
+                found = self.locals[layers.weights.endogenous[index]]
+                rows = np.flatnonzero(found.masks == mask)
+                matrix[found.node] = found.vectors[rows[int(rng.integers(len(rows)))]]
+            placed, last = placed | step.layer, step.layer
+        return matrix
+
+    @cached_property
+    def matrices(self) -> Floats:
+        """(members, nodes, nodes): the weights of every member, row = child; `BudgetSpent` above MAX_LISTED."""
+        if self.count > MAX_LISTED:
+            raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
+        k = len(self.locals)
+        order = sorted(self.locals, key=lambda found: len(found.vectors))
+        found = np.zeros((self.count, k, k))
+        for i, rows in enumerate(acyclic_choices(order)):
+            for choice, row in zip(order, rows, strict=True):
+                found[i, choice.node] = choice.vectors[row]
+        return found
+
+    def members(self) -> Iterator[Mechanism]:
+        """Every member; `BudgetSpent` above MAX_LISTED."""
+        return map(self.member, self.matrices)
+
+    def member(self, matrix: Floats) -> Mechanism:
+        """The member with these weights, row = child."""
+        weights = [{int(p): float(row[p]) for p in np.flatnonzero(row)} for row in matrix]
+        return mechanism_of(self.evidence.nodes, weights, self._base(matrix[-1].astype(np.int64)))
+
+    def after(self, experiment: Experiment, reading: Values | Outcome) -> WeightedDags:
+        """The members that give this reading of the manipulator crystal."""
+        name, value = experiment
+        read = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
+        evidence = self.evidence.after(name, value, read)
+        changed = evidence.seen[-1].changed
+        row = evidence.step
+        kept = tuple(found if found.node == changed else found.explaining(row) for found in self.locals)
+        if evidence.task.reading is Reading.BASE and changed is not None:
+            stated = local(evidence, changed, bounded=self.bounded)
+            kept = tuple(stated if found.node == changed else found for found in kept)
+        return WeightedDags(evidence, self.bounded, kept)
+
+    def outcomes(self, experiment: Experiment) -> Mapping[Outcome, int]:
+        """How many members give each reading; `BudgetSpent` above MAX_LISTED."""
+        return Counter(map(tuple, self.readings(experiment).tolist()))
+
+    def readings(self, experiment: Experiment) -> Floats:
+        """(members, nodes): the reading that each listed member gives."""
+        return readings_of(self.matrices, self.totals, self.evidence, experiment)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(members, nodes, nodes): total effects of the listed members."""
+        found: Floats = np.rint(np.linalg.inv(np.eye(len(self.locals)) - self.matrices))
+        return found
+
+    def verdicts(self) -> Mapping[float, int]:
+        """How many members predict each frequency of the reactor crystal; a parent that is not shown has base 50."""
+        if not self.count:
+            return {}
+        if np.isnan(frequencies(self.locals[-1], self.evidence)).any():
+            return self._verdicts_by_listing()
+        frequency = self.locals[-1]
+        values = frequencies(frequency, self.evidence)
+        found: dict[float, int] = {}
+        for value in sorted(set(values.tolist())):
+            group = frequency.where(values == value)
+            found[value / PER_UNIT] = total(DagWeights(self._options | {group.node: Counter(group.masks.tolist())}, 0))
+        return {value: number for value, number in found.items() if number}
+
+    def _verdicts_by_listing(self) -> Mapping[float, int]:
+        return Counter(predicted(member, self.evidence) for member in self.members())
+
+    def edge_counts(self) -> dict[Edge, int]:
+        """How many members have each edge that some member has."""
+        nodes, found = self.evidence.nodes, {}
+        for child, options in self._options.items():
+            for parent in range(len(nodes)):
+                having = {mask: number for mask, number in options.items() if mask >> parent & 1}
+                if having and (number := total(DagWeights(self._options | {child: having}, 0))):
+                    found[nodes[parent], nodes[child]] = number
+        return found
+
+    @cached_property
+    def certain_edges(self) -> frozenset[Edge]:
+        """The edges of every member; none if there is no member."""
+        return frozenset(edge for edge, number in self._edge_counts.items() if number == self.count)
+
+    @cached_property
+    def possible_edges(self) -> frozenset[Edge]:
+        """The edges of some member."""
+        return frozenset(self._edge_counts)
+
+    @cached_property
+    def _edge_counts(self) -> dict[Edge, int]:
+        return self.edge_counts()
+
+    @property
+    def graph_decided(self) -> bool:
+        """Whether all members have the same edges, and there is a member."""
+        return self.count > 0 and self.certain_edges == self.possible_edges
+
+
+def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
+    """The space of a linear task without noise; `BudgetSpent` for classes and sizes that are not enumerated."""
+    if (why := not_enumerated(evidence.task)) is not None:
+        raise BudgetSpent(why)
+    frequency = local(evidence, evidence.frequency, bounded=bounded)
+    reactor = evidence.reactor.copy()
+    possible = frequencies(frequency, evidence)
+    if len(set(possible.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
+        reactor[-1] = possible[0] / PER_UNIT
+    found = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
+    return WeightedDags(evidence, bounded, (*found, frequency))
+
+
+def frequencies(frequency: Local, evidence: Evidence) -> Floats:
+    """The reactor crystal's frequency in hundredths for each vector; NaN where it has a parent that is not shown."""
+    row = evidence.reactor[:-1]
+    seen = evidence.table[0]
+    apart = np.rint((np.nan_to_num(row) - seen[:-1]) * PER_UNIT)
+    found = np.rint(seen[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ apart
+    return np.where(np.any(frequency.vectors[:, :-1][:, np.isnan(row)] > 0, axis=1), np.nan, found)
+
+
+def not_enumerated(task: Task) -> str | None:
+    """Why a task has no space of this kind; None if it has."""
+    if task.family is not Family.LINEAR or task.noise:
+        return "only linear tasks without noise have a space of weighted DAGs"
+    if task.weights is not Weights.SMALL:
+        return "weights in hundredths are too many to list"
+    if len(task.properties) > MAX_PARENTS:
+        return f"{len(task.properties)} properties; {MAX_PARENTS} possible parents can be listed"
+    return None
+
+
+def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment: Experiment) -> Floats:
+    """(members, nodes): what members with these weights read after a setting of the manipulator crystal."""
+    name, value = experiment
+    node, now = evidence.task.properties.index(name), evidence.table[-1]
+    if evidence.task.reading is Reading.BASE:
+        change = round(value, 2) - (now[node] - matrices[:, node] @ now)
+    else:
+        change = np.full(len(matrices), round(value, 2) - now[node])
+    return np.asarray(np.round(now + totals[:, :, node] * change[:, None], 2) + 0.0)
+
+
+def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
+    """Every choice of one vector for each node, as row numbers, that leaves no cycle."""
+    masks = [found.masks.tolist() for found in order]
+
+    def choose(position: int, ancestors: dict[int, int], rows: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        if position == len(order):
+            yield rows
+            return
+        node = order[position].node
+        for row, mask in enumerate(masks[position]):
+            above = mask
+            for other, further in ancestors.items():
+                if mask >> other & 1:
+                    above |= further
+            if above >> node & 1:
+                continue
+            grown = {other: a | (above if a >> node & 1 else 0) for other, a in ancestors.items()}
+            if not any(a >> other & 1 for other, a in grown.items()):
+                yield from choose(position + 1, {**grown, node: above}, (*rows, row))
+
+    return choose(0, {}, ())
+
+
+def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
+    """An index with probability proportional to an integer weight of any size."""
+    whole = sum(weights)
+    bits = whole.bit_length()
+    while True:
+        drawn = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
+        if drawn < whole:
+            break
+    for index, weight in enumerate(weights):
+        drawn -= weight
+        if drawn < 0:
+            return index
+    raise AssertionError("weights do not add up")
