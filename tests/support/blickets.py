@@ -123,3 +123,9 @@ def actions(n: int) -> st.SearchStrategy[list[Any]]:
     return st.one_of(
         mostly, st.tuples(mostly, st.lists(rare, max_size=2), mostly).map(lambda parts: list(chain(*parts)))
     )
+
+
+def text_game_expected() -> dict[str, Any]:
+    """The counts that the shared traces have to give."""
+    counts: dict[str, Any] = json.loads(shared_file("traces_dev_expected.json", part="blickets").read_text())
+    return counts
