@@ -53,7 +53,7 @@ class TextRun:
         return f"{len(self.objects)} objects, {self.rule.form}"
 
     def readings(self) -> Iterator[tuple[tuple[int, ...], bool]]:
-        """Reading by reading what was on the machine, first placed first (object numbers), and whether it was active."""
+        """Reading by reading: what was on the machine, first placed first (object numbers); was it active?"""
         placed: list[int] = []
         for step in self.steps:
             ((verb, named),) = step.action.items()

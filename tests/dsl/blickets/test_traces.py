@@ -96,8 +96,8 @@ TRIAL: dict[str, Any] = {
     "expl_traj_config": {"env_kwargs": {"rule": "conjunctive", "transition_noise": 0.0}},
     "qa_config": {"model": "m"},
     "history_obs": "You observe them: object 0 is on the floor, object 1 is on top of the machine. \n\nThe light on "
-    "the machine is currently off. You wonder.\n> put object 0 on machine\nYou put object 0 on the machine. The light on "
-    "the machine is now on.\n> take 3 off machine\n3 is not a recognized object. The light on the machine is now on.\n"
+    "the machine is currently off. You wonder.\n> put object 0 on machine\nYou put object 0 on the machine. The light "
+    "on the machine is now on.\n> take 3 off machine\n3 is not a recognized object. The light on the machine is now on.\n"
     "> put object 0 and object 1 on the machine\nobject 0 is already on the machine. The light on the machine is now "
     "on.\n> dance\nWhat?\n> take object 1 off the machine\nYou took object 1 off of the machine.\n The light on the "
     "machine is currently off.",
