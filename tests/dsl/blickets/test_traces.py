@@ -95,12 +95,23 @@ TRIAL: dict[str, Any] = {
     "num_correct": 2,
     "expl_traj_config": {"env_kwargs": {"rule": "conjunctive", "transition_noise": 0.0}},
     "qa_config": {"model": "m"},
-    "history_obs": "You observe them: object 0 is on the floor, object 1 is on top of the machine. \n\nThe light on "
-    "the machine is currently off. You wonder.\n> put object 0 on machine\nYou put object 0 on the machine. The light "
-    "on the machine is now on.\n> take 3 off machine\n3 is not a recognized object. The light on the machine is now on.\n"
-    "> put object 0 and object 1 on the machine\nobject 0 is already on the machine. The light on the machine is now "
-    "on.\n> dance\nWhat?\n> take object 1 off the machine\nYou took object 1 off of the machine.\n The light on the "
-    "machine is currently off.",
+    "history_obs": "\n".join(
+        [
+            "You observe them: object 0 is on the floor, object 1 is on top of the machine. \n",
+            "The light on the machine is currently off. You wonder.",
+            "> put object 0 on machine",
+            "You put object 0 on the machine. The light on the machine is now on.",
+            "> take 3 off machine",
+            "3 is not a recognized object. The light on the machine is now on.",
+            "> put object 0 and object 1 on the machine",
+            "object 0 is already on the machine. The light on the machine is now on.",
+            "> dance",
+            "What?",
+            "> take object 1 off the machine",
+            "You took object 1 off of the machine.",
+            " The light on the machine is currently off.",
+        ]
+    ),
 }
 
 
