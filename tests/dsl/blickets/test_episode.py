@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsl.blickets.episode import BlicketEpisode
@@ -44,6 +44,7 @@ def test_every_shared_episode_reads_and_is_graded_as_expected() -> None:
     assert seen >= 400
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_the_fast_episode_answers_as_the_reference_does(data: st.DataObject) -> None:
     item = data.draw(items())
@@ -59,6 +60,7 @@ def test_the_fast_episode_answers_as_the_reference_does(data: st.DataObject) -> 
     assert episode.closed == any(m.reading is None and m.cost == 0 for m in history.moments)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: st.DataObject) -> None:
     item = data.draw(items())
@@ -77,6 +79,7 @@ def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: s
             grade(item, false)
 
 
+@settings(deadline=None)
 @given(JUNK)
 def test_no_action_of_any_kind_raises(action: Any) -> None:
     episode = BlicketEpisode(static_item(Rule(Form.CONJUNCTIVE, 0b11), 3))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from dsl.blickets.item import BlicketItem
 from dsl.blickets.prompt import instructions, observation
@@ -19,6 +19,7 @@ from dsl.errors import PoolError
 from tests.support.blickets import items, static_item
 
 
+@settings(deadline=None)
 @given(items())
 def test_an_item_survives_its_record_as_json(item: BlicketItem) -> None:
     line = msgspec.json.encode(record_from_item(item))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsl.blickets.grading import grade
@@ -28,6 +28,7 @@ from dsl.errors import CalibrantError, PoolError
 from tests.support.blickets import JUNK, actions, items, opened, text_game_expected, text_game_lines
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_trace_survives_its_line_and_is_checked(data: st.DataObject) -> None:
     item = data.draw(items())
@@ -48,6 +49,7 @@ def _is_json(actions: list[Any]) -> bool:
         return False
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_changed_trace_is_refused_by_step_or_field(data: st.DataObject) -> None:
     item = data.draw(items())
@@ -153,6 +155,7 @@ def test_a_line_that_cannot_be_read_is_refused_in_one_line(change: dict[str, Any
     assert str(refused.value).isprintable()
 
 
+@settings(deadline=None)
 @given(JUNK, st.sampled_from([*TRIAL, "x"]), st.text(alphabet='{}[]":,a1\n> ', max_size=30))
 def test_junk_is_a_run_or_one_line(junk: Any, field: str, text: str) -> None:
     cut = len(text) * 9

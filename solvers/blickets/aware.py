@@ -1,0 +1,94 @@
+"""Learners that know of silent switches: `SwitchAware` certifies its rule without activating, `Seek` farms activations.
+
+Both first find the rule as if there were one only. SwitchAware then takes the probes of the silent certificate. Where
+there is none (a disjunctive rule) it keeps experimenting until the class itself leaves one answer. Seek, instead,
+activates the detector until the switch has come or no switch point is left to come.
+"""
+
+from __future__ import annotations
+
+from dsl.blickets.item import Count, Task
+from dsl.blickets.readings import moved
+from dsl.blickets.rule import Rule, set_of
+from solvers.blickets.certificate import certifiable, missing_probes
+from solvers.blickets.control import best_answer, greedy_move
+from solvers.blickets.geometry import Sets
+from solvers.blickets.learner import DELTA, Decision, Static
+from solvers.blickets.switch import SwitchSpace
+from solvers.experiment import Move
+from solvers.outcome import Found, Impossible
+
+
+class SwitchAware:
+    """Greedy control, then the silent certificate.
+
+    A certified answer holds unless the detector has switched to a conjunctive rule that contains the first, which no
+    silent probe can tell. Otherwise the answer is given at probability 1 - delta.
+    """
+
+    def __init__(self, task: Task, delta: float = DELTA) -> None:
+        self.task = task
+        self.delta = delta
+        self.space = SwitchSpace.full(task.n, task.count)
+        self.one_rule = Static(task)
+        self.readings: list[tuple[tuple[int, ...], str]] = []
+        self._before = self.space
+
+    def read(self, placed: tuple[int, ...], reading: str) -> None:
+        if self.space.count:
+            self._before = self.space
+        self.space = self.space.after(placed, reading)
+        self.one_rule.read(placed, reading)
+        self.readings.append((placed, reading))
+
+    def decide(self, placed: tuple[int, ...]) -> Decision:
+        without_switch = self.one_rule.decide(placed)
+        if isinstance(without_switch, Move):
+            return without_switch
+        if isinstance(without_switch, Found) and certifiable(without_switch.value):
+            return self._certified(without_switch.value, placed)
+        return self._probable(placed)
+
+    def _certified(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        missing = missing_probes(self.task.n, rule, self.readings)
+        if not missing:
+            return Found(rule)
+        nearest = min(missing, key=lambda probe: ((probe ^ set_of(placed)).bit_count(), probe))
+        return self._toggled(placed, *Sets(self.task.n).toward(placed, nearest))
+
+    def _probable(self, placed: tuple[int, ...]) -> Decision:
+        if not self.space.count:
+            if isinstance(self.one_rule.decide(placed), Found):
+                return Found(self.one_rule.guess())  # every switch of the class is refuted, one rule is not
+            return Impossible(self.space.in_words)
+        answer, probability = best_answer(self.space)
+        return Found(answer) if probability >= 1 - self.delta else greedy_move(self.space, self.task, placed)
+
+    def _toggled(self, placed: tuple[int, ...], verb: str, index: int) -> Decision:
+        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))
+
+    def guess(self) -> Rule:
+        if self.one_rule.space.count == 1:
+            return self.one_rule.guess()
+        return best_answer(self.space if self.space.count else self._before)[0]
+
+
+class Seek(SwitchAware):
+    """Greedy control, then activations until the switch still to come is less probable than delta."""
+
+    def _certified(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        if not self.space.count or self.space.still_to_come() < self.delta:
+            return super()._certified(rule, placed)
+        return self._activating(rule, placed)
+
+    def _activating(self, rule: Rule, placed: tuple[int, ...]) -> Decision:
+        """Put everything on the detector; once it is, take something off, which comes back with the next move.
+
+        With count = level that is a distractor, so that every move activates; with edge it has to be a blicket.
+        """
+        everything = (1 << self.task.n) - 1
+        present = set_of(placed)
+        distractors = everything & ~rule.blickets
+        taken = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
+        index = (taken & -taken).bit_length() - 1
+        return self._toggled(placed, "remove" if present >> index & 1 else "place", index)

@@ -1,0 +1,34 @@
+"""The silent certificate: that no switch has gone unseen, from readings that could not have caused one.
+
+After a conjunctive rule with blickets S, |S| >= 2, the probe "all objects but s", s in S, is INACTIVE while that rule
+is in force. Two such probes after the last activation refute every disjunctive second rule, and one for every s in S
+refutes every conjunctive second rule that does not contain S. A second rule that contains S stays possible: whatever
+it makes inactive is inactive, or an activation, under the first. After a disjunctive rule there is no such proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsl.blickets.reference import ACTIVE
+from dsl.blickets.rule import Form, Rule, set_of
+
+
+def certifiable(rule: Rule) -> bool:
+    """Whether silent probes can say anything after this rule."""
+    return rule.form is Form.CONJUNCTIVE and rule.blickets.bit_count() >= 2
+
+
+def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...], str]]) -> list[int]:
+    """The probes, as sets, that have not been read since the last ACTIVE reading; `ValueError` for other rules."""
+    if not certifiable(rule):
+        raise ValueError("there is no silent certificate after a disjunctive rule")
+    everything = (1 << n) - 1
+    silent: set[int] = set()
+    for placed, reading in readings:
+        if reading == ACTIVE:
+            silent.clear()
+        else:
+            silent.add(set_of(placed))
+    probes = [everything & ~(1 << index) for index in range(n) if rule.blickets >> index & 1]
+    return [probe for probe in probes if probe not in silent]

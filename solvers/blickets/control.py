@@ -1,0 +1,49 @@
+"""Greedy control: one toggle towards the configuration that is expected to tell most about the answer per move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from dsl.blickets.item import Task
+from dsl.blickets.readings import moved
+from dsl.blickets.rule import Rule
+from solvers.blickets.geometry import Geometry
+from solvers.blickets.weights import Weights
+from solvers.experiment import Move
+
+DIGITS = 9  # what differs by less is a tie, on every machine
+
+
+class Belief(Protocol):
+    """A space that can say what it expects."""
+
+    @property
+    def geometry(self) -> Geometry: ...
+
+    def posterior(self) -> Mapping[Rule, float]:
+        """The probability of each answer, in the order of `all_rules`; empty if the space is."""
+        ...
+
+    def information(self) -> Weights:
+        """For each configuration of the geometry how many bits its reading is expected to tell about the answer."""
+        ...
+
+
+def best_answer(belief: Belief) -> tuple[Rule, float]:
+    """The most probable answer, the first of equals, and its probability; `ValueError` if the space is empty."""
+    posterior = belief.posterior()
+    if not posterior:
+        raise ValueError("the space is empty")
+    best = max(posterior, key=lambda rule: round(posterior[rule], DIGITS))
+    return best, posterior[best]
+
+
+def greedy_move(belief: Belief, task: Task, placed: tuple[int, ...]) -> Move[tuple[int, ...]]:
+    """The toggle towards the configuration with most information per move; ties by number."""
+    distances = belief.geometry.distances(placed)
+    worth = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
+    verb, index = belief.geometry.toward(placed, int(np.argmax(worth)))
+    return Move({verb: task.objects[index]}, moved(placed, verb, index))

@@ -1,0 +1,102 @@
+"""Configurations of a detector and how many moves lie between them.
+
+With `Sets` a configuration is which objects are on the detector, with `Sequences` also in which order they were placed.
+Configurations are numbered; the numbers break ties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.blickets.rule import set_of
+
+Distances = npt.NDArray[np.float64]
+Toggle = tuple[str, int]  # verb, object number
+
+
+class Geometry(Protocol):
+    """Numbered configurations."""
+
+    def distances(self, placed: tuple[int, ...]) -> Distances:
+        """Moves from here to every configuration; infinite to the one that is there already."""
+        ...
+
+    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
+        """The first move on a shortest way to the configuration of that number."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """Sets of n objects; the number of a set is the set as an integer."""
+
+    n: int
+
+    def distances(self, placed: tuple[int, ...]) -> Distances:
+        row: Distances = _set_distances(self.n)[set_of(placed)]
+        return row
+
+    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
+        present = set_of(placed)
+        differing = present ^ target
+        index = (differing & -differing).bit_length() - 1
+        return ("remove" if present >> index & 1 else "place", index)
+
+
+@cache
+def _set_distances(n: int) -> Distances:
+    sets = range(1 << n)
+    moves = np.array([[float((a ^ b).bit_count()) for b in sets] for a in sets])
+    np.fill_diagonal(moves, np.inf)
+    return moves
+
+
+@cache
+def sequences(n: int) -> tuple[tuple[int, ...], ...]:
+    """All placement sequences of n objects, shorter ones first: 326 for n = 5."""
+    return tuple(order for k in range(n + 1) for order in permutations(range(n), k))
+
+
+@cache
+def sequence_numbers(n: int) -> dict[tuple[int, ...], int]:
+    return {sequence: k for k, sequence in enumerate(sequences(n))}
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Placement sequences of n objects, numbered as in `sequences`."""
+
+    n: int
+
+    def distances(self, placed: tuple[int, ...]) -> Distances:
+        return _sequence_distances(self.n, placed)
+
+    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
+        wanted = sequences(self.n)[target]
+        kept = set(wanted[: _kept(placed, wanted)])
+        for index in placed:
+            if index not in kept:
+                return "remove", index
+        return "place", wanted[len(placed)]
+
+
+def _kept(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:
+    """How many objects may stay: the longest beginning of what is wanted that is on the detector in this order."""
+    kept = 0
+    for index in placed:
+        if kept < len(wanted) and index == wanted[kept]:
+            kept += 1
+    return kept
+
+
+@cache
+def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
+    moves = np.array([len(placed) + len(wanted) - 2 * _kept(placed, wanted) for wanted in sequences(n)], np.float64)
+    moves[sequence_numbers(n)[placed]] = np.inf
+    return moves

@@ -1,0 +1,151 @@
+"""Learners: read, then move, conclude, or give up; and the loop that lets one play an episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from dsl.blickets.item import Task
+from dsl.blickets.readings import moved, readings
+from dsl.blickets.rule import Rule
+from dsl.episode import Episode
+from solvers.blickets.control import Belief, best_answer, greedy_move
+from solvers.blickets.static import StaticSpace
+from solvers.experiment import Move
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+DELTA = 0.01
+
+Decision: TypeAlias = Move[tuple[int, ...]] | Found[Rule] | Impossible
+
+
+class Learner(Protocol):
+    """What plays an episode. It sees readings only."""
+
+    def read(self, placed: tuple[int, ...], reading: str) -> None:
+        """Take in one reading."""
+        ...
+
+    def decide(self, placed: tuple[int, ...]) -> Decision:
+        """The next move from here; or the answer; or that the readings contradict the class."""
+        ...
+
+    def guess(self) -> Rule:
+        """The most probable answer so far, also where nothing is decided or the class was contradicted."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a learner came to.
+
+    outcome: Found where it was sure enough; Impossible where the readings contradict its class; else OutOfBudget
+    guess: what it would answer if it has to
+    """
+
+    outcome: Outcome[Rule]
+    guess: Rule
+
+
+def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
+    """Let a learner play an episode to its conclusion. Nothing is submitted."""
+    task = episode.task
+    placed: tuple[int, ...] = ()
+    for placed, reading in readings(task, episode.steps):  # the last one is where it stands
+        learner.read(placed, reading)
+    while True:
+        decision = learner.decide(placed)
+        if not isinstance(decision, Move):
+            return Learned(decision, learner.guess())
+        if episode.left <= 0 or episode.closed:
+            return Learned(OutOfBudget(f"undecided after {task.budget - episode.left} moves"), learner.guess())
+        step = episode.act(decision.action)
+        if step.reading is None:
+            raise ValueError(f"the move {dict(decision.action)} was refused: {step.refused}")
+        placed = decision.experiment
+        learner.read(placed, step.reading)
+
+
+class Revisable(Belief, Protocol):
+    """A belief that takes in readings."""
+
+    @property
+    def count(self) -> int: ...
+    @property
+    def in_words(self) -> str: ...
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> Revisable: ...
+
+
+class Greedy:
+    """Greedy control over one space; the answer once its probability is at least 1 - delta."""
+
+    def __init__(self, task: Task, space: Revisable, delta: float = DELTA) -> None:
+        self.task = task
+        self.space = space
+        self.delta = delta
+        self._before = space  # the last space with a member
+
+    def read(self, placed: tuple[int, ...], reading: str) -> None:
+        if self.space.count:
+            self._before = self.space
+        self.space = self.space.after(placed, reading)
+
+    def decide(self, placed: tuple[int, ...]) -> Decision:
+        if not self.space.count:
+            return Impossible(self.space.in_words)
+        answer, probability = best_answer(self.space)
+        if probability >= 1 - self.delta:
+            return Found(answer)
+        return greedy_move(self.space, self.task, placed)
+
+    def guess(self) -> Rule:
+        return best_answer(self.space if self.space.count else self._before)[0]
+
+
+class Static:
+    """Greedy control over detectors with one rule, to certainty; each decision is worked out once per process."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.space = StaticSpace.full(task.n)
+        self._before = self.space
+
+    def read(self, placed: tuple[int, ...], reading: str) -> None:
+        if self.space.bits:
+            self._before = self.space
+        self.space = self.space.after(placed, reading)
+
+    def decide(self, placed: tuple[int, ...]) -> Decision:
+        bits = self.space.bits
+        if bits & (bits - 1) == 0:
+            return Found(self.guess()) if bits else Impossible(self.space.in_words)
+        verb, index = _static_toggle(self.space, placed)
+        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))
+
+    def guess(self) -> Rule:
+        return best_answer(self.space if self.space.bits else self._before)[0]
+
+
+def _static_toggle(space: StaticSpace, placed: tuple[int, ...]) -> tuple[str, int]:
+    """The toggle of greedy control, remembered by what it depends on."""
+    key = (space.n, space.bits, frozenset(placed))
+    if key not in _toggles:
+        if len(_toggles) >= MAX_REMEMBERED:
+            _toggles.clear()
+        objects = tuple(str(index) for index in range(space.n))
+        ((verb, name),) = greedy_move(space, Task(objects, 1), placed).action.items()
+        _toggles[key] = (verb, int(name))
+    return _toggles[key]
+
+
+MAX_REMEMBERED = 100_000
+_toggles: dict[tuple[int, int, frozenset[int]], tuple[str, int]] = {}
+
+
+def answered(episode: Episode[Task, str], rule: Rule) -> Mapping[str, object]:
+    """Submit an answer; the action that was taken."""
+    action = {"check": rule.as_json(episode.task.objects)}
+    episode.act(action)
+    return action

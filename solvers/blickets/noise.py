@@ -1,0 +1,118 @@
+"""The space of unreliable detectors: a rule, and the probability that it is heard when it is satisfied.
+
+A member gives every reading with positive probability iff its rule is satisfied at every ACTIVE one, so counts say
+little here; what the readings say is in the posterior, with each (rule, probability) equally likely beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.rule import Rule, all_rules, set_of
+from solvers.blickets.geometry import Sets
+from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
+from solvers.blickets.weights import Weights, as_weights, spread
+
+RELIABILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSpace:
+    """Rules and reliabilities that can give every reading.
+
+    bits: rules that were satisfied at every ACTIVE reading; bit k stands for `all_rules(n)[k]`
+    heard: number of ACTIVE readings (every rule that is left was satisfied at all of them)
+    unheard: for each distinct rule how often it was satisfied while the reading was INACTIVE
+    """
+
+    n: int
+    bits: int
+    heard: int
+    unheard: tuple[int, ...]
+
+    @staticmethod
+    def full(n: int) -> NoiseSpace:
+        """Before any reading."""
+        size = len(all_rules(n))
+        return NoiseSpace(n, (1 << size) - 1, 0, (0,) * size)
+
+    @property
+    def in_words(self) -> str:
+        levels = ", ".join(str(p) for p in RELIABILITIES)
+        return (
+            f"one rule over {self.n} objects, conjunctive or disjunctive, that reads ACTIVE with probability "
+            f"{levels} when satisfied and never otherwise"
+        )
+
+    @property
+    def geometry(self) -> Sets:
+        return Sets(self.n)
+
+    @property
+    def count(self) -> int:
+        return self.bits.bit_count() * len(RELIABILITIES)
+
+    def fits(self, member: tuple[Rule, float]) -> bool:
+        rule, p = member
+        return p in RELIABILITIES and self.bits >> rule_numbers(self.n)[rule.canonical] & 1 == 1
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[tuple[Rule, float]]:
+        rules = members_of(self.bits, self.n)
+        if not rules:
+            raise ValueError("the space is empty")
+        drawn = rng.integers(len(rules) * len(RELIABILITIES), size=n)
+        return [(rules[k // len(RELIABILITIES)], RELIABILITIES[k % len(RELIABILITIES)]) for k in drawn]
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> NoiseSpace:
+        satisfied = activating(self.n)[set_of(experiment)]
+        if reading == ACTIVE:
+            return replace(self, bits=self.bits & satisfied, heard=self.heard + 1)
+        unheard = tuple(number + (satisfied >> k & 1) for k, number in enumerate(self.unheard))
+        return replace(self, unheard=unheard)
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        """How many members can give each reading. Both are possible where the rule is satisfied: counts overlap."""
+        active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count() * len(RELIABILITIES)
+        return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count)) if k}
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        return dict.fromkeys(members_of(self.bits, self.n), len(RELIABILITIES))
+
+    def likelihoods(self) -> Weights:
+        """The probability of the readings for each distinct rule (rows) and reliability (columns)."""
+        table = _likelihood_table(self.heard, max(self.unheard))
+        alive = as_weights(self.bits, len(self.unheard))
+        found: Weights = table[np.array(self.unheard)] * alive[:, None]
+        return found
+
+    def posterior(self) -> Mapping[Rule, float]:
+        weights = self.likelihoods().sum(axis=1)
+        if not self.bits:
+            return {}
+        shares = weights / weights.sum()
+        return {rule: float(shares[k]) for k, rule in enumerate(all_rules(self.n)) if shares[k] > 0}
+
+    def joint(self) -> tuple[Weights, Weights]:
+        """Likelihood by rule, and by rule and set of objects the part of it that comes with an ACTIVE reading there."""
+        weights = self.likelihoods()
+        return weights.sum(axis=1), (weights @ np.array(RELIABILITIES))[:, None] * activation_matrix(self.n)
+
+    def information(self) -> Weights:
+        total, active = self.joint()
+        mass = total.sum()
+        if not mass:
+            return np.zeros(active.shape[1])
+        gained: Weights = spread(total / mass) - spread(active / mass) - spread((total[:, None] - active) / mass)
+        return gained
+
+
+@cache
+def _likelihood_table(heard: int, most_unheard: int) -> Weights:
+    """p^heard (1 - p)^k for k = 0 .. most_unheard (rows), each reliability (columns)."""
+    p = np.array(RELIABILITIES)
+    return np.array([p**heard * (1 - p) ** k for k in range(most_unheard + 1)])

@@ -1,0 +1,128 @@
+"""The space of detectors that want their blickets placed in one order: (set, permutation), at least two blickets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from dsl.blickets.item import OrderReading
+from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
+from solvers.blickets.geometry import Sequences, sequences
+from solvers.blickets.static import rule_numbers
+from solvers.blickets.weights import Weights, as_weights, binary_entropy
+
+MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to compare
+
+
+@cache
+def orders(n: int) -> tuple[tuple[int, ...], ...]:
+    """All members: 320 for n = 5."""
+    return tuple(order for order in sequences(n) if len(order) > 1)
+
+
+@cache
+def activated(n: int, reading: OrderReading, placed: tuple[int, ...]) -> int:
+    """The members that a placement sequence activates: bit k stands for `orders(n)[k]`."""
+    contiguous = reading is OrderReading.CONTIGUOUS
+    present = set(placed)
+    fitting = (
+        k
+        for k, order in enumerate(orders(n))
+        if present.issuperset(order) and in_order(order, placed, contiguous=contiguous)
+    )
+    return sum(1 << k for k in fitting)
+
+
+@cache
+def order_matrix(n: int, reading: OrderReading) -> Weights:
+    """Members by placement sequences: 1 where the sequence activates."""
+    columns = [as_weights(activated(n, reading, placed), len(orders(n))) for placed in sequences(n)]
+    return np.array(columns).T
+
+
+@cache
+def set_matrix(n: int) -> Weights:
+    """Distinct rules by members: 1 where the rule is the conjunction of the member's blickets."""
+    made = np.zeros((len(all_rules(n)), len(orders(n))))
+    for k, order in enumerate(orders(n)):
+        made[rule_numbers(n)[_answer(order)], k] = 1
+    return made
+
+
+def _answer(order: tuple[int, ...]) -> Rule:
+    return Rule(Form.CONJUNCTIVE, set_of(order))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSpace:
+    """Members that give every reading. bits: bit k stands for `orders(n)[k]`."""
+
+    n: int
+    order_reading: OrderReading
+    bits: int
+
+    @staticmethod
+    def full(n: int, order_reading: OrderReading = OrderReading.RELATIVE) -> OrderSpace:
+        """Before any reading."""
+        return OrderSpace(n, order_reading, (1 << len(orders(n))) - 1)
+
+    @property
+    def in_words(self) -> str:
+        return (
+            f"a conjunctive rule over at least two of {self.n} objects that have to be placed in one order, "
+            f"{self.order_reading}"
+        )
+
+    @property
+    def geometry(self) -> Sequences:
+        if self.n > MAX_CONTROLLED:
+            raise ValueError(f"experiments on order are chosen for at most {MAX_CONTROLLED} objects")
+        return Sequences(self.n)
+
+    @property
+    def count(self) -> int:
+        return self.bits.bit_count()
+
+    def members(self) -> list[tuple[int, ...]]:
+        """All of them."""
+        return [order for k, order in enumerate(orders(self.n)) if self.bits >> k & 1]
+
+    def fits(self, member: tuple[int, ...]) -> bool:
+        return member in self.members()
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[tuple[int, ...]]:
+        members = self.members()
+        if not members:
+            raise ValueError("the space is empty")
+        return [members[k] for k in rng.integers(len(members), size=n)]
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> OrderSpace:
+        active = activated(self.n, self.order_reading, experiment)
+        return replace(self, bits=self.bits & (active if reading == ACTIVE else ~active))
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        active = (self.bits & activated(self.n, self.order_reading, experiment)).bit_count()
+        return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        """Members by their set, as a conjunctive rule: the order is never asked for."""
+        found = Counter(_answer(order) for order in self.members())
+        return dict(sorted(found.items()))
+
+    def posterior(self) -> Mapping[Rule, float]:
+        return {rule: number / self.count for rule, number in self.verdicts().items()}
+
+    def joint(self) -> tuple[Weights, Weights]:
+        """Members by answer, and by answer and placement sequence those that it activates."""
+        groups = set_matrix(self.n) * as_weights(self.bits, len(orders(self.n)))
+        return groups.sum(axis=1), groups @ order_matrix(self.n, self.order_reading)
+
+    def information(self) -> Weights:
+        """About the member, order included: it determines the reading."""
+        weights = as_weights(self.bits, len(orders(self.n)))
+        return binary_entropy(weights @ order_matrix(self.n, self.order_reading) / max(1, self.count))

@@ -1,0 +1,97 @@
+"""The space of detectors with one rule: a bit set over the distinct rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.rule import Rule, all_rules, set_of
+from solvers.blickets.geometry import Sets
+from solvers.blickets.weights import Weights, as_weights, binary_entropy
+
+
+@cache
+def activating(n: int) -> tuple[int, ...]:
+    """For every set of objects, as an integer, the rules that it activates: bit k stands for `all_rules(n)[k]`."""
+    rules = all_rules(n)
+    return tuple(sum(1 << k for k, rule in enumerate(rules) if rule.active(present)) for present in range(1 << n))
+
+
+@cache
+def activation_matrix(n: int) -> Weights:
+    """The same as a matrix of 0 and 1: rules by sets."""
+    rules = all_rules(n)
+    return np.array([[float(rule.active(present)) for present in range(1 << n)] for rule in rules])
+
+
+@cache
+def rule_numbers(n: int) -> Mapping[Rule, int]:
+    """The place of each distinct rule in `all_rules(n)`."""
+    return {rule: k for k, rule in enumerate(all_rules(n))}
+
+
+def members_of(bits: int, n: int) -> list[Rule]:
+    """The rules of a bit set."""
+    rules = all_rules(n)
+    found = []
+    while bits:
+        lowest = bits & -bits
+        found.append(rules[lowest.bit_length() - 1])
+        bits ^= lowest
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSpace:
+    """Rules over n objects that give every reading. bits: bit k stands for `all_rules(n)[k]`."""
+
+    n: int
+    bits: int
+
+    @staticmethod
+    def full(n: int) -> StaticSpace:
+        """Before any reading."""
+        return StaticSpace(n, (1 << len(all_rules(n))) - 1)
+
+    @property
+    def in_words(self) -> str:
+        return f"one rule throughout: conjunctive or disjunctive over a non-empty set of {self.n} objects"
+
+    @property
+    def geometry(self) -> Sets:
+        return Sets(self.n)
+
+    @property
+    def count(self) -> int:
+        return self.bits.bit_count()
+
+    def fits(self, member: Rule) -> bool:
+        return self.bits >> rule_numbers(self.n)[member.canonical] & 1 == 1
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Rule]:
+        members = members_of(self.bits, self.n)
+        if not members:
+            raise ValueError("the space is empty")
+        return [members[k] for k in rng.integers(len(members), size=n)]
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
+        active = activating(self.n)[set_of(experiment)]
+        return StaticSpace(self.n, self.bits & (active if reading == ACTIVE else ~active))
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count()
+        return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1)
+
+    def posterior(self) -> Mapping[Rule, float]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
+
+    def information(self) -> Weights:
+        weights = as_weights(self.bits, len(all_rules(self.n)))
+        return binary_entropy(weights @ activation_matrix(self.n) / max(1, self.count))

@@ -1,0 +1,146 @@
+"""The space of detectors that switch once, silently: first rule, second rule, switch point.
+
+Given the readings, the number of activations before each is known; so for each switch point N the readings at fewer
+than N activations constrain the first rule alone and the others the second alone, and the members are
+sum over N of |R1(N)| |R2(N)| - |R1(N) and R2(N)|, since the rules differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dsl.blickets.item import Count
+from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.rule import Rule, all_rules, set_of
+from solvers.blickets.geometry import Sets
+from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
+from solvers.blickets.weights import Weights, as_weights, binary_entropy
+
+MAX_SWITCH = 12
+
+
+class Switching(NamedTuple):
+    """A member: rules (canonical) and the number of activations after which the second is in force."""
+
+    first: Rule
+    second: Rule
+    switch: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSpace:
+    """Members that give every reading.
+
+    count_by: what counts as an activation
+    firsts, seconds: the rules that are left, as bit sets, for each switch point 1, 2, ...
+    activations: so far
+    active: whether the last reading was ACTIVE
+    """
+
+    n: int
+    count_by: Count
+    firsts: tuple[int, ...]
+    seconds: tuple[int, ...]
+    activations: int = 0
+    active: bool = False
+
+    @staticmethod
+    def full(n: int, count_by: Count = Count.LEVEL, max_switch: int = MAX_SWITCH) -> SwitchSpace:
+        """Before any reading."""
+        everything = (1 << len(all_rules(n))) - 1
+        return SwitchSpace(n, count_by, (everything,) * max_switch, (everything,) * max_switch)
+
+    @property
+    def in_words(self) -> str:
+        return (
+            f"two different rules over {self.n} objects, conjunctive or disjunctive, the second in force after 1 to "
+            f"{len(self.firsts)} activations counted by {self.count_by}"
+        )
+
+    @property
+    def geometry(self) -> Sets:
+        return Sets(self.n)
+
+    @property
+    def count(self) -> int:
+        return sum(self._pairs(k) for k in range(len(self.firsts)))
+
+    def _pairs(self, k: int) -> int:
+        first, second = self.firsts[k], self.seconds[k]
+        return first.bit_count() * second.bit_count() - (first & second).bit_count()
+
+    def fits(self, member: Switching) -> bool:
+        if not 1 <= member.switch <= len(self.firsts) or member.first.canonical == member.second.canonical:
+            return False
+        number = rule_numbers(self.n)
+        first, second = self.firsts[member.switch - 1], self.seconds[member.switch - 1]
+        return first >> number[member.first.canonical] & second >> number[member.second.canonical] & 1 == 1
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Switching]:
+        pairs = np.array([self._pairs(k) for k in range(len(self.firsts))], np.float64)
+        if not pairs.any():
+            raise ValueError("the space is empty")
+        drawn = []
+        for k in rng.choice(len(pairs), size=n, p=pairs / pairs.sum()):
+            firsts, seconds = members_of(self.firsts[k], self.n), members_of(self.seconds[k], self.n)
+            while True:  # the rules differ; at most one of a first rule's pairs is refused
+                first, second = firsts[rng.integers(len(firsts))], seconds[rng.integers(len(seconds))]
+                if first != second:
+                    break
+            drawn.append(Switching(first, second, int(k) + 1))
+        return drawn
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> SwitchSpace:
+        active = reading == ACTIVE
+        fitting = activating(self.n)[set_of(experiment)]
+        if not active:
+            fitting = ~fitting
+        done = min(self.activations, len(self.firsts))  # switch points up to here have been reached
+        counts = active and (self.count_by is Count.LEVEL or not self.active)
+        return replace(
+            self,
+            firsts=self.firsts[:done] + tuple(bits & fitting for bits in self.firsts[done:]),
+            seconds=tuple(bits & fitting for bits in self.seconds[:done]) + self.seconds[done:],
+            activations=self.activations + counts,
+            active=active,
+        )
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        active = self.after(experiment, ACTIVE).count
+        return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        """Members by the rule that is in force now."""
+        rules = all_rules(self.n)
+        return {rules[k]: int(weight) for k, weight in enumerate(self.in_force()) if weight}
+
+    def in_force(self) -> Weights:
+        """Members by the number of the rule in force; whole numbers far below 2^53."""
+        size = len(all_rules(self.n))
+        total = np.zeros(size)
+        for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
+            current, other = (second, first) if k < self.activations else (first, second)
+            if current and other:
+                members = as_weights(current, size)
+                total += members * (other.bit_count() - as_weights(other, size))
+        return total
+
+    def posterior(self) -> Mapping[Rule, float]:
+        total = self.count
+        return {rule: weight / total for rule, weight in self.verdicts().items()}
+
+    def information(self) -> Weights:
+        """About the rule that is in force when the reading is taken: it determines the reading."""
+        weights = self.in_force()
+        return binary_entropy(weights @ activation_matrix(self.n) / max(1.0, weights.sum()))
+
+    def still_to_come(self) -> float:
+        """The probability that the switch has not happened yet; `ValueError` if the space is empty."""
+        total = self.count
+        if not total:
+            raise ValueError("the space is empty")
+        return 1 - sum(self._pairs(k) for k in range(min(self.activations, len(self.firsts)))) / total

@@ -1,0 +1,184 @@
+"""The mixture of all families: one rule, a silent switch, an order, an unreliable detector; equal priors.
+
+Within a family every member is equally likely beforehand. The answer is the rule in force now; for an order it is the
+conjunction of its blickets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+
+from dsl.blickets.item import Count, OrderReading
+from dsl.blickets.rule import Rule, all_rules, set_of
+from solvers.blickets.geometry import Sequences, sequences
+from solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from solvers.blickets.order import MAX_CONTROLLED, OrderSpace, orders
+from solvers.blickets.static import StaticSpace, activation_matrix
+from solvers.blickets.switch import Switching, SwitchSpace
+from solvers.blickets.weights import Weights, as_weights, spread
+
+
+class Family(StrEnum):
+    """The families, in the order in which they are listed."""
+
+    STATIC = "static"
+    SWITCH = "switch"
+    ORDER = "order"
+    NOISE = "noise"
+
+
+Member: TypeAlias = tuple[Family, Rule | Switching | tuple[int, ...] | tuple[Rule, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class UniversalSpace:
+    """The four spaces after the same readings."""
+
+    static: StaticSpace
+    switch: SwitchSpace
+    order: OrderSpace
+    noise: NoiseSpace
+
+    @staticmethod
+    def full(
+        n: int, count_by: Count = Count.LEVEL, order_reading: OrderReading = OrderReading.RELATIVE
+    ) -> UniversalSpace:
+        """Before any reading."""
+        return UniversalSpace(
+            StaticSpace.full(n), SwitchSpace.full(n, count_by), OrderSpace.full(n, order_reading), NoiseSpace.full(n)
+        )
+
+    @property
+    def n(self) -> int:
+        return self.static.n
+
+    @property
+    def in_words(self) -> str:
+        return "; or ".join((self.static.in_words, self.switch.in_words, self.order.in_words, self.noise.in_words))
+
+    @property
+    def geometry(self) -> Sequences:
+        return self.order.geometry
+
+    @property
+    def counts(self) -> Mapping[Family, int]:
+        """Members by family."""
+        return {
+            Family.STATIC: self.static.count,
+            Family.SWITCH: self.switch.count,
+            Family.ORDER: self.order.count,
+            Family.NOISE: self.noise.count,
+        }
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+    def fits(self, member: Member) -> bool:
+        match member:
+            case (Family.STATIC, Rule() as rule):
+                return self.static.fits(rule)
+            case (Family.SWITCH, Switching() as switching):
+                return self.switch.fits(switching)
+            case (Family.NOISE, (Rule() as rule, float(p))):
+                return self.noise.fits((rule, p))
+            case (Family.ORDER, tuple(order)):
+                return any(order == kept for kept in self.order.members())
+        return False
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Member]:
+        numbers = np.array(list(self.counts.values()), np.float64)
+        if not numbers.any():
+            raise ValueError("the space is empty")
+        drawn: list[Member] = []
+        for k in rng.choice(len(numbers), size=n, p=numbers / numbers.sum()):
+            family = list(Family)[k]
+            space = {
+                Family.STATIC: self.static,
+                Family.SWITCH: self.switch,
+                Family.ORDER: self.order,
+                Family.NOISE: self.noise,
+            }[family]
+            drawn.append((family, space.sample(rng, 1)[0]))  # type: ignore[attr-defined]
+        return drawn
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> UniversalSpace:
+        return UniversalSpace(
+            self.static.after(experiment, reading),
+            self.switch.after(experiment, reading),
+            self.order.after(experiment, reading),
+            self.noise.after(experiment, reading),
+        )
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        found: Counter[str] = Counter()
+        for space in (self.static, self.switch, self.order, self.noise):
+            found.update(space.outcomes(experiment))
+        return dict(found)
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        found: Counter[Rule] = Counter()
+        for space in (self.static, self.switch, self.order, self.noise):
+            found.update(space.verdicts())
+        return {rule: found[rule] for rule in all_rules(self.n) if found[rule]}
+
+    def posterior(self) -> Mapping[Rule, float]:
+        weights = self._joint()[0]
+        total = weights.sum()
+        return {rule: float(weights[k] / total) for k, rule in enumerate(all_rules(self.n)) if weights[k] > 0}
+
+    def information(self) -> Weights:
+        weights, active = self._joint()
+        mass = weights.sum()
+        if not mass:
+            return np.zeros(active.shape[1])
+        gained: Weights = spread(weights / mass) - spread(active / mass) - spread((weights[:, None] - active) / mass)
+        return gained
+
+    def families(self) -> Mapping[Family, float]:
+        """The probability of each family; empty if the space is."""
+        masses = np.array([weights.sum() for weights, _ in self._joints()])
+        total = masses.sum()
+        return {family: float(mass / total) for family, mass in zip(Family, masses, strict=True) if mass > 0}
+
+    def _joint(self) -> tuple[Weights, Weights]:
+        parts = self._joints()
+        weights: Weights = np.sum([weights for weights, _ in parts], axis=0)
+        active: Weights = np.sum([active for _, active in parts], axis=0)
+        return weights, active
+
+    def _joints(self) -> list[tuple[Weights, Weights]]:
+        """By family: the probability of the readings by answer; by answer and sequence the part that reads ACTIVE."""
+        if self.n > MAX_CONTROLLED:
+            raise ValueError(f"the mixture is weighed for at most {MAX_CONTROLLED} objects")
+        size = len(all_rules(self.n))
+        by_sequence = _by_sequence(self.n)
+        static = as_weights(self.static.bits, size) / size
+        switch = self.switch.in_force() / (size * (size - 1) * len(self.switch.firsts))
+        order, order_active = self.order.joint()
+        noise, noise_active = self.noise.joint()
+        reliabilities = size * len(RELIABILITIES)
+        return [
+            (static, static[:, None] * by_sequence),
+            (switch, switch[:, None] * by_sequence),
+            (order / len(orders(self.n)), order_active / len(orders(self.n))),
+            (noise / reliabilities, noise_active[:, _sets_of_sequences(self.n)] / reliabilities),
+        ]
+
+
+@cache
+def _sets_of_sequences(n: int) -> list[int]:
+    return [set_of(placed) for placed in sequences(n)]
+
+
+@cache
+def _by_sequence(n: int) -> Weights:
+    """Rules by placement sequences: 1 where the sequence activates."""
+    return activation_matrix(n)[:, _sets_of_sequences(n)]

@@ -1,0 +1,32 @@
+"""Vectors over rules and configurations, and their entropies."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Weights = npt.NDArray[np.float64]
+
+
+def as_weights(bits: int, size: int) -> Weights:
+    """A bit set as a vector of 0 and 1."""
+    packed = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
+    return np.unpackbits(packed, count=size, bitorder="little").astype(np.float64)
+
+
+def binary_entropy(share: Weights) -> Weights:
+    """Entropy in bits of readings that are ACTIVE with these probabilities."""
+    return _times_log(share + 0.0) + _times_log(1 - share)
+
+
+def spread(weights: Weights) -> Weights:
+    """For each column, of mass m: m times the entropy of the column divided by m, in bits."""
+    found: Weights = _times_log(weights).sum(axis=0) - _times_log(weights.sum(axis=0))
+    return found
+
+
+def _times_log(weights: Weights) -> Weights:
+    """- w log2 w, 0 where w is 0 or (by rounding) below."""
+    positive = weights > 0
+    found: Weights = np.where(positive, -weights * np.log2(np.where(positive, weights, 1.0)), 0.0)
+    return found
