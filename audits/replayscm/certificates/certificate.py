@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from dsl.formulas.text import render
+from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm
@@ -48,7 +49,7 @@ def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
         "class": {
             "max_parents": model_class.max_parents,
             "max_size": model_class.max_size,
-            "nested_roots": model_class.nested_roots,
+            "nested_roots": model_class.nested_roots and isinstance(problem.task.disclosure, HiddenRoots),
             "in_words": model_class.describe(problem.task),
         },
         "functions": {v: _functions(space, v) for v in problem.task.variables if _can_be_endogenous(space, v)},
@@ -135,13 +136,14 @@ def _selector(variable: str, parents: Sequence[str]) -> str:
 
 
 def refutation(clauses: Sequence[Sequence[int]]) -> list[str]:
-    """A DRUP proof of unsatisfiability, logged by CaDiCaL; `ValueError` if the clauses have a model."""
+    """A DRUP proof of unsatisfiability, logged by CaDiCaL, with the empty clause, "0"; `ValueError` if the clauses have a model."""
     from pysat.solvers import Cadical153
 
     with Cadical153(bootstrap_with=[list(clause) for clause in clauses], with_proof=True) as solver:
         if solver.solve():
             raise ValueError("the clauses have a model: there is a second member")
-        return [line for line in solver.get_proof() or ["0"] if line.strip()]
+        proof = [line for line in solver.get_proof() or [] if line.strip()]
+        return proof if "0" in proof else [*proof, "0"]
 
 
 def to_json(made: Mapping[str, Any]) -> str:

@@ -57,6 +57,8 @@ def _check_shape(made: Mapping[str, Any]) -> None:
         strange = set(part) - keys
         if strange:
             raise Refused(f"a certificate has no field {shown(min(strange, key=str))}")
+    if type(made["version"]) is not int:
+        raise Refused("its version is not an integer")
     chosen = made["class"]
     if type(chosen["max_parents"]) is not int or type(chosen["nested_roots"]) is not bool:
         raise Refused("its class has a number of parents or a rule for roots that is none")
@@ -84,6 +86,8 @@ class _Verification:
             raise Refused("it is about other evidence: the digest of the training worlds and disclosure differs")
         if not isinstance(self.max_parents, int) or not 1 <= self.max_parents <= 6:
             raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
+        if self.nested and not isinstance(self.task.disclosure, HiddenRoots):
+            raise Refused("its class has a rule for root sets, but the instance tells the roots")
         most = LARGEST_CAP.get(self.max_parents, 0)
         if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
             able = f"with {self.max_parents} parents sizes up to {most} can be recounted"

@@ -103,6 +103,18 @@ def another_member(made: dict[str, Any]) -> None:
     made["unique"]["mechanisms"][variable] = f"(not {text})"
 
 
+def empty_proof(made: dict[str, Any]) -> None:
+    made["unique"]["proof"] = []
+
+
+def roots_rule_for_told_roots(made: dict[str, Any]) -> None:
+    made["class"]["nested_roots"] = True
+
+
+def version_as_a_fraction(made: dict[str, Any]) -> None:
+    made["version"] = 2.0
+
+
 def malformed(made: dict[str, Any]) -> None:
     made["functions"] = [1, 2]
 
@@ -118,6 +130,9 @@ FORGERIES: dict[Callable[[dict[str, Any]], None], str] = {
     added_clause: "CNF is not the one",
     garbled_proof: "not a clause",
     another_member: "does not replay",
+    empty_proof: "does not end with the empty clause",
+    roots_rule_for_told_roots: "a rule for root sets, but the instance tells the roots",
+    version_as_a_fraction: "version is not an integer",
     malformed: "malformed",
 }
 
@@ -165,7 +180,7 @@ def test_proofs_of_random_clause_sets_are_accepted_iff_they_are_unsatisfiable() 
             proof = refutation(clauses)
             added = [line for line in proof if not line.startswith("d ")]
             steps = check_refutation(clauses, proof)
-            assert steps == (added.index("0") + 1 if "0" in added else len(added))
+            assert steps == added.index("0") + 1
     assert refuted > 20
 
 
@@ -181,6 +196,22 @@ def test_proofs_of_random_clause_sets_are_accepted_iff_they_are_unsatisfiable() 
 def test_what_is_no_proof_is_refused(proof: list[str], reason: str) -> None:
     with pytest.raises(ProofError, match=reason):
         check_refutation([[1, 2], [-1, 2], [1, -2]], proof)
+
+
+def test_no_lines_are_no_proof_even_where_propagation_alone_refutes() -> None:
+    clauses = [[1], [-1, 2], [-2]]
+    assert check_refutation(clauses, ["0"]) == 1
+    for short in ([], ["2 0"]):
+        with pytest.raises(ProofError, match="does not end with the empty clause"):
+            check_refutation(clauses, short)
+
+
+def test_a_rule_for_root_sets_is_only_claimed_where_roots_are_hidden() -> None:
+    for setting in SETTINGS:
+        problem = dev_problems(setting)[0]
+        made = as_read(certificate(problem, ModelClass(3, nested_roots=True)))
+        assert made["class"]["nested_roots"] is (setting == "hidden_roots")
+        verify(made, problem)
 
 
 def test_a_deleted_clause_is_not_used_again() -> None:
