@@ -170,7 +170,7 @@ def _world(
     columns = dict.fromkeys(task.variables, 0)
     for i, root in enumerate(roots):
         columns[root] = sum((context >> i & 1) << row for row, context in enumerate(contexts))
-    for target in intervention.targets:
+    for target in natural(intervention.targets):  # a fixed order: bits are drawn
         constant = -intervention.constants.get(target, 0) & ((1 << len(contexts)) - 1)
         columns[target] = rng.getrandbits(len(contexts)) if target in intervention.assigned else constant
     units = tuple(f"r{row}" for row in range(len(contexts)))

@@ -18,7 +18,7 @@ from bench.pools.unfinished import Made, unfinished_pool
 from bench.runs.jobs import Progress
 from bench.runs.records import config_digest
 from dsl.names import natural_key
-from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.pools.files import as_written, file_digest, read_pool
 from dsl.replayscm.problem import Pool, Problem
 from solvers.outcome import Found, Impossible
 from solvers.replayscm.version_space import ModelClass, VersionSpace
@@ -167,7 +167,7 @@ def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]
 def _by_extra_worlds(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     hardened = extra_worlds(problem, job.options.seed)
-    before, after = (VersionSpace(one.task, model_class).count for one in (problem, hardened))
+    before, after = (VersionSpace(as_written(one).task, model_class).count for one in (problem, hardened))
     return hardened, {"outcome": "done", "why": "", **_before_and_after(problem, hardened, before, after)}
 
 

@@ -136,7 +136,7 @@ def _selector(variable: str, parents: Sequence[str]) -> str:
 
 
 def refutation(clauses: Sequence[Sequence[int]]) -> list[str]:
-    """A DRUP proof of unsatisfiability, logged by CaDiCaL, with the empty clause, "0"; `ValueError` if the clauses have a model."""
+    """A DRUP proof of unsatisfiability, logged by CaDiCaL, with the empty clause; `ValueError` if there is a model."""
     from pysat.solvers import Cadical153
 
     with Cadical153(bootstrap_with=[list(clause) for clause in clauses], with_proof=True) as solver:

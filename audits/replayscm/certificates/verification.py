@@ -199,7 +199,7 @@ class _Verification:
             claimed = self.made["functions"].get(variable)
             if claimed is None:
                 raise Refused(f"it says nothing about {variable}")
-            for parents in ours.keys() | claimed.keys():
+            for parents in sorted(ours.keys() | claimed.keys()):
                 if ours.get(parents) != claimed.get(parents):
                     raise Refused(
                         f"functions of {variable} over ({parents}): it claims {claimed.get(parents, 'none')}, "
@@ -210,7 +210,7 @@ class _Verification:
 
     def _compare(self, key: str, ours: Mapping[str, str]) -> None:
         claimed = self.made[key]
-        for part in ours.keys() | claimed.keys():
+        for part in sorted(ours.keys() | claimed.keys()):
             if ours.get(part) != claimed.get(part):
                 found = ours.get(part, "none")
                 raise Refused(f"{key} ({part}): it claims {claimed.get(part, 'none')}, plain counting finds {found}")

@@ -135,9 +135,12 @@ def _members(rows: Column) -> list[int]:
 
 
 def _not_constant(column: Column, fixed: Column, num_rows: int) -> Column:
-    """The column, or if it is all equal the same with one row flipped: the first that is not fixed, if there is one."""
+    """The column, or if it is all equal the same with one row flipped: the first that is not fixed, if there is one.
+
+    A single row is as it is: no column of it can vary.
+    """
     every_row = (1 << num_rows) - 1
-    if column not in (0, every_row):
+    if num_rows == 1 or column not in (0, every_row):
         return column
     free = every_row & ~fixed or every_row
     return column ^ (free & -free)

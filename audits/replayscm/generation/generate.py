@@ -9,6 +9,8 @@ Each instance draws from one `random.Random`, seeded by the stratum's name and t
 same bytes. Worlds of targeted disambiguation come last and change nothing before them, so with `max_added` 0 the same
 seed gives the same instance without them: the paper's base cohort, and what the released generator is comparable with.
 
+Audits are of the instance as its line in a file says it.
+
 Departures are named by the module that departs. Here: an SCM that fails with all of its populations is replaced by
 another, where the published generator never changes the SCM of a seed and ends without an instance.
 """
@@ -26,6 +28,7 @@ from audits.replayscm.generation.disambiguation import Separation, separating_wo
 from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, Plan, plan_for
 from audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
 from audits.replayscm.generation.training import Training, TrainingChoice
+from dsl.replayscm.pools.files import as_written
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.evidence import Evidence
 from dsl.replayscm.sampling.problems import disclosed, problem_of
@@ -81,7 +84,7 @@ def generate(
     separation = _separate(stratum, plan, accepted, max_added, rng)
     name = f"GEN_{stratum.name}_{seed}"
     base, final = (
-        disclosed(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting)
+        as_written(disclosed(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting))
         for added in ((), separation.drawn)
     )
     before = evidence_audit(stratum, base)

@@ -6,16 +6,20 @@ something else. Every world sets the levels of its roots, so a unit may show a r
 beyond all levels; the values of hard_assigned targets are free row by row. Rows do not depend on each other. So what
 all admissible worlds together can ever show is a finite list of rows (`reachable`): two SCMs that agree on all of them
 are told apart by no number of admissible worlds.
+
+Worlds are made with thresholds that were drawn (audits.replayscm.hardening.thresholds). What no world can show may not
+rest on a draw: proofs are about `AnyThresholds`, all rows under all thresholds that agree with the evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
 from random import Random
 from typing import TypeAlias
 
+from audits.replayscm.hardening.thresholds import Range
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
@@ -98,7 +102,16 @@ class WorldFamily:
 
     def _contexts(self, unit: int, roots: Sequence[str]) -> Iterator[tuple[int, ...]]:
         """Values that the roots, when left alone, can have in one unit."""
-        return product(*([bit for bit in (0, 1) if self.levels(unit, root, bit)] for root in roots))
+        return product(*([bit for bit in (0, 1) if self.can_show(unit, root, bit)] for root in roots))
+
+    def can_show(self, unit: int, root: str, bit: int) -> bool:
+        """Whether the root, when left alone, has that value in that unit at some level."""
+        return bool(self.levels(unit, root, bit))
+
+    def allowing(self, *, excluded: Collection[Signature] | None = None, more_targets: int = 0) -> WorldFamily:
+        """The same units with other worlds admissible."""
+        signatures = self.excluded if excluded is None else excluded
+        return WorldFamily(self.population, signatures, max_targets=self.max_targets + more_targets)
 
     def levels(self, unit: int, root: str, bit: int) -> list[float]:
         """The levels at which the root has that value in that unit."""
@@ -131,3 +144,37 @@ class WorldFamily:
         elif rng.random() >= ASSIGNED and self.admits(constants):
             intervention = constants
         return sample_world(world_id, self.population, intervention, rng)
+
+
+class AnyThresholds(WorldFamily):
+    """Everything that the units could show under some thresholds that agree with the evidence; rows, but no worlds.
+
+    ranges: per root the half-open interval of each unit's threshold
+    """
+
+    def __init__(
+        self,
+        population: Population,
+        ranges: Mapping[str, Sequence[Range]],
+        excluded: Collection[Signature],
+        *,
+        max_targets: int = MAX_TARGETS,
+    ) -> None:
+        super().__init__(population, excluded, max_targets=max_targets)
+        self._ranges = ranges
+
+    def can_show(self, unit: int, root: str, bit: int) -> bool:
+        low, high = self._ranges[root][unit]
+        return low < max(ENVIRONMENT_LEVELS) if bit else high > min(ENVIRONMENT_LEVELS)
+
+    def allowing(self, *, excluded: Collection[Signature] | None = None, more_targets: int = 0) -> WorldFamily:
+        signatures = self.excluded if excluded is None else excluded
+        return AnyThresholds(self.population, self._ranges, signatures, max_targets=self.max_targets + more_targets)
+
+
+def under_any_thresholds(family: WorldFamily, ranges: Mapping[str, Sequence[Range]]) -> WorldFamily:
+    """The family under every threshold in these ranges; itself where the drawn ones show as much."""
+    wider = AnyThresholds(family.population, ranges, family.excluded, max_targets=family.max_targets)
+    cells = product(range(len(family.population.units)), family.population.model.roots, (0, 1))
+    same = all(family.can_show(*cell) or not wider.can_show(*cell) for cell in cells)
+    return family if same else wider

@@ -5,8 +5,8 @@ coverage, separates every supplied alternative, and then, beyond the paper, redu
 to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
 audits.replayscm.hardening.steps). The same seed gives the same worlds; gold and held-out worlds never change.
 
-That nothing more can be separated is decided by exhaustion: the count with every reachable row added is the least that
-any number of admissible worlds can reach.
+That nothing more can be separated is decided by exhaustion: the count with every row added that the units could show
+under any thresholds that agree with the evidence is the least that any number of admissible worlds can reach.
 """
 
 from __future__ import annotations
@@ -17,7 +17,12 @@ from fractions import Fraction
 from random import Random
 
 from audits.replayscm.ambiguity import gold_class
-from audits.replayscm.hardening.candidate_worlds import MAX_TARGETS, WorldFamily, heldout_signatures
+from audits.replayscm.hardening.candidate_worlds import (
+    MAX_TARGETS,
+    WorldFamily,
+    heldout_signatures,
+    under_any_thresholds,
+)
 from audits.replayscm.hardening.limits import (
     Goal,
     SuppliedAlternative,
@@ -31,8 +36,9 @@ from audits.replayscm.hardening.objectives import (
     OpenPatterns,
 )
 from audits.replayscm.hardening.steps import AddedWorld, Effort, Selector, WorldNames
-from audits.replayscm.hardening.thresholds import population
+from audits.replayscm.hardening.thresholds import population, threshold_ranges
 from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
+from dsl.replayscm.pools.files import as_written
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.sampling.worlds import Drawn, sample_world
@@ -65,7 +71,8 @@ class Hardening:
 
     problem: the instance with the worlds added, whatever the outcome
     outcome: Found if the goal is reached, Impossible with what was exhausted, or OutOfBudget
-    least_members: what the class would have with every reachable row added
+    after: counted anew, from the instance as it is written
+    least_members: what the class would have with every row added that any admissible world could show
     alternatives: what became of those that were supplied
     """
 
@@ -147,6 +154,7 @@ def cex(
     _check_gold(problem, model_class)
     rng = Random(f"cex {seed}")
     family = WorldFamily(population(problem, rng), heldout_signatures(problem), max_targets=max_targets)
+    possible = under_any_thresholds(family, threshold_ranges(problem))
     space = VersionSpace(problem.task, model_class)
     selector = Selector(family, Members(space), WorldNames(problem), rng, effort)
     if complete_coverage:
@@ -155,17 +163,19 @@ def cex(
     selector.reduce(FittingAlternatives(supplied.fitting(selector.worlds)))
     selector.reduce(goal_objective(goal, problem, selector.members.space))
     hardened = with_training_worlds(problem, [step.drawn for step in selector.steps])
+    after = VersionSpace(as_written(hardened).task, model_class)
     _check_gold(hardened, model_class)
-    after = selector.members.space
+    if after.count != selector.members.space.count:
+        raise AssertionError(f"{after.count} members of the written instance, {selector.members.space.count} expected")
     return Hardening(
         hardened,
         model_class,
         tuple(selector.steps),
-        goal_outcome(hardened, goal, after, family),
+        goal_outcome(hardened, goal, after, family, possible),
         _measured(problem, space),
         _measured(hardened, after),
-        space.with_worlds(family.reachable).count,
-        tuple(supplied_alternatives(problem, alternatives, selector.worlds, family)),
+        space.with_worlds(possible.reachable).count,
+        tuple(supplied_alternatives(problem, alternatives, selector.worlds, family, possible)),
     )
 
 

@@ -1,7 +1,8 @@
 """Whether hardening got what it wanted, and a proof where no admissible world could help.
 
-Impossibility is by exhaustion: the members that are left replay every row that any admissible world can show
-(audits.replayscm.hardening.candidate_worlds), so each of them does in every such world what gold does.
+Impossibility is by exhaustion: the members that are left replay every row that any admissible world can show, whatever
+thresholds that agree with the evidence the units have (audits.replayscm.hardening.candidate_worlds), so each of them
+does in every such world what gold does. Where that rests on the thresholds that were drawn, the question is open.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ def goal_objective(goal: Goal, problem: Problem, space: VersionSpace) -> Objecti
     return DisagreeingMembers(space, problem.sealed.heldout.worlds)
 
 
-def goal_outcome(problem: Problem, goal: Goal, space: VersionSpace, family: WorldFamily) -> Outcome[Problem]:
-    """Whether the goal is reached, and if not, whether any admissible world could still help."""
+def goal_outcome(
+    problem: Problem, goal: Goal, space: VersionSpace, family: WorldFamily, possible: WorldFamily
+) -> Outcome[Problem]:
+    """Whether the goal is reached, and if not, whether any admissible world could still help.
+
+    family: with the thresholds that were drawn; possible: with all that agree with the evidence
+    """
     objective = goal_objective(goal, problem, space)
     wanted = 1 if goal is Goal.SINGLE_MEMBER else 0
     left = objective.left(())
@@ -47,22 +53,28 @@ def goal_outcome(problem: Problem, goal: Goal, space: VersionSpace, family: Worl
     least = objective.left(family.reachable)
     if left > least:
         return OutOfBudget(f"{left} {objective.name} are left; other worlds could still leave {least}", least)
+    ever = objective.left(possible.reachable)
+    if left > ever:
+        drawn = "no world helps units with the thresholds that were drawn"
+        other = f"with others that agree with the evidence {ever} could be left"
+        return OutOfBudget(f"{left} {objective.name} are left; {drawn}, {other}: try another seed", ever)
     described = space.model_class.describe(problem.task)
+    num_rows = sum(world.num_rows for world in possible.reachable)
     return Impossible(
-        f"{left} {objective.name} of the class ({described}) agree with gold in each of the "
-        f"{sum(world.num_rows for world in family.reachable)} rows that these units can show under hard interventions "
-        f"on at most {family.max_targets} targets without held-out signatures. {_relaxed(objective, family)}"
+        f"{left} {objective.name} of the class ({described}) agree with gold in each of the {num_rows} rows that these "
+        f"units can show, whatever their thresholds, under hard interventions on at most {family.max_targets} targets "
+        f"without held-out signatures. {_relaxed(objective, possible)}"
     )
 
 
-def _relaxed(objective: Objective, family: WorldFamily) -> str:
+def _relaxed(objective: Objective, possible: WorldFamily) -> str:
     """How many would be left if more worlds were admissible: which restriction is to blame."""
-    population, targets = family.population, family.max_targets
+    population, targets = possible.population, possible.max_targets
     anybody = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
     families = {
-        "any root context": WorldFamily(anybody, family.excluded, max_targets=targets),
-        "held-out signatures": WorldFamily(population, (), max_targets=targets),
-        f"{targets + 1} targets": WorldFamily(population, family.excluded, max_targets=targets + 1),
+        "any root context": WorldFamily(anybody, possible.excluded, max_targets=targets),
+        "held-out signatures": possible.allowing(excluded=()),
+        f"{targets + 1} targets": possible.allowing(more_targets=1),
     }
     left = ", ".join(f"{objective.left(wider.reachable)} with {what}" for what, wider in families.items())
     return f"Were more admissible, there would be left: {left}"
@@ -81,18 +93,20 @@ class SuppliedAlternative:
 
 
 def supplied_alternatives(
-    problem: Problem, alternatives: Sequence[Scm], added: Sequence[World], family: WorldFamily
+    problem: Problem, alternatives: Sequence[Scm], added: Sequence[World], family: WorldFamily, possible: WorldFamily
 ) -> Iterator[SuppliedAlternative]:
-    """Every alternative, in the order supplied. problem: before hardening"""
+    """Every alternative, in the order supplied. problem: before hardening; families: as for `goal_outcome`"""
     for number, model in enumerate(alternatives, 1):
         if not replays_exactly(model, problem.task.training.worlds):
             yield SuppliedAlternative(number, "", "")
             continue
         world = next((world.id for world in added if not replays_exactly(model, [world])), "")
-        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, family))
+        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, family, possible))
 
 
-def _unseparated(model: Scm, family: WorldFamily) -> str:
-    if replays_exactly(model, family.reachable):
+def _unseparated(model: Scm, family: WorldFamily, possible: WorldFamily) -> str:
+    if replays_exactly(model, possible.reachable):
         return "agrees with gold in every row that an admissible world can show"
+    if replays_exactly(model, family.reachable):
+        return "agrees with gold in every row that units with the drawn thresholds can show; others could separate it"
     return "the budget of worlds was spent"

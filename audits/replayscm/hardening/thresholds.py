@@ -9,18 +9,24 @@ drawn uniformly from its interval.
 Worlds that contradict the rule are skipped, later ones in favour of earlier ones: published disambiguation worlds
 (`train_aug_*`) do not follow the thresholds. Worlds of other units say nothing; where the panel does not share units,
 thresholds are uniform.
+
+What is drawn is one possibility of many. `threshold_ranges` has all of them, for proofs: it uses nothing but levels
+that the file gives, and knows nothing of a unit whose worlds contradict the rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from audits.replayscm.patterns import latent_scm
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.worlds import Population
 from dsl.replayscm.world import Column
+
+Range: TypeAlias = tuple[float, float]
+"""A half-open interval of thresholds, low <= threshold < high."""
 
 
 class Shown(NamedTuple):
@@ -51,7 +57,23 @@ def _shown(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[Show
             yield Shown(world.column(root), problem.sealed.environments.get(world.id, {}).get(root))
 
 
-def threshold_bounds(shown: Sequence[Shown], num_units: int) -> list[tuple[float, float]]:
+def threshold_ranges(problem: Problem) -> dict[str, list[Range]]:
+    """Per root and unit every threshold that agrees with the levels in the file; all of them where none does."""
+    units = problem.task.training.worlds[0].units
+    return {root: _ranges(list(_shown(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
+
+
+def _ranges(shown: Sequence[Shown], num_units: int) -> list[Range]:
+    ranges: list[Range] = []
+    for unit in range(num_units):
+        levels = [(one.level, one.ones >> unit & 1) for one in shown if one.level is not None]
+        low = max((level for level, bit in levels if not bit), default=0.0)
+        high = min((level for level, bit in levels if bit), default=1.0)
+        ranges.append((low, high) if low < high else (0.0, 1.0))
+    return ranges
+
+
+def threshold_bounds(shown: Sequence[Shown], num_units: int) -> list[Range]:
     """Per unit the half-open interval in which its threshold lies."""
     levelled = [one for one in shown if one.level is not None]
     bounds = [(0.0, 1.0)] * num_units

@@ -9,6 +9,7 @@ from typing import Any
 from dsl.errors import PoolError, shown
 
 _REQUIRED: Any = object()
+_INTEGER_BITS = 64  # what JSON readers hold; hexadecimal YAML can say millions of digits that Python never prints
 
 
 @contextmanager
@@ -59,7 +60,10 @@ class Fields:
         return self._typed(key, default, bool, "true or false")  # type: ignore[no-any-return]
 
     def integer(self, key: str, default: int | None) -> int | None:
-        return self._typed(key, default, int, "an integer")  # type: ignore[no-any-return]
+        value: int | None = self._typed(key, default, int, "an integer")
+        if value is not None and value.bit_length() >= _INTEGER_BITS:
+            raise PoolError(f"an integer of {value.bit_length()} bits; fewer than {_INTEGER_BITS} are read", field=key)
+        return value
 
     def sequence(self, key: str) -> list[Any]:
         return self._typed(key, _REQUIRED, list, "a list")  # type: ignore[no-any-return]
@@ -92,6 +96,8 @@ class Fields:
         value = self._typed(key, default, list, "a list of integers")
         if any(type(item) is not int for item in value):
             raise PoolError(f"expected integers, found {shown(value)}", field=key)
+        if any(item.bit_length() >= _INTEGER_BITS for item in value):
+            raise PoolError(f"an integer of {_INTEGER_BITS} bits or more", field=key)
         return list(value)
 
     def texts(self, key: str, default: dict[str, str] | None) -> dict[str, str] | None:

@@ -176,6 +176,12 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
     )
 
 
+def as_written(problem: Problem) -> Problem:
+    """The problem as its line in a native file says it, which is what anybody else will count; `PoolError` if none."""
+    line = msgspec.json.encode(record_from_problem(problem)).decode()
+    return problem_from_record(_decode(line, ProblemRecord, problem.id))
+
+
 def _texts(model: Scm | None) -> dict[str, str] | None:
     return None if model is None else {v: render(mechanism) for v, mechanism in model.mechanisms.items()}
 

@@ -40,9 +40,11 @@ class Population:
     ) -> World:
         """The world: targets clamped, other roots from thresholds and environment, everything else computed.
 
-        assigned: a column for every target of mode hard_assigned
+        assigned: a column for every target of mode hard_assigned; `ValueError` if one has a bit beyond the units
         """
         rows = (1 << len(self.units)) - 1
+        if any(column & ~rows for column in assigned.values()):
+            raise ValueError(f"world '{world_id}': an assigned column has more than {len(self.units)} rows")
         clamped = {**assigned, **{target: rows * bit for target, bit in intervention.constants.items()}}
         columns: dict[str, Column] = {}
         for root in self.model.roots:
@@ -81,12 +83,15 @@ def baseline_environment(roots: Iterable[str]) -> Environment:
 
 
 def sample_assigned(targets: Iterable[str], num_rows: int, rng: Random) -> dict[str, Column]:
-    """Row by row values of the targets with one bias for the world; an all-equal column gets 0, 1 in its first rows."""
+    """Row by row values of the targets with one bias for the world; an all-equal column gets 0, 1 in its first rows.
+
+    A single row is as it was drawn: no column of it can vary.
+    """
     bias = rng.choice(ASSIGNMENT_BIASES)
     columns: dict[str, Column] = {}
     for target in targets:
         column = sum((rng.random() < bias) << row for row in range(num_rows))
-        if column in (0, (1 << num_rows) - 1):
+        if num_rows > 1 and column in (0, (1 << num_rows) - 1):
             column = column & ~0b11 | 0b10
         columns[target] = column
     return columns

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
 from tests.support.record_changes import Change, both, check_refused, drop, put
 from tests.support.written_pools import official_file, official_record, read_text
@@ -36,6 +37,10 @@ OFFICIAL: dict[str, tuple[Change, str, str]] = {  # what is wrong: (how, the fie
     "an unknown observation mode": (put(f"{W}.1.observationMode", "partial"), f"{W1}.observationMode", "'partial'"),
     "an unknown mode": (put(f"{SUMMARY}.InterventionMode", "soft"), f"{W1}.InterventionMode", "unknown mode 'soft'"),
     "an unknown field of a summary": (put(f"{SUMMARY}.note", 1), f"{W1}.interventionSummary", "unknown field 'note'"),
+    "a window of too many digits": (
+        put(f"{P}.maxPredecessorsPerMechanism", 1 << 90), "maxPredecessorsPerMechanism", "of 91 bits; fewer than 64"
+    ),
+    "a slack of too many digits": (put(f"{P}.budgetDeltas", [0, 1 << 90]), "budgetDeltas", "an integer of 64 bits"),
     "no intervention with targets": (
         put(f"{SUMMARY}.InterventionMode", "none"), f"{W1}.InterventionMode", "does not go with targets X3"
     ),
@@ -186,3 +191,15 @@ def test_every_case_changes_a_record_that_can_be_read(tmp_path: Path) -> None:
         record = official_record()
         change(record)
         assert json.dumps(record) != json.dumps(official_record()), what
+
+
+def test_a_window_of_a_million_digits_is_one_line(tmp_path: Path) -> None:
+    """Hexadecimal YAML can say what Python refuses to print."""
+    record = official_record()
+    put(f"{P}.maxPredecessorsPerMechanism", 987654)(record)
+    path = official_file([record], tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert text.count("987654") == 1
+    path.write_text(text.replace("987654", f"0x{'f' * 1_000_000}"), encoding="utf-8")
+    with pytest.raises(PoolError, match="maxPredecessorsPerMechanism: an integer of 4000000 bits"):
+        read_pool(path)

@@ -1,0 +1,130 @@
+"""What the file does not determine decides nothing: proofs hold for all thresholds, answers for the written item."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from audits.replayscm.hardening.candidate_worlds import (
+    AnyThresholds,
+    WorldFamily,
+    heldout_signatures,
+    under_any_thresholds,
+)
+from audits.replayscm.hardening.harden import cex
+from audits.replayscm.hardening.thresholds import population, threshold_ranges
+from audits.replayscm.patterns import latent_scm
+from bench.cli import main
+from dsl.replayscm.pools.files import read_pool
+from dsl.replayscm.problem import Problem
+from dsl.replayscm.sampling.worlds import Population, sample_assigned
+from dsl.replayscm.world import Intervention, World
+from solvers.outcome import Found, Impossible
+from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
+from tests.support.shared import shared_file
+from tests.support.written import written_scm
+
+SHAPE = Shape(roots=2, endogenous=2, units=3, training=3)
+GRID = sorted({0.0, *LEVELS, *((low + high) / 2 for low, high in zip((0.0, *LEVELS), (*LEVELS, 1.0), strict=True))})
+
+
+def rows(worlds: tuple[World, ...]) -> set[tuple[object, ...]]:
+    return {(w.intervention.targets, tuple(w.row(i).values())) for w in worlds for i in range(w.num_rows)}
+
+
+def agrees(problem: Problem, root: str, unit: int, threshold: float) -> bool:
+    """Whether a threshold explains what every world with this root left alone shows of the unit."""
+    return all(
+        world.row(unit)[root] == (threshold < problem.sealed.environments[world.id][root])
+        for world in problem.worlds
+        if root not in world.intervention.targets
+    )
+
+
+def test_a_unit_can_show_what_it_shows_under_some_threshold_that_agrees_with_its_worlds() -> None:
+    """Thresholds between and at all levels stand for all there are."""
+    seen = set()
+    for seed in range(20):
+        problem = gold_problem(seed, SETTINGS[seed % 4], SHAPE)
+        drawn = population(problem, Random(seed))
+        possible = AnyThresholds(drawn, threshold_ranges(problem), ())
+        for unit, root, bit in product(range(SHAPE.units), drawn.model.roots, (0, 1)):
+            able = [t for t in GRID if agrees(problem, root, unit, t)]
+            expected = any(int(t < level) == bit for t in able for level in LEVELS)
+            assert possible.can_show(unit, root, bit) == expected
+            seen.add(expected)
+    assert seen == {True, False}
+
+
+def test_drawn_thresholds_show_no_more_than_possible_ones_and_sometimes_less() -> None:
+    less = 0
+    for seed in range(12):
+        problem = gold_problem(seed % 4, SETTINGS[0], Shape(roots=2, endogenous=1, units=1, training=1))
+        family = WorldFamily(population(problem, Random(seed)), heldout_signatures(problem))
+        possible = under_any_thresholds(family, threshold_ranges(problem))
+        assert rows(family.reachable) <= rows(possible.reachable)
+        less += rows(family.reachable) < rows(possible.reachable)
+        assert (possible is family) == (rows(family.reachable) == rows(possible.reachable))
+    assert less
+
+
+def test_worlds_that_contradict_the_rule_leave_every_threshold_possible() -> None:
+    """A root that is 1 at the lowest level and 0 at the highest follows no threshold."""
+    contradicted = 0
+    for seed in range(8):
+        problem = gold_problem(seed, SETTINGS[0], SHAPE)
+        (root, *_) = latent_scm(problem).roots
+        free = [world for world in problem.worlds if root not in world.intervention.targets]
+        levels = {world.id: {root: LEVELS[0] if world.row(0)[root] else LEVELS[-1]} for world in free}
+        wrong = replace(problem, sealed=replace(problem.sealed, environments=levels))
+        both = {world.row(0)[root] for world in free} == {0, 1}
+        assert (threshold_ranges(wrong)[root][0] == (0.0, 1.0)) == both
+        contradicted += both
+    assert contradicted
+
+
+def test_no_proof_rests_on_the_thresholds_that_were_drawn() -> None:
+    """An instance of two units that some thresholds let close and others do not: reached, or open, never impossible."""
+    (problem,) = read_pool(shared_file("thr2.jsonl", part="replayscm/adversarial")).problems
+    outcomes = [cex(problem, seed).outcome for seed in range(4)]
+    assert not any(isinstance(outcome, Impossible) for outcome in outcomes)
+    assert any(isinstance(outcome, Found) for outcome in outcomes)
+
+
+def test_what_is_impossible_with_one_seed_is_reached_with_none() -> None:
+    impossible = 0
+    for number in range(12):
+        problem = gold_problem(number, SETTINGS[number % 3], Shape(roots=2, endogenous=2, units=2, training=1))
+        outcomes = [cex(problem, seed, max_targets=0).outcome for seed in range(3)]
+        kinds = {type(outcome) for outcome in outcomes}
+        assert not {Impossible, Found} <= kinds
+        impossible += Impossible in kinds
+    assert impossible >= 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_member_is_counted_in_the_written_item(seed: int, tmp_path: Path) -> None:
+    pool = shared_file("thr.jsonl", part="replayscm/adversarial")
+    out, report = tmp_path / "out.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(pool), "--out", str(out), "--report", str(report), "--seed", str(seed), "--workers", "1"]
+    assert main(line) in (0, 1)
+    (told,) = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    (problem,) = read_pool(out).problems
+    assert told["members"][1] == str(VersionSpace(problem.task, ModelClass(5)).count)
+    assert (told["outcome"] == "reached") == (told["members"][1] == "1")
+
+
+def test_a_single_row_is_drawn_as_it_is_and_no_column_is_longer_than_the_units() -> None:
+    drawn = {sample_assigned(("A",), 1, Random(seed))["A"] for seed in range(40)}
+    assert drawn == {0, 1}
+    two = {sample_assigned(("A",), 2, Random(seed))["A"] for seed in range(40)}
+    assert two == {0b01, 0b10}
+    one = Population(written_scm("A", B="(not A)"), ("u0",), {"A": (0.5,)})
+    with pytest.raises(ValueError, match="more than 1 rows"):
+        one.simulate("w", Intervention(assigned=("B",)), {"A": 0.5}, {"B": 0b10})
