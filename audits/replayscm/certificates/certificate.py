@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 
 from dsl.formulas.text import render
-from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm
@@ -49,7 +48,7 @@ def certificate(problem: Problem, model_class: ModelClass) -> dict[str, Any]:
         "class": {
             "max_parents": model_class.max_parents,
             "max_size": model_class.max_size,
-            "nested_roots": model_class.nested_roots and isinstance(problem.task.disclosure, HiddenRoots),
+            "nested_roots": model_class.nested_roots and problem.task.disclosure.roots is None,
             "in_words": model_class.describe(problem.task),
         },
         "functions": {v: _functions(space, v) for v in problem.task.variables if _can_be_endogenous(space, v)},

@@ -86,7 +86,7 @@ class _Verification:
             raise Refused("it is about other evidence: the digest of the training worlds and disclosure differs")
         if not isinstance(self.max_parents, int) or not 1 <= self.max_parents <= 6:
             raise Refused(f"its class has max_parents {self.max_parents!r}, not 1 to 6")
-        if self.nested and not isinstance(self.task.disclosure, HiddenRoots):
+        if self.nested and self.task.disclosure.roots is not None:
             raise Refused("its class has a rule for root sets, but the instance tells the roots")
         most = LARGEST_CAP.get(self.max_parents, 0)
         if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
