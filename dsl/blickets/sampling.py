@@ -1,0 +1,215 @@
+"""Items drawn by seed: the conditions of the paper (arXiv:2604.20039, section 4), and suites that go beyond it.
+
+Item i of a seed depends on the plan, the seed and i alone, not on how many are drawn. Which objects play which role is
+drawn; names are letters.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from string import ascii_uppercase
+from types import MappingProxyType
+
+from dsl.blickets.item import (
+    MAX_OBJECTS,
+    MIN_OBJECTS,
+    BlicketItem,
+    Condition,
+    Count,
+    Exposure,
+    Mechanism,
+    OrderReading,
+    Sealed,
+    SwitchBy,
+    Task,
+)
+from dsl.blickets.rule import Form, Rule, set_of
+
+AT_ONCE = Exposure()
+START_SHARE = 0.1  # of objects that are on the detector at a random start, as in the public text game
+BUDGETS: Mapping[int, int] = MappingProxyType({3: 50, 4: 100, 5: 75})  # of the paper; otherwise 15 moves an object
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A rule that comes into force at a switch point.
+
+    size: number of blickets; shared: how many of them belong to the first rule too (the others do not)
+    """
+
+    form: Form
+    size: int
+    switch: int
+    shared: int = 0
+
+
+EASY = Later(Form.DISJUNCTIVE, 1, 3)
+HARD = Later(Form.CONJUNCTIVE, 3, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What items are drawn from.
+
+    condition: CONJUNCTIVE and DISJUNCTIVE say the form of the first rule, the others begin conjunctively
+    blickets: how many the first rule has; with an order, how many are ordered
+    later: the rules after it, by ascending switch point
+    p: probability that a satisfied rule is heard
+    conjunctive_share: None, or the probability with which each item's only rule is conjunctive (unequal priors); the
+        condition of the item is then what was drawn
+    random_start: each object is on the detector at the start with probability START_SHARE
+    series: how many items in a row belong together: no two of them share an object name (new names, same mechanism
+        up to roles). Items of a series have their own ids; `labels` say which series and which place
+    budget: None for that of the paper
+    """
+
+    condition: Condition
+    n: int = 5
+    blickets: int = 2
+    later: tuple[Later, ...] = ()
+    switch_by: SwitchBy = SwitchBy.ACTIVATIONS
+    p: float = 1.0
+    conjunctive_share: float | None = None
+    count: Count = Count.LEVEL
+    order_reading: OrderReading = OrderReading.RELATIVE
+    informed: bool = False
+    random_start: bool = False
+    strict_singleton: bool = False
+    exposure: Exposure = AT_ONCE
+    series: int = 1
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def moves(self) -> int:
+        """The budget of an item."""
+        return self.budget if self.budget is not None else BUDGETS.get(self.n, 15 * self.n)
+
+
+def _check(plan: Plan) -> None:
+    """`ValueError` says which option asks for what cannot be drawn."""
+    free = plan.n - plan.blickets
+    switching = plan.condition in (Condition.MODERATOR, Condition.NOISY_MODERATOR)
+    noisy = plan.condition in (Condition.STOCHASTIC, Condition.NOISY_MODERATOR)
+    points = [later.switch for later in plan.later]
+    wrong = {
+        f"n = {plan.n}; {MIN_OBJECTS} to {MAX_OBJECTS} objects are allowed": not MIN_OBJECTS <= plan.n <= MAX_OBJECTS,
+        f"blickets = {plan.blickets}; 1 to n = {plan.n} are allowed": not 1 <= plan.blickets <= plan.n,
+        f"{len(plan.later)} later rules with condition {plan.condition}": switching != bool(plan.later),
+        f"p = {plan.p} with condition {plan.condition}": not 0 < plan.p <= 1 or noisy != (plan.p < 1),
+        f"switch points {points} are not ascending from 1": points != sorted(set(points)) or min(points, default=1) < 1,
+        f"conjunctive_share = {plan.conjunctive_share} is no probability, or other rules follow": (
+            plan.conjunctive_share is not None and not (0 <= plan.conjunctive_share <= 1 and not plan.later)
+        ),
+        f"series = {plan.series}; 1 to {len(ascii_uppercase) // plan.n} of {plan.n} letters are allowed": (
+            not 1 <= plan.series <= len(ascii_uppercase) // plan.n
+        ),
+        f"budget = {plan.moves}; 1 or more": plan.moves < 1,
+    }
+    for later in plan.later:
+        parts = f"a later rule of {later.size} blickets, {later.shared} of them of the first {plan.blickets}"
+        fits = 0 <= later.shared <= min(later.size, plan.blickets) and 0 <= later.size - later.shared <= free
+        wrong[f"{parts}, cannot be drawn from {plan.n} objects"] = not (later.size >= 1 and fits)
+    for problem, holds in wrong.items():
+        if holds:
+            raise ValueError(problem)
+
+
+def drawn(plan: Plan, seed: int, first: int = 0) -> Iterator[BlicketItem]:
+    """Items first, first + 1, ... of a plan and seed, without end."""
+    index = first
+    while True:
+        yield _item(plan, seed, index)
+        index += 1
+
+
+def _item(plan: Plan, seed: int, index: int) -> BlicketItem:
+    stream = random.Random(f"blickets {seed} {index}")
+    series, place = divmod(index, plan.series)
+    condition = plan.condition
+    if plan.conjunctive_share is not None:
+        conjunctive = stream.random() < plan.conjunctive_share
+        condition = Condition.CONJUNCTIVE if conjunctive else Condition.DISJUNCTIVE
+    roles = stream.sample(range(plan.n), plan.n)
+    start = [i for i in range(plan.n) if stream.random() < START_SHARE]
+    sealed = Sealed(
+        (_first(plan, condition, roles), *(_later(plan, later, roles) for later in plan.later)),
+        tuple(later.switch for later in plan.later),
+        plan.switch_by,
+        plan.p,
+        stream.getrandbits(32),
+        start_on=tuple(start) if plan.random_start else None,
+        exposure=plan.exposure,
+        strict_singleton=plan.strict_singleton,
+    )
+    labels = {"seed": str(seed), "index": str(index)}
+    if plan.series > 1:
+        labels |= {"series": str(series), "place": str(place)}
+    task = Task(
+        tuple(_names(plan, seed, series, place)),
+        plan.moves,
+        plan.count,
+        plan.order_reading,
+        condition if plan.informed else None,
+    )
+    return BlicketItem(f"{condition}-{seed}-{index}", condition, task, sealed, labels)
+
+
+def _names(plan: Plan, seed: int, series: int, place: int) -> list[str]:
+    """The first letters; in a series, letters that no other item of it has."""
+    if plan.series == 1:
+        return list(ascii_uppercase[: plan.n])
+    letters = random.Random(f"blickets names {seed} {series}").sample(ascii_uppercase, len(ascii_uppercase))
+    return sorted(letters[place * plan.n : (place + 1) * plan.n])
+
+
+def _first(plan: Plan, condition: Condition, roles: list[int]) -> Mechanism:
+    chosen = tuple(roles[: plan.blickets])
+    if condition is Condition.ORDER:
+        return Mechanism(Rule(Form.CONJUNCTIVE, set_of(chosen)), chosen)
+    form = Form.DISJUNCTIVE if condition is Condition.DISJUNCTIVE else Form.CONJUNCTIVE
+    return Mechanism(Rule(form, set_of(chosen)))
+
+
+def _later(plan: Plan, later: Later, roles: list[int]) -> Mechanism:
+    own = roles[plan.blickets : plan.blickets + later.size - later.shared]
+    return Mechanism(Rule(later.form, set_of([*roles[: later.shared], *own])))
+
+
+def _moderated(later: Later, **options: int) -> Plan:
+    return Plan(Condition.MODERATOR, later=(later,), **options)  # type: ignore[arg-type]
+
+
+# Plans by name: first those of the paper, then the new suites.
+SUITES: Mapping[str, Plan] = MappingProxyType(
+    {
+        "conjunctive": Plan(Condition.CONJUNCTIVE),
+        "disjunctive": Plan(Condition.DISJUNCTIVE),
+        "easy-3": _moderated(EASY),
+        "easy-5": _moderated(replace(EASY, switch=5)),
+        "easy-7": _moderated(replace(EASY, switch=7)),
+        "easy-9": _moderated(replace(EASY, switch=9)),
+        "hard-3": _moderated(HARD),
+        "hard-3-short": _moderated(HARD, budget=50),
+        "hard-3-CD": _moderated(replace(HARD, size=2)),
+        "hard-3-AC": _moderated(replace(HARD, size=2, shared=1)),
+        "three-objects": _moderated(EASY, n=3),
+        "stochastic": Plan(Condition.STOCHASTIC, p=0.7),
+        "order": Plan(Condition.ORDER),
+        "order-2-of-4": Plan(Condition.ORDER, n=4),
+        "order-3-of-4": Plan(Condition.ORDER, n=4, blickets=3),
+        "order-4-of-4": Plan(Condition.ORDER, n=4, blickets=4),
+        "order-5-of-5": Plan(Condition.ORDER, blickets=5),
+        "unequal-priors": Plan(Condition.DISJUNCTIVE, conjunctive_share=0.2),
+        "several-switches": Plan(Condition.MODERATOR, later=(EASY, Later(Form.CONJUNCTIVE, 2, 8, shared=1))),
+        "switch-by-steps": Plan(Condition.MODERATOR, later=(replace(HARD, switch=12),), switch_by=SwitchBy.STEPS),
+        "noisy-switch": Plan(Condition.NOISY_MODERATOR, later=(HARD,), p=0.8),
+        "forced-exposure": Plan(Condition.MODERATOR, later=(HARD,), exposure=Exposure(after_switch=True)),
+        "forced-moves": Plan(Condition.MODERATOR, later=(HARD,), exposure=Exposure(moves=30)),
+        "series": Plan(Condition.MODERATOR, later=(HARD,), series=5),
+    }
+)
