@@ -71,7 +71,8 @@ class LabEpisode:
         try:
             step = self._answered(action)
         except (ActionError, UnboundedError) as error:
-            step = Step(action, None, str(error))
+            asked: object = action  # whatever it is; one that is no object is not recorded
+            step = Step(action if isinstance(asked, Mapping) else {}, None, str(error))
         self._steps.append(step)
         return step
 

@@ -9,7 +9,7 @@ from solvers.causalab.answer import Answer
 from solvers.causalab.evidence import Evidence
 from solvers.causalab.linear import certified, from_totals, total_effects
 from solvers.causalab.local import PER_UNIT, Integers
-from solvers.causalab.space import WeightedDags, frequencies, weighted_dags
+from solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 from solvers.outcome import Impossible, Outcome, OutOfBudget
 
 IN_WORDS = "linear mechanisms with weights 1, 2, 3, any bases; edges between properties only where nothing else is left"
@@ -40,19 +40,10 @@ def _proven(space: WeightedDags) -> Outcome[Answer]:
     if not space.count:
         return Impossible(space.in_words)
     weights = [_weights(own.vectors[0]) if len(own.vectors) == 1 else {} for own in space.locals[:-1]]
-    row = _most_frequent(space)
+    row = frequency_equation(space)
     seen = space.evidence.table[0]
     base = float(np.rint((seen[-1] - seen @ row) * PER_UNIT) / PER_UNIT)
     return certified(space.evidence, [*weights, _weights(row)], base, unique=space.count == 1, in_words=IN_WORDS)
-
-
-def _most_frequent(space: WeightedDags) -> Integers:
-    """The frequency's vector whose prediction most members share; of equals the one with fewest parents."""
-    verdicts = space.verdicts()
-    predicted = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
-    rows: list[list[int]] = space.locals[-1].vectors.tolist()
-    ranked = sorted(range(len(rows)), key=lambda i: (-verdicts.get(predicted[i], 0), sum(map(bool, rows[i])), rows[i]))
-    return np.asarray(space.locals[-1].vectors[ranked[0]])
 
 
 def _weights(row: Integers) -> dict[int, float]:

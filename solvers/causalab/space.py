@@ -159,6 +159,7 @@ class WeightedDags:
     def _verdicts_by_listing(self) -> Mapping[float, int]:
         return Counter(predicted(member, self.evidence) for member in self.members())
 
+    @cached_property
     def edge_counts(self) -> dict[Edge, int]:
         """How many members have each edge that some member has."""
         nodes, found = self.evidence.nodes, {}
@@ -172,16 +173,12 @@ class WeightedDags:
     @cached_property
     def certain_edges(self) -> frozenset[Edge]:
         """The edges of every member; none if there is no member."""
-        return frozenset(edge for edge, number in self._edge_counts.items() if number == self.count)
+        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
 
     @cached_property
     def possible_edges(self) -> frozenset[Edge]:
         """The edges of some member."""
-        return frozenset(self._edge_counts)
-
-    @cached_property
-    def _edge_counts(self) -> dict[Edge, int]:
-        return self.edge_counts()
+        return frozenset(self.edge_counts)
 
     @property
     def graph_decided(self) -> bool:
@@ -209,6 +206,15 @@ def frequencies(frequency: Local, evidence: Evidence) -> Floats:
     apart = np.rint((np.nan_to_num(row) - seen[:-1]) * PER_UNIT)
     found = np.rint(seen[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ apart
     return np.where(np.any(frequency.vectors[:, :-1][:, np.isnan(row)] > 0, axis=1), np.nan, found)
+
+
+def frequency_equation(space: WeightedDags) -> Integers:
+    """The frequency's vector whose prediction most members share; of equals the one with fewest parents."""
+    verdicts = space.verdicts()
+    said = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
+    rows: list[list[int]] = space.locals[-1].vectors.tolist()
+    ranked = sorted(range(len(rows)), key=lambda i: (-verdicts.get(said[i], 0), sum(map(bool, rows[i])), rows[i]))
+    return np.asarray(space.locals[-1].vectors[ranked[0]])
 
 
 def not_enumerated(task: Task) -> str | None:

@@ -110,9 +110,11 @@ def test_winnable_is_what_some_dialled_number_shows(target: int, limit: int) -> 
         {"submit": []},
         {"wait": 1},
         {},
+        [],
+        "set",
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_changes_nothing(action: dict[str, Any]) -> None:
+def test_what_cannot_be_meant_is_refused_and_changes_nothing(action: Any) -> None:
     episode = LabEpisode(worked())
     step = episode.act(action)
     assert step.refused

@@ -1,0 +1,45 @@
+"""Averages of rows over items, each with its denominator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from baselines.causalab.rows import ROWS, Row, play
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.item import LabItem
+from dsl.causalab.run import RunScore, run_score
+from solvers.outcome import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """means: by flat name, over all `items`; `answered`: in how many the row had an answer of its own"""
+
+    items: int
+    answered: int
+    means: Mapping[str, float]
+
+
+def run(row: Row, item: LabItem, seed: int = 0) -> tuple[RunScore, bool]:
+    """The score of a row on an item, and whether it had an answer."""
+    episode = LabEpisode(item)
+    outcome = play(row, episode, seed)
+    return run_score(item, episode.steps), isinstance(outcome, Found)
+
+
+def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
+    """What a row gets on average; an item without an answer counts with its stand-in."""
+    played = [run(row, item, seed) for item in items]
+    scores = [score.flat() for score, _ in played]
+    names = scores[0] if scores else {}
+    means = {name: sum(score[name] for score in scores) / len(scores) for name in names}
+    return Figures(len(scores), sum(answered for _, answered in played), means)
+
+
+def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROWS) -> dict[tuple[str, str], Figures]:
+    """Figures by row and suite, suites in order of first appearance."""
+    suites: dict[str, list[LabItem]] = {}
+    for item in items:
+        suites.setdefault(item.suite, []).append(item)
+    return {(name, suite): figures(row, own, seed) for name, row in rows.items() for suite, own in suites.items()}

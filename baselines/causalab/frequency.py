@@ -1,0 +1,82 @@
+"""The frequency's equation from what is shown before any setting, which is free of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dsl.causalab.item import Task
+from dsl.causalab.mechanism import FREQUENCY
+from solvers.budget import BudgetSpent
+from solvers.causalab.evidence import Evidence, evidence_of
+from solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
+
+DISPLAY = 0.01  # weights below what is displayed count as 0
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """F = base + sum of weights * properties, and what it predicts for the reactor crystal."""
+
+    weights: Mapping[str, float]
+    base: float
+    predicted: float
+
+    @property
+    def hypothesis(self) -> dict[str, Any]:
+        """The hypothesis that states this equation and no edge between properties."""
+        names = sorted(self.weights)
+        return {
+            "edges": [{"from": name, "to": FREQUENCY} for name in names],
+            "freq_equation": " + ".join([f"{FREQUENCY} = base", *(f"c_{name}*{name}" for name in names)]),
+            "coefficients": {"base": self.base} | {f"c_{name}": self.weights[name] for name in names},
+            "weights": [{"from": n, "to": FREQUENCY, "power": 1, "value": self.weights[n]} for n in names],
+        }
+
+
+def before_settings(task: Task) -> Evidence:
+    """The evidence at the start; no noise was on it, whatever comes later."""
+    return evidence_of(replace(task, noise=False))
+
+
+def space_before_settings(task: Task) -> WeightedDags | None:
+    """What is left at the start if bases were drawn as the benchmark draws them; None where that is not enumerated."""
+    try:
+        space = weighted_dags(before_settings(task), bounded=True)
+    except BudgetSpent:
+        return None
+    return space if space.count else None
+
+
+def decided_equation(task: Task) -> Regression | None:
+    """The equation whose prediction most members share; None where there is no such space."""
+    space = space_before_settings(task)
+    if space is None:
+        return None
+    try:
+        row = frequency_equation(space)
+    except BudgetSpent:
+        return None
+    return _regression(space.evidence, row.astype(float))
+
+
+def least_norm_equation(task: Task) -> Regression:
+    """Of all equations that explain the records and the starting crystal, the one with the smallest numbers."""
+    evidence = before_settings(task)
+    design = np.hstack([evidence.table[:, :-1], np.ones((len(evidence.table), 1))])
+    found = np.linalg.lstsq(design, evidence.table[:, -1], rcond=None)[0]
+    row = np.append(found[:-1], 0.0)
+    shown = np.nan_to_num(evidence.reactor[:-1], nan=float(np.nanmean(evidence.table[:, :-1])))
+    weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(np.abs(row) > DISPLAY)}
+    return Regression(weights, float(found[-1]), float(found[:-1] @ shown + found[-1]))
+
+
+def _regression(evidence: Evidence, row: np.ndarray[Any, np.dtype[np.float64]]) -> Regression:
+    first = evidence.table[0]
+    base = float(np.round(first[-1] - first @ row, 2))
+    shown = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # a middling value for what is not shown
+    weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(row)}
+    return Regression(weights, base, float(np.round(base + shown @ row[:-1], 2)))

@@ -1,0 +1,66 @@
+"""Score of a run: what was dialled, what was set, and the last hypothesis that was stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dsl.causalab.episode import HYPOTHESIS, LabStep
+from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis
+from dsl.causalab.item import LabItem
+from dsl.causalab.reactor import accurate
+from dsl.causalab.score import HypothesisScore, Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
+    activated: whether a try activated the reactor; the published accuracy ("exact prediction") is this
+    frequency: the last that was dialled; None if none was
+    settings: how many were carried out; refused: how many actions were not
+    """
+
+    hypothesis: HypothesisScore
+    accurate: bool
+    activated: bool
+    frequency: float | None
+    settings: int
+    refused: int
+    submitted: bool
+
+    def flat(self) -> dict[str, float]:
+        """The figures under flat names, as they are averaged."""
+        return {
+            "accuracy": float(self.accurate),
+            "activated": float(self.activated),
+            "settings": self.settings,
+            "refused": self.refused,
+            "submitted": float(self.submitted),
+        } | self.hypothesis.flat()
+
+
+def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
+    """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
+    said, frequency, activated = EMPTY, None, False
+    settings = refused = 0
+    submitted = False
+    for step in steps:
+        said = stated_with(step) or said
+        settings += step.cost
+        refused += bool(step.refused)
+        if step.refused:
+            continue
+        if "reactor" in step.action and step.reading is not None:
+            frequency = float(step.action["reactor"])
+            activated |= bool(step.reading["activated"])
+        submitted |= "submit" in step.action
+    right = frequency is not None and accurate(frequency, item.sealed.target)
+    score = Scorer(item.sealed.mechanism).score(said)
+    return RunScore(score, right, activated, frequency, settings, refused, submitted)
+
+
+def stated_with(step: LabStep) -> Hypothesis | None:
+    """The hypothesis that an action carries, or None: then the one before it still stands."""
+    submitted = step.action.get("submit")
+    raw = submitted.get(HYPOTHESIS) if isinstance(submitted, Mapping) else step.action.get(HYPOTHESIS)
+    return hypothesis(raw) if isinstance(raw, Mapping) else None
