@@ -147,8 +147,7 @@ class AnswerSet:
         budget = budget or Budget(MAX_STATES)
         if self._asks_noise:
             for world in self.fitting_worlds(budget):
-                noise = self._noise(world)
-                yield project(self.question, self.model, noise, run(self.model, noise, self.question.do))
+                yield self.answer_of(self._noise(world))
             return
         for positions in self._outputs(budget):
             yield dict(self._compiled.symbols(self._compiled.target, positions))
@@ -164,7 +163,11 @@ class AnswerSet:
         noise = self._noise(world)
         factual = run(self.model, noise, {})
         assert all(factual[name] == value for name, value in self.question.observed.items())
-        return Found(project(self.question, self.model, noise, run(self.model, noise, self.question.do)))
+        return Found(self.answer_of(noise))
+
+    def answer_of(self, noise: Assignment) -> Answer:
+        """What a world answers."""
+        return project(self.question, self.model, noise, run(self.model, noise, self.question.do))
 
     def fitting_worlds(self, budget: Budget) -> Iterator[tuple[int, ...]]:
         """Every fitting world as positions of noise values, in a fixed order."""

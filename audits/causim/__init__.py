@@ -1,0 +1,1 @@
+"""What can be proved about CauSim models, questions, pipelines and printed tables."""

@@ -1,0 +1,70 @@
+"""Findings about programs: edges, noise and nodes that make no difference, and values that sampling misses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from audits.causim.certificates import vacuous_edge
+from audits.claims import Certificate
+from audits.finding import Finding, Standing
+from dsl.causim.bundle import module_text
+from dsl.causim.model import Model
+from dsl.causim.networks import NETWORKS, network
+from dsl.causim.render import bundle_of
+from dsl.causim.verifier import vacuity
+
+VACUOUS = "vacuous"
+MISSED = "missed_values"
+DOMAIN_SAMPLES = 2_000  # samples from which the paper infers the values of noise
+
+
+def vacuous_parts(model: Model, where: str) -> Iterator[Finding]:
+    """A finding for every edge, noise variable and node of a model that makes no difference."""
+    found = vacuity(model)
+    parts: list[tuple[str, str, str]] = []
+    parts += [("edge", f"{a} -> {b}", f"no change of {a} ever changes {b}") for a, b in found.edges]
+    parts += [("noise", name, f"the noise of {name} changes nothing") for name in found.noise]
+    parts += [("node", name, f"{name} has one value") for name in found.constants]
+    for part, name, claim in parts:
+        yield Finding(VACUOUS, Standing.PROVED, where, claim, {"part": part, "name": name})
+
+
+def vacuous_network_edges(name: str) -> tuple[Finding, list[Certificate]]:
+    """The edges of a built-in network that the printed grid makes vacuous, beside those of the exact cells."""
+    grid, cells = (vacuity(network(name, mode)).edges for mode in ("grid", "cells"))
+    source = module_text(bundle_of(network(name, "grid")), comments=False)
+    edges = ", ".join(f"{parent} -> {child}" for parent, child in grid) or "none"
+    finding = Finding(
+        VACUOUS,
+        Standing.PROVED if grid else Standing.REFUTED,
+        name,
+        f"vacuous edges on the grid of 20 noise values: {edges}; with exact cells: {len(cells) or 'none'}",
+        {"grid": len(grid), "cells": len(cells), "edges": edges},
+    )
+    return finding, [vacuous_edge(source, parent, child) for parent, child in grid]
+
+
+def network_findings() -> Iterator[Finding]:
+    """One for each of asia, cancer and survey."""
+    return (vacuous_network_edges(name)[0] for name in NETWORKS)
+
+
+def miss_probability(probability: Fraction, samples: int = DOMAIN_SAMPLES) -> float:
+    """The chance that a value of that probability is not among so many samples."""
+    return float(1 - probability) ** samples
+
+
+def missed_values(model: Model, where: str, samples: int = DOMAIN_SAMPLES, least: float = 0.01) -> Iterator[Finding]:
+    """Noise values that a scan of so many samples misses with a chance of at least `least`."""
+    for node in model.nodes:
+        for value, weight in zip(node.support, node.weights, strict=True):
+            chance = miss_probability(weight, samples)
+            if chance >= least:
+                yield Finding(
+                    MISSED,
+                    Standing.PROVED,
+                    where,
+                    f"{samples} samples of {node.noise} miss its value {value} in {chance:.1%} of scans",
+                    {"noise": node.noise, "probability": str(weight), "chance": chance},
+                )

@@ -1,0 +1,108 @@
+"""Findings about questions, and shares of them by topology: the calibration that no published table prints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from audits.finding import Finding, Standing
+from dsl.causim.item import CausimItem
+from dsl.causim.reference import work_out
+from solvers.causim.answers import AnswerSet
+from solvers.outcome import Found
+
+TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
+MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most
+MAX_COMBINATIONS = 200_000  # worlds that it runs at most
+
+
+def question_findings(item: CausimItem) -> Iterator[Finding]:
+    """What is wrong with one item, from its answer set, whatever its labels say."""
+    question, model = item.task.question, item.task.model
+    members = AnswerSet(model, question)
+    if question.is_trivial(model):
+        yield Finding(TRIVIAL, Standing.PROVED, item.id, "the intervention states every required key")
+    if members.copy:
+        yield Finding(COPYABLE, Standing.PROVED, item.id, "the evidence with the intervention written over it is right")
+    effect = members.effect
+    if effect is not None and not effect[1]:
+        yield Finding(VACUOUS, Standing.PROVED, item.id, "the intervention changes nothing but what it sets")
+    size = members.size()
+    if not isinstance(size, Found):
+        yield Finding(CAPPED, Standing.OPEN, item.id, "the answers could not all be counted")
+        return
+    if size.value > MAX_SUPPORT:
+        claim = f"{size.value} answers are right; a list of {MAX_SUPPORT} rejects {size.value - MAX_SUPPORT} of them"
+        yield Finding(CAPPED, Standing.PROVED, item.id, claim, {"size": size.value, "worlds": members.worlds})
+    if size.value != item.labels.size:
+        claim = f"the label says {item.labels.size} answers; {size.value} are right"
+        yield Finding(LABEL, Standing.PROVED, item.id, claim, {"size": size.value, "label": item.labels.size})
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many of a group's questions have a flag."""
+
+    flag: str
+    group: str
+    count: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        return self.count / self.total
+
+
+_FLAGS: Mapping[str, Callable[[CausimItem], bool | None]] = {
+    TRIVIAL: lambda item: item.labels.trivial if item.task.question.do else None,
+    COPYABLE: lambda item: item.labels.copy,
+    VACUOUS: lambda item: None if item.labels.effect_some is None else not item.labels.effect_some,
+    "one_answer": lambda item: item.labels.size == 1,
+    "copyable_with_effect": lambda item: item.labels.copy if item.labels.effect_some else None,
+}
+
+
+def shares(items: Iterable[CausimItem]) -> list[Share]:
+    """The share of every flag by topology and type, where it applies to a question at all."""
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for item in items:
+        for flag, applies in _FLAGS.items():
+            holds = applies(item)
+            if holds is not None:
+                own = counts[flag, f"{item.topology}/{item.setting}"]
+                own[0] += holds
+                own[1] += 1
+    return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
+
+
+def abduction_sizes(items: Iterable[CausimItem]) -> Finding:
+    """What a cap on worlds does to abduction items: those with more worlds than are run are dropped."""
+    sizes, dropped = [], 0
+    for item in items:
+        if item.setting == "abduction":
+            sizes.append(item.labels.size)
+            dropped += item.task.model.worlds > MAX_COMBINATIONS
+    if not sizes:
+        return Finding(CAPPED, Standing.OPEN, "abduction", "there is no abduction item")
+    return Finding(
+        CAPPED,
+        Standing.PROVED if dropped else Standing.REFUTED,
+        "abduction",
+        f"{dropped} of {len(sizes)} abduction items have more than {MAX_COMBINATIONS} worlds; "
+        f"the median answer set has {median(sizes):g} members",
+        {"items": len(sizes), "dropped": dropped, "median": median(sizes), "largest": max(sizes)},
+    )
+
+
+def labels_by_running(item: CausimItem, max_worlds: int = 20_000) -> Finding | None:
+    """A finding where running every world contradicts a label; None where it agrees or there are too many worlds."""
+    if AnswerSet(item.task.model, item.task.question).worlds > max_worlds:
+        return None
+    worked, labels = work_out(item.task.model, item.task.question), item.labels
+    told = (labels.size, labels.trivial, labels.effect_all, labels.effect_some, labels.copy)
+    found = (len(worked.answers), worked.trivial, worked.effect_all, worked.effect_some, worked.copy)
+    if told == found and item.task.scenario == worked.scenario:
+        return None
+    return Finding(LABEL, Standing.PROVED, item.id, f"labels {told}; running every world gives {found}")

@@ -1,0 +1,181 @@
+"""Simple ways to answer a causal question, as functions of a task and a seed.
+
+Each stands for one shortcut or one error, so that a model's score can be read against it. A row that has no answer of
+the required form says so with `OutOfBudget`; `Impossible` is left to claims after exhaustion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from dsl.causim.generation.draws import Draws
+from dsl.causim.generation.questions import draw_world
+from dsl.causim.item import Task
+from dsl.causim.model import Model, run
+from dsl.causim.question import Answer, Question, copied, project
+from dsl.causim.values import Symbol, assignment_text
+from solvers.budget import Budget, BudgetSpent
+from solvers.causim.answers import AnswerSet
+from solvers.causim.enumeration import first_answers
+from solvers.causim.likeliest import likeliest_answer, likeliest_world
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+Row: TypeAlias = Callable[[Task, int], Outcome[Answer]]
+
+
+def _draws(task: Task, seed: int, row: str) -> Draws:
+    question = task.question
+    givens = (question.type, *map(assignment_text, (question.fixed, question.do, question.observed)))
+    return Draws(row, seed, *givens)
+
+
+def _forward(task: Task, noise: Mapping[str, Symbol]) -> Outcome[Answer]:
+    question = task.question
+    noise = {**noise, **question.fixed}
+    values = run(task.model, noise, question.do) if _is_possible(task) else {}
+    if not values:
+        return OutOfBudget("a fixed value is never drawn")
+    return Found(project(question, task.model, noise, values))
+
+
+def _is_possible(task: Task) -> bool:
+    support = {node.noise: node.support for node in task.model.nodes}
+    return all(value in support[name] for name, value in task.question.fixed.items())
+
+
+def exact(task: Task, seed: int) -> Outcome[Answer]:
+    """A member of the answer set."""
+    return AnswerSet(task.model, task.question).pick()
+
+
+def run_once(task: Task, seed: int) -> Outcome[Answer]:
+    """One forward sample: unknown noise as its sampler draws it, the evidence ignored.
+
+    Membership does not test distributions, so this is right on every deduction and intervention. On the others it is
+    the error of abduction alone.
+    """
+    return _forward(task, draw_world(_draws(task, seed, "run once"), task.model))
+
+
+def copy(task: Task, seed: int) -> Outcome[Answer]:
+    """The evidence with `do` written over it."""
+    answer = copied(task.question)
+    if set(answer) != set(task.question.required_keys(task.model)):
+        return OutOfBudget("the question does not show a value for every key")
+    return Found(answer)
+
+
+def graph_only(task: Task, seed: int) -> Outcome[Answer]:
+    """What needs no mechanism: seen values of what `do` does not reach; elsewhere the first value by text."""
+    model, question = task.model, task.question
+    answer = {}
+    reached = _reached(model, question)
+    for key in question.required_keys(model):
+        i = model.position.get(key)
+        if i is None:
+            answer[key] = model.nodes[model.of_noise[key]].support[0]
+        elif key in question.do:
+            answer[key] = question.do[key]
+        elif key in question.observed and key not in reached:
+            answer[key] = question.observed[key]
+        else:
+            answer[key] = model.system[i].domain[0]
+    return Found(answer)
+
+
+def _reached(model: Model, question: Question) -> set[str]:
+    reached = set(question.do)
+    for node in model.nodes:
+        if any(parent in reached for parent in node.parents):
+            reached.add(node.name)
+    return reached
+
+
+def no_do(task: Task, seed: int) -> Outcome[Answer]:
+    """Right but for the intervention, which is ignored."""
+    question = task.question
+    factual = Question(question.type, question.fixed, question.unknown, {}, question.observed, question.with_noise)
+    return AnswerSet(task.model, factual).pick()
+
+
+def resampled_noise(task: Task, seed: int) -> Outcome[Answer]:
+    """A fitting world in which the noise of everything that `do` reaches is drawn again."""
+    world = _fitting_world(task)
+    if world is None:
+        return OutOfBudget("no fitting world")
+    fresh = draw_world(_draws(task, seed, "resampled"), task.model)
+    reached = _reached(task.model, task.question)
+    noise = {node.noise: (fresh if node.name in reached else world)[node.noise] for node in task.model.nodes}
+    return Found(project(task.question, task.model, noise, run(task.model, noise, task.question.do)))
+
+
+def _fitting_world(task: Task) -> dict[str, Symbol] | None:
+    try:
+        found = next(AnswerSet(task.model, task.question).fitting_worlds(Budget(20_000)), None)
+    except BudgetSpent:
+        return None
+    if found is None:
+        return None
+    return {node.noise: node.support[k] for node, k in zip(task.model.nodes, found, strict=True)}
+
+
+def most_probable_noise(task: Task, seed: int) -> Outcome[Answer]:
+    """What the most probable fitting world answers."""
+    found = likeliest_world(task.model, task.question)
+    if not isinstance(found, Found):
+        return found
+    return Found(project(task.question, task.model, found.value, run(task.model, found.value, task.question.do)))
+
+
+def most_probable_answer(task: Task, seed: int) -> Outcome[Answer]:
+    """The answer of greatest probability given fixed noise and evidence."""
+    return likeliest_answer(task.model, task.question)
+
+
+def truncated(max_worlds: int) -> Row:
+    """The first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
+
+    def row(task: Task, seed: int) -> Outcome[Answer]:
+        found = first_answers(task.model, task.question, max_worlds)
+        if found:
+            return Found(next(iter(found.values())))
+        if AnswerSet(task.model, task.question).worlds <= max_worlds:
+            return Impossible("all worlds that agree with the fixed noise")
+        return OutOfBudget(f"the first {max_worlds} worlds")
+
+    return row
+
+
+def random_symbols(task: Task, seed: int) -> Outcome[Answer]:
+    """Each key by itself, evenly from its values."""
+    model, draws = task.model, _draws(task, seed, "random")
+    answer = {}
+    for key in task.question.required_keys(model):
+        i = model.position.get(key)
+        options = model.system[i].domain if i is not None else model.nodes[model.of_noise[key]].support
+        answer[key] = draws.choice(options)
+    return Found(answer)
+
+
+ROWS: Final[dict[str, Row]] = {
+    "exact": exact,
+    "most_probable_noise": most_probable_noise,
+    "most_probable_answer": most_probable_answer,
+    "run_once": run_once,
+    "resampled_noise": resampled_noise,
+    "no_do": no_do,
+    "graph_only": graph_only,
+    "copy": copy,
+    "truncated_100": truncated(100),
+    "truncated_10000": truncated(10_000),
+    "random_symbols": random_symbols,
+}
+
+
+def recall(task: Task, max_worlds: int) -> tuple[int, int] | None:
+    """How many answers the first worlds give, and how many there are; None where the latter is not known."""
+    size = AnswerSet(task.model, task.question).size()
+    if not isinstance(size, Found):
+        return None
+    return len(first_answers(task.model, task.question, max_worlds)), size.value

@@ -1,0 +1,102 @@
+"""The most probable fitting world and the most probable answer.
+
+Where the fitting worlds form a product, the world is a maximum per node, and the answer a maximum over the nodes of a
+product of one factor per equation, found value by value with max-product elimination. Elsewhere members are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from math import prod
+from typing import TypeVar
+
+from dsl.causim.model import Model
+from dsl.causim.question import Answer, Question
+from dsl.causim.values import Symbol
+from solvers.budget import Budget, BudgetSpent
+from solvers.causim.answers import AnswerSet
+from solvers.causim.compiled import Compiled, Sets
+from solvers.causim.elimination import equation_factor, maximum, restricted
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+T = TypeVar("T")
+_NOTHING = Impossible("all worlds that agree with the fixed noise")
+_LISTED = OutOfBudget("members could not all be listed, so none of them is known to be the most probable")
+
+
+def likeliest_world(model: Model, question: Question, budget: Budget | None = None) -> Outcome[dict[str, Symbol]]:
+    """Noise of the most probable fitting world, the first of equals. A state is a world or a beginning of one."""
+    members = AnswerSet(model, question)
+    compiled = Compiled(model, question)
+    if compiled.product is not None:
+        if not all(compiled.product):
+            return _NOTHING
+        best: tuple[int, ...] | None = tuple(
+            max(own, key=lambda k, i=i: (model.nodes[i].weights[k], -k))  # type: ignore[misc]
+            for i, own in enumerate(compiled.product)
+        )
+    else:
+        budget = budget or Budget(50_000)
+
+        def weight(world: tuple[int, ...]) -> Fraction:
+            budget.spend(1)
+            return prod((node.weights[k] for node, k in zip(model.nodes, world, strict=True)), start=Fraction(1))
+
+        try:
+            best = _greatest(members.fitting_worlds(budget), weight)
+        except BudgetSpent:
+            return _LISTED
+        if best is None:
+            return _NOTHING
+    return Found({node.noise: node.support[k] for node, k in zip(model.nodes, best or (), strict=True)})
+
+
+def likeliest_answer(model: Model, question: Question, budget: Budget | None = None) -> Outcome[Answer]:
+    """The answer of greatest probability, the first of equals. A state is an answer or a beginning of one."""
+    members = AnswerSet(model, question)
+    compiled = Compiled(model, question)
+    if not members.fitting:
+        return _NOTHING
+    if question.type == "abduction" or question.with_noise:
+        world = likeliest_world(model, question, budget)
+        if not isinstance(world, Found):
+            return world
+        return Found(members.answer_of(world.value))
+    if compiled.product is not None:
+        return Found(dict(compiled.symbols(compiled.target, _decoded(compiled, compiled.product))))
+    budget = budget or Budget(5_000)
+    try:
+        best = _greatest(members.answers(budget), members.probability)
+    except BudgetSpent:
+        return _LISTED
+    return Found(best) if best is not None else _NOTHING
+
+
+def _greatest(members: Iterable[T], weight: Callable[[T], Fraction]) -> T | None:
+    best: T | None = None
+    most = Fraction(-1)
+    for member in members:
+        own = weight(member)
+        if own > most:
+            best, most = member, own
+    return best
+
+
+def _decoded(compiled: Compiled, sets: Sets) -> list[int]:
+    """Positions of the output of greatest probability, fixed one node after the other."""
+    factors = [
+        equation_factor(local, i, [compiled.weights[i][k] for k in sets[i]], sets[i])
+        for i, local in enumerate(compiled.target)
+    ]
+    bound = prod(compiled.denominators)
+    known: dict[int, int] = {}
+    for i, local in enumerate(compiled.target):
+        if len(local.domain) == 1:
+            known[i] = 0
+            continue
+        scores = []
+        for k in range(len(local.domain)):
+            scores.append(maximum([restricted(factor, {**known, i: k}) for factor in factors], bound))
+        known[i] = scores.index(max(scores))
+    return [known[i] for i in range(len(compiled.target))]
