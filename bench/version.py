@@ -1,18 +1,10 @@
-"""The version that records and `--version` state."""
+"""The version that records and `--version` state. The build reads it here: this is its only source."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import tomllib
-from functools import cache
-from pathlib import Path
+__version__ = "0.1.0"
 
 
-@cache
 def program_version() -> str:
-    """The installed distribution's version; in a checkout that is not installed, the one of pyproject.toml."""
-    try:
-        return importlib.metadata.version("calibrant")
-    except importlib.metadata.PackageNotFoundError:
-        project = Path(__file__).resolve().parent.parent / "pyproject.toml"
-        return str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
+    """The version of the code that runs, installed or not."""
+    return __version__

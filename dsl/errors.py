@@ -115,5 +115,11 @@ def _one_line(text: str) -> str:
     return kept if kept.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in kept)
 
 
+class UnknownItemError(CalibrantError, KeyError):
+    """A pool has no item of that id."""
+
+    __str__ = Exception.__str__  # of a KeyError it would be the repr
+
+
 class MissingExtraError(CalibrantError):
     """An optional dependency is not installed; the message says how to get it."""

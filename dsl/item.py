@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+from dsl.errors import UnknownItemError, in_one_line, shown
 
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
@@ -40,12 +43,43 @@ I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 
 @dataclass(frozen=True)
 class Pool(Generic[I_co]):
-    """The items of one file, all of one benchmark, with the file's metadata."""
+    """The items of one file, all of one benchmark, with the file's metadata.
+
+    Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
+
+    file: where it was read from, if it was
+    """
 
     name: str
     benchmark: str
     items: tuple[I_co, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = field(default=None, compare=False)
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __iter__(self) -> Iterator[I_co]:
+        return iter(self.items)
+
+    @overload
+    def __getitem__(self, which: int | str) -> I_co: ...
+    @overload
+    def __getitem__(self, which: slice) -> Pool[I_co]: ...
+    def __getitem__(self, which: int | str | slice) -> I_co | Pool[I_co]:
+        if isinstance(which, slice):
+            return replace(self, items=self.items[which])
+        return self._of_id(which) if isinstance(which, str) else self.items[which]
+
+    def _of_id(self, wanted: str) -> I_co:
+        for item in self.items:
+            if item.id == wanted:
+                return item
+        ids = [item.id for item in self.items]
+        close = [known for known in ids if wanted in known] or ids
+        listed = ", ".join(map(shown, close[:3])) + (", ..." if len(close) > 3 else "")
+        raise UnknownItemError(f"pool {shown(self.name)} has no item {shown(wanted)}; there is {listed or 'none'}")
+
+    def __repr__(self) -> str:
+        items = f"{len(self)} item{'' if len(self) == 1 else 's'}"
+        return f"<Pool {in_one_line(self.name)[:60]}: {items} of {self.benchmark}>"

@@ -17,6 +17,7 @@ import msgspec
 
 from dsl.errors import PoolError, shown
 from dsl.nesting import check_nesting
+from dsl.pool_text import pool_text
 from dsl.whole_file import whole_file
 
 FORMAT = "calibrant-pool"
@@ -47,12 +48,7 @@ class RecordFile(Generic[R]):
 def read_records(path: Path, benchmark: str, record: type[R]) -> RecordFile[R]:
     """The records of a native pool file; `PoolError` names file, line and field of what cannot be meant."""
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
-    except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {error.start}", file=path.name) from None
-    try:
+        text = pool_text(path)
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if not lines:
             raise PoolError("empty; a pool begins with a header line")

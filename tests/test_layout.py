@@ -19,6 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "audits": {"dsl", "solvers"},
     "baselines": {"dsl", "solvers"},
     "bench": {"dsl", "solvers", "audits", "baselines"},
+    "calibrant": {"dsl", "solvers", "audits", "baselines", "bench"},
 }
 OURS = {*MAY_IMPORT, "tests"}
 MAX_FILE_LINES = 400

@@ -163,6 +163,10 @@ class Findings(msgspec.Struct, frozen=True):
     split: Split | None
     left_out: dict[str, str]
 
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{one.members} at k <= {one.max_parents}" for one in self.classes)
+        return f"<Findings: members {counted}>"[:120]
+
     def members(self, max_parents: int) -> int:
         """The count of a class that was counted."""
         return int(self.counted(max_parents).members)

@@ -41,6 +41,13 @@ class SeparatedPair:
     witness: dict[str, Any] | None
     target_sets: tuple[TargetSeparation, ...] = ()
 
+    def __repr__(self) -> str:
+        best = f"{_intervention(self.best.experiment)} shows most, {self.best.disagreement_rate:.4f}"
+        found = (
+            f"{len(self.separating)} interventions separate them, {best}" if self.separating else "none separates them"
+        )
+        return f"<SeparatedPair {self.names[0]}, {self.names[1]}: {found}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; `best` and `witness` are None where nothing separates the two."""
         return {
@@ -91,11 +98,17 @@ def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[Separat
 
 def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
     """The instance's reference, or gold, and the SCM of an answer file."""
+    name, known = known_model(problem)
+    return separated((name, path.name), (known, answer_scm(problem, path)), max_targets=max_targets)
+
+
+def known_model(problem: Problem) -> tuple[str, Scm]:
+    """What an answer is compared with: the instance's reference, or else gold."""
     name = "reference" if problem.task.reference is not None else "gold"
     known = problem.task.reference or problem.sealed.gold
     if known is None:
         raise CalibrantError(f"{problem.id} has neither a reference nor gold; compare members instead")
-    return separated((name, path.name), (known, answer_scm(problem, path)), max_targets=max_targets)
+    return name, known
 
 
 def answer_scm(problem: Problem, path: Path) -> Scm:

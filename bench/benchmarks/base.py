@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from bench.protocols.registry import Protocols
+from bench.verbs.base import Verbs
 from dsl.episode import Episode, Step
+from dsl.errors import CalibrantError
 from dsl.item import Item
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
@@ -73,6 +75,11 @@ class Benchmark(ABC, Generic[I]):
     @abstractmethod
     def protocols(self) -> Protocols:
         """The rows that `calibrant run` knows, by name."""
+
+    @property
+    def verbs(self) -> Verbs:
+        """What the public face does with its items."""
+        raise CalibrantError(f"the public names do not know {self.title} yet")
 
     @abstractmethod
     def read_pool(self, path: Path) -> ItemPool[I]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterable
 from functools import cache
@@ -12,10 +11,10 @@ from typing import Any
 
 from bench.benchmarks.base import Benchmark
 from dsl.errors import CalibrantError, PoolError, shown
+from dsl.pool_text import pool_head
 
 NAMES = ("replayscm",)
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
-_LONGEST_HEADER = 1 << 20
 
 
 @cache
@@ -42,6 +41,14 @@ def benchmark_of(path: Path) -> Benchmark[Any]:
     return benchmark(str(name))
 
 
+def benchmark_of_item(item: Any) -> Benchmark[Any]:
+    """The benchmark that an item belongs to; `CalibrantError` if it is no item."""
+    name = getattr(item, "benchmark", None)
+    if not isinstance(name, str) or not hasattr(item, "task"):
+        raise CalibrantError(f"{shown(type(item).__name__)} is no item; `load_pool(path)` has items")
+    return benchmark(name)
+
+
 def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
     """The benchmark of several pools; `CalibrantError` if they are of two."""
     found = {benchmark_of(path).name: path for path in paths}
@@ -54,12 +61,9 @@ def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
 def _named(path: Path) -> Any:
     """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            line = file.readline(_LONGEST_HEADER)
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
-    try:
-        header = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        header = json.loads(pool_head(path))
+    except PoolError as error:
+        raise error.located(file=path.name) from None
     except (ValueError, RecursionError):
         return DEFAULT
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
+from bench.verbs.base import Verbs
 from dsl.episode import Step
 from dsl.replayscm.problem import Pool, Problem
 
@@ -29,6 +30,12 @@ class ReplayScm(Benchmark[Problem]):
 
         listed = (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
         return {protocol.name: protocol for protocol in listed}
+
+    @property
+    def verbs(self) -> Verbs:
+        from bench.verbs.replayscm import VERBS
+
+        return VERBS
 
     def read_pool(self, path: Path) -> Pool:
         from dsl.replayscm.pools.files import read_pool

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import typer
 
 from bench.commands.options import AsJson
 
 
-def protocols(as_json: AsJson = False) -> None:
-    """List the protocols that `calibrant run` knows, with their options and defaults."""
-    from bench.benchmarks.registry import benchmarks
-    from bench.protocols.registry import described
+def protocols(
+    protocol: Annotated[
+        str | None, typer.Argument(metavar="[PROTOCOL]", help="Only this one: a name, or FILE.py:CLASS.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the protocols that `calibrant run` knows, with their options and defaults.
 
-    listed = [described(protocol) for one in benchmarks() for protocol in one.protocols.values()]
+    Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
+    """
+    from bench.benchmarks.registry import benchmarks
+    from bench.protocols.registry import described, left_out, protocol_class, with_installed
+
+    by_benchmark = [with_installed(one.protocols, one.name) for one in benchmarks()]
+    known = {name: one for listed in reversed(by_benchmark) for name, one in listed.items()}
+    if protocol is None:
+        listed = [described(one) for protocols in by_benchmark for one in protocols.values()]
+    else:
+        listed = [described(protocol_class(known, protocol))]
     if as_json:
         typer.echo(json.dumps(listed, indent=1))
         return
     for one in listed:
         options = ", ".join(f"{name}={json.dumps(value)}" for name, value in one["options"].items())
-        typer.echo(f"{one['name']}: {one['says']}")
+        typer.echo(f"{one['name']}: {one['says']}" + (f" [{one['code']}]" if "code" in one else ""))
         typer.echo(f"    options: {options or 'none'}")
         if one["missing"]:
             typer.echo(f"    {one['missing']}")
+    for name, why in left_out(known).items() if protocol is None else ():
+        if name not in known:
+            typer.echo(f"{name}: {why}", err=True)

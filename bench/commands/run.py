@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from bench.protocols.base import Protocol
     from bench.runs.runner import Selection
 
-PROTOCOL_HELP = "How to answer: a protocol, several with commas between them, or all. `calibrant protocols` lists them."
+PROTOCOL_HELP = (
+    "How to answer: a protocol, several with commas between them, or all; `calibrant protocols` lists them. "
+    "FILE.py:CLASS is one of your own."
+)
 
 
 def run(
@@ -48,10 +51,11 @@ def run(
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
     from bench.benchmarks.registry import one_benchmark
-    from bench.protocols.registry import chosen_protocols, left_out
+    from bench.protocols.registry import chosen_protocols, left_out, with_installed
     from bench.runs.runner import Selection
 
-    known = one_benchmark(pools).protocols
+    of = one_benchmark(pools)
+    known = with_installed(of.protocols, of.name)
     chosen = chosen_protocols(known, protocol, _options(option or [], max_parents))
     for name, missing in left_out(known).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)

@@ -1,8 +1,8 @@
 """What a protocol is: a named way to answer an item, with options.
 
 A protocol is handed a task or an open episode, never what is sealed. To add one, subclass `Protocol`, give it a name,
-options as fields and an `answer`, and list it in its benchmark's adapter (bench.benchmarks); runner, records, resuming
-and tables need nothing else.
+options as fields and an `answer`, and list it in its benchmark's adapter (bench.benchmarks), or leave it where it is
+(bench.protocols.own); runner, records, resuming and tables need nothing else.
 """
 
 from __future__ import annotations
@@ -31,16 +31,25 @@ class ProtocolResult(msgspec.Struct, frozen=True):
     size: int | None = None
     provenance: dict[str, Any] = {}
 
+    def __repr__(self) -> str:
+        return f"<ProtocolResult: {self.outcome}{'' if self.size is None else f', size {self.size}'}>"
+
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A way to answer items. Its fields are its options; together with its name they are part of a record's key."""
+    """A way to answer items. Its fields are its options; together with its name they are part of a record's key.
+
+    benchmark: of rows that are not ours, the benchmark whose items they answer; empty if any will do
+    code: of rows that are not ours, which code answers: a digest of its file, or a package with its version
+    """
 
     name: ClassVar[str] = ""
+    benchmark: ClassVar[str] = ""
+    code: ClassVar[str] = ""
 
     @property
     def config(self) -> dict[str, Any]:
-        """The options, ready for JSON."""
-        return dict(msgspec.to_builtins(self))
+        """The options, ready for JSON, and whose code it is if it is not ours."""
+        return dict(msgspec.to_builtins(self)) | ({"code": self.code} if self.code else {})
 
     def require(self) -> None:
         """`MissingExtraError` if an optional dependency is not installed; called before anything is started."""

@@ -7,17 +7,25 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from bench.protocols import own
 from bench.protocols.base import Protocol
-from dsl.errors import CalibrantError, MissingExtraError
+from bench.runs.jobs import error_line
+from dsl.errors import CalibrantError, MissingExtraError, shown
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
 
 
+def with_installed(ours: Protocols, benchmark: str) -> Protocols:
+    """A benchmark's protocols, then those of installed packages that answer its items."""
+    theirs = own.installed(ours).protocols
+    return {**ours, **{name: one for name, one in theirs.items() if one.benchmark in ("", benchmark)}}
+
+
 def chosen_protocols(known: Protocols, text: str, options: Mapping[str, Any]) -> list[Protocol]:
     """The protocols that a command's argument names: one, several with commas between them, or `all`.
 
-    Options are for a single protocol. Of `all`, those whose optional libraries are missing are left out.
+    Options are for a single protocol. Of `all`, those that cannot start (an optional library is missing) are left out.
     """
     names = [name.strip() for name in text.split(",")]
     if names != ["all"] and len(names) == 1:
@@ -25,42 +33,52 @@ def chosen_protocols(known: Protocols, text: str, options: Mapping[str, Any]) ->
     if options:
         raise CalibrantError(f"options are for one protocol at a time, not for '{text}'")
     if names == ["all"]:
-        names = list(known)
-        return [protocol for name in names if _installed(protocol := make_protocol(known, name, {}))]
+        names = [name for name, protocol in known.items() if not described(protocol)["missing"]]
     return [make_protocol(known, name, {}) for name in names]
 
 
 def left_out(known: Protocols) -> dict[str, str]:
-    """The protocols that `all` leaves out, and what they need that is not installed."""
-    return {name: missing for name, made in known.items() if (missing := described(made)["missing"])}
+    """The protocols that `all` leaves out, and what they need that is not installed or why they are none."""
+    missing = {name: why for name, made in known.items() if (why := described(made)["missing"])}
+    return missing | dict(_broken(known))
+
+
+def _broken(known: Protocols) -> Mapping[str, str]:
+    return own.installed([name for name, protocol in known.items() if not protocol.code]).broken
 
 
 def described(protocol: type[Protocol]) -> dict[str, Any]:
     """Name, first sentence of its documentation, options with defaults, and what is not installed that it needs."""
-    one = protocol()
     says = " ".join((protocol.__doc__ or "").split("\n\n")[0].split())
-    missing = ""
+    told: dict[str, Any] = {"name": protocol.name, "says": says, "options": {}, "missing": ""}
+    if protocol.code:
+        told["code"] = protocol.code
     try:
+        one = protocol()
+        told["options"] = {name: value for name, value in one.config.items() if name in protocol.__struct_fields__}
         one.require()
-    except MissingExtraError as error:
-        missing = str(error)
-    return {"name": protocol.name, "says": says, "options": one.config, "missing": missing}
+    except Exception as error:  # a missing library, an option without default, or whatever else theirs meets
+        told["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
+    return told
 
 
-def _installed(protocol: Protocol) -> bool:
-    try:
-        protocol.require()
-    except MissingExtraError:
-        return False
-    return True
+def protocol_class(known: Protocols, name: str) -> type[Protocol]:
+    """The protocol of that name, or in that FILE.py:CLASS; `CalibrantError` says what is known."""
+    if name in known:
+        return known[name]
+    if own.is_file(name):
+        return own.from_file(name, known)
+    broken = _broken(known)
+    if name in broken:
+        raise CalibrantError(f"protocol '{name}': {broken[name]}")
+    raise CalibrantError(f"unknown protocol {shown(name)}; known: {', '.join(known)}; FILE.py:CLASS is one of your own")
 
 
 def make_protocol(known: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:
     """The protocol of that name with these options, which may be texts; `CalibrantError` says what is known."""
-    if name not in known:
-        raise CalibrantError(f"unknown protocol '{name}'; known: {', '.join(known)}")
+    protocol = protocol_class(known, name)
     try:
-        return msgspec.convert(dict(options), known[name], strict=False)
+        return msgspec.convert(dict(options), protocol, strict=False)
     except msgspec.ValidationError as error:
-        taken = ", ".join(known[name].__struct_fields__) or "none"
+        taken = ", ".join(protocol.__struct_fields__) or "none"
         raise CalibrantError(f"protocol '{name}': {error}; its options: {taken}") from None

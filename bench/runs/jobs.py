@@ -62,13 +62,13 @@ def completed(
         yield from crew.completed(do, jobs)
 
 
-def error_line(error: Exception) -> str:
+def error_line(error: BaseException) -> str:
     """An exception in one line; its type where the text was not written for the reader."""
     text = one_line(error)
     return text if isinstance(error, CalibrantError) else f"{type(error).__name__}: {text}"
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:MAX_ERROR_LENGTH]
 
 

@@ -16,7 +16,7 @@ import msgspec
 from bench.protocols.base import Outcome
 from bench.runs.jsonl_file import JsonlFile, RecordKind
 from dsl.episode import Step
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, in_one_line
 
 RECORD_VERSION = 1
 
@@ -80,6 +80,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = RECORD_VERSION
     benchmark: str | msgspec.UnsetType = msgspec.UNSET
     steps: list[StepRecord] | msgspec.UnsetType = msgspec.UNSET
+
+    def __repr__(self) -> str:
+        names = [in_one_line(name)[:40] for name in (self.protocol, self.instance, self.pool)]
+        verdict = "correct" if self.score.get("correct") else "not correct"
+        return f"<Record: {names[0]} on {names[1]} of {names[2]}: {self.outcome}, {verdict}>"
 
     @property
     def key(self) -> Key:

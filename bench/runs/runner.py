@@ -16,7 +16,7 @@ import msgspec
 from bench.benchmarks.base import Benchmark, ItemPool
 from bench.benchmarks.registry import DEFAULT, benchmark_of
 from bench.protocols.base import Protocol
-from bench.runs.jobs import Progress
+from bench.runs.jobs import Progress, error_line
 from bench.runs.records import Key, Record, RecordFile, config_digest, step_records
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
@@ -66,8 +66,8 @@ def run(
     wall_budget: seconds per instance after which its worker is killed; the instance is then out of budget
     retry_crashed: run instances again whose record says that they crashed
     """
-    protocol.require()
-    config = {**protocol.config, "wall_budget": wall_budget}
+    _require(protocol)
+    config = config_of(protocol, wall_budget)
     skipped = written = crashed = 0
     seen: set[str] = set()
     with RecordFile(folder) as records, open_workers(protocol, workers=workers, wall_budget=wall_budget) as crew:
@@ -93,6 +93,20 @@ def run(
             raise CalibrantError(f"no instance {shown(unknown[0])} in {', '.join(path.name for path in pools)}")
         records.sort()
     return RunSummary(skipped, written, crashed)
+
+
+def config_of(protocol: Protocol, wall_budget: float | None = None) -> dict[str, Any]:
+    """The options that are part of a record's key."""
+    return {**protocol.config, "wall_budget": wall_budget}
+
+
+def _require(protocol: Protocol) -> None:
+    try:
+        protocol.require()
+    except CalibrantError:
+        raise
+    except Exception as error:
+        raise CalibrantError(f"protocol '{protocol.name}' cannot start: {error_line(error)}") from None
 
 
 @lru_cache(maxsize=8)

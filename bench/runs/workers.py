@@ -6,19 +6,22 @@ one, and the clock of an instance starts when a worker has picked it up.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from bench.benchmarks.base import EpisodeHandout, Handout
 from bench.protocols.base import Protocol, ProtocolResult
 from bench.runs.jobs import Crew, Failure, one_line, open_crew
 from bench.runs.records import Timing
 from dsl.episode import Step
-from dsl.errors import MissingExtraError
+from dsl.errors import MissingExtraError, shown
 from solvers.budget import BudgetSpent
 
 K = TypeVar("K")
@@ -71,19 +74,27 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
     clock = time.perf_counter()
     given = handout.open()
     try:
-        result = protocol.answer(given)
+        with redirect_stdout(sys.stderr):  # standard output is the table's
+            result = _checked(protocol.answer(given))
     except MissingExtraError:
         raise
     except BudgetSpent as spent:
         result = _out_of_budget({"reached": one_line(spent) or "a budget of states"})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         result = _crashed(f"{type(error).__name__}: {one_line(error)}")
     timing = Timing(time.perf_counter() - clock, started)
     return Answer(result, timing, tuple(given.steps) if isinstance(handout, EpisodeHandout) else None)
 
 
+def _checked(result: object) -> ProtocolResult:
+    """What a protocol answered, as it will be read from a record: a result that is none is an exception of its row."""
+    if not isinstance(result, ProtocolResult):
+        raise TypeError(f"answer(task) gave {shown(result)}, not a ProtocolResult")
+    return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)
+
+
 def _warm_up(protocol: Protocol) -> None:
-    with suppress(Exception):  # whatever is wrong, the instances will say it too
+    with suppress(Exception, SystemExit), redirect_stdout(sys.stderr):  # what is wrong, the instances will say too
         protocol.warm_up()
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from dsl.errors import in_one_line
 from dsl.formulas.text import Grammar
 from dsl.replayscm.disclosure import Disclosure
 from dsl.replayscm.scm import Scm
@@ -47,6 +48,10 @@ class Task:
         """All observed variables, natural order (the column order of the training panel)."""
         return self.training.variables
 
+    def __repr__(self) -> str:
+        worlds = f"{len(self.training.worlds)} training worlds"
+        return f"<Task {self.kind.name}: {self.disclosure.label}, {len(self.variables)} variables, {worlds}>"
+
 
 @dataclass(frozen=True)
 class Sealed:
@@ -71,6 +76,9 @@ class Sealed:
     environments: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Sealed: {len(self.heldout.worlds)} held-out worlds{'' if self.gold is None else ' and gold'}>"
+
 
 @dataclass(frozen=True)
 class ModelResult:
@@ -85,6 +93,9 @@ class ModelResult:
     evaluation: Mapping[str, Any]
     verdict: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<ModelResult of {in_one_line(self.model)[:60]}>"
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -96,7 +107,11 @@ class Problem:
     id: str
     task: Task
     sealed: Sealed
-    results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False, repr=False)
+    results: Callable[[], tuple[ModelResult, ...]] = field(default=tuple, compare=False)
+
+    def __repr__(self) -> str:
+        size = f"{len(self.task.variables)} variables, {len(self.task.training.worlds)} training worlds"
+        return f"<Problem {in_one_line(self.id)[:60]}: {self.setting}, {size}>"
 
     @property
     def benchmark(self) -> str:

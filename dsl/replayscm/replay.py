@@ -78,6 +78,9 @@ class SplitReplay(NamedTuple):
     num_cells: int
     num_worlds: int
 
+    def __repr__(self) -> str:
+        return f"<SplitReplay: {self.num_exact_worlds} of {self.num_worlds} worlds exact>"
+
     @property
     def num_wrong(self) -> int:
         return sum(column.bit_count() for column in self.wrong.values()) if self.wrong_rows else 0

@@ -89,6 +89,9 @@ class Scm:
     def __reduce__(self) -> tuple[Callable[..., Scm], tuple[object, ...]]:
         return scm, (self.roots, dict(self.mechanisms))  # a mapping proxy cannot be pickled
 
+    def __repr__(self) -> str:
+        return f"<Scm: {len(self.roots)} roots, {len(self.mechanisms)} mechanisms, size {self.size}>"
+
     @property
     def variables(self) -> tuple[str, ...]:
         return tuple(sorted((*self.roots, *self.mechanisms), key=natural_key))

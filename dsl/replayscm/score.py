@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dsl.errors import in_one_line
 from dsl.formulas.table import MAX_TABLE_VARS
 from dsl.replayscm.alternative import AlternativeScore, score_alternative
 from dsl.replayscm.extraction import EXTRACTORS, Kind
@@ -37,7 +38,7 @@ class RootScore:
     """
 
     predicted: tuple[str, ...]
-    gold: tuple[str, ...]
+    gold: tuple[str, ...] = field(repr=False)
 
     @property
     def exact(self) -> bool:
@@ -124,6 +125,13 @@ class Score:
         if any(len(mechanism.mentioned) > MAX_TABLE_VARS for mechanism in mechanisms):
             return None
         return structure_metrics(gold, self.model)
+
+    def __repr__(self) -> str:
+        if self.rejection:
+            found = f"not valid, {self.rejection.stage}: {in_one_line(self.rejection.reason)[:80]}"
+        else:
+            found = f"train_exact={self.train_exact}, heldout_exact={self.heldout_exact}"
+        return f"<Score of {in_one_line(self.problem.id)[:60]}: {found}, correct={self.correct}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The published scorer's keys."""

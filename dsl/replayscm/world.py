@@ -101,6 +101,9 @@ class Panel:
     variables: tuple[str, ...]
     worlds: tuple[World, ...]
 
+    def __repr__(self) -> str:
+        return f"<Panel: {len(self.worlds)} worlds, {len(self.variables)} variables, {self.num_rows} rows>"
+
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Row at which each world begins, and the total number of rows at the end."""

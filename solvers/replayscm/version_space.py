@@ -65,6 +65,9 @@ class VersionSpace:
         self._spaces: dict[int, LocalSpace] = {}
         self._uncapped: VersionSpace | None = None
 
+    def __repr__(self) -> str:
+        return f"<VersionSpace: {self.model_class.describe(self.task)}>"
+
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
         """The root sets of the class: the disclosed one, or every hypothesis."""

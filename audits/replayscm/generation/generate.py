@@ -45,6 +45,10 @@ class Generated:
     problem: Problem
     audit: GenerationAudit
 
+    def __repr__(self) -> str:
+        left = ", ".join(f"{count} at k <= {k}" for k, count in self.audit.final.counts.items())
+        return f"<Generated {self.problem!r}, members: {left}>"
+
 
 @dataclass(frozen=True)
 class _Accepted:

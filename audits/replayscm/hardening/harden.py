@@ -85,6 +85,10 @@ class Hardening:
     least_members: int
     alternatives: tuple[SuppliedAlternative, ...]
 
+    def __repr__(self) -> str:
+        members = f"{self.before.members} -> {self.after.members} members"
+        return f"<Hardening: {type(self.outcome).__name__}, {len(self.added)} worlds added, {members}>"
+
     @property
     def unseparated(self) -> tuple[str, ...]:
         """The alternatives that could not be separated, and why."""

@@ -5,7 +5,6 @@ The native file has a header line and one instance a line; dsl.replayscm.pools.r
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -18,6 +17,7 @@ import msgspec
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
 from dsl.nesting import check_nesting
+from dsl.pool_text import pool_digest, pool_text
 from dsl.replayscm.pools.build import problem_from_record
 from dsl.replayscm.pools.disclosures import record_from_disclosure
 from dsl.replayscm.pools.fields import located
@@ -45,7 +45,7 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
     """
     path = Path(path)
     with located(file=path.name):
-        text = _text(path)
+        text = pool_text(path)
         if text.lstrip().startswith("{"):
             pool = _read_native(text, path.name, keep_results=keep_results)
         else:
@@ -61,21 +61,10 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal; `PoolError` if it cannot be read."""
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}", file=Path(path).name) from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {error.start}") from None
+    """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` if it cannot be read."""
+    path = Path(path)
+    with located(file=path.name):
+        return pool_digest(path)
 
 
 def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:

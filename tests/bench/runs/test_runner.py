@@ -278,7 +278,7 @@ def test_two_writers_are_one_too_many(pool: Path, tmp_path: Path) -> None:
 def test_leftovers_of_a_run_killed_while_sorting_are_removed(pool: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    (out / ".records.abc").write_text("half", encoding="utf-8")
+    (out / ".records.jsonl.abcdefgh").write_text("half", encoding="utf-8")
     run(Stub(), [pool], out)
     assert sorted(path.name for path in out.iterdir()) == [FILE_NAME, "records.lock"]
 

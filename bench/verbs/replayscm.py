@@ -1,0 +1,176 @@
+"""ReplaySCM behind the public names. What compiles or reads YAML is imported when it is needed."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.verbs.base import Solution
+from dsl.errors import CalibrantError, in_one_line, shown
+from dsl.item import Pool
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.score import Evaluator, Score
+from dsl.replayscm.submission import Rejection
+from solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from audits.replayscm.findings import Findings
+    from audits.replayscm.generation.generate import Generated
+    from audits.replayscm.hardening.harden import Hardening
+    from bench.audit.separations import SeparatedPair
+    from solvers.replayscm.version_space import VersionSpace
+
+MAX_EVALUATORS = 1024  # kept, because k samples of one item come one after another, and so does a batch of a trainer
+
+
+class ReplayScmVerbs:
+    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+
+    def __init__(self) -> None:
+        self._evaluators: OrderedDict[tuple[int, str], Evaluator] = OrderedDict()
+
+    def load_pool(self, path: Path) -> Pool[Problem]:
+        from dsl.replayscm.pools.files import read_pool
+
+        read = read_pool(path)
+        return Pool(read.name, "replayscm", read.problems, read.metadata, path)
+
+    def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
+        """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
+        evaluator = self._evaluator(_problem(item), extractor)
+        if isinstance(answer, str):
+            return evaluator.score_text(answer)
+        if isinstance(answer, Mapping):
+            return evaluator.score_answer(_json_object(answer))
+        if answer is None or isinstance(answer, bool | int | float | list | tuple):
+            reason = f"the answer is {shown(answer)}, neither a text nor an object"
+            return Score(item, None, Rejection("extracted", reason))
+        raise CalibrantError(f"an answer is a text or an object, not {shown(type(answer).__name__)}")
+
+    def _evaluator(self, problem: Problem, extractor: str) -> Evaluator:
+        key = id(problem), extractor  # an evaluator holds its problem, so no other object gets this id meanwhile
+        evaluator = self._evaluators.get(key)
+        if evaluator is None:
+            evaluator = self._evaluators[key] = Evaluator(problem, extractor=extractor)
+            if len(self._evaluators) > MAX_EVALUATORS:
+                self._evaluators.popitem(last=False)
+        self._evaluators.move_to_end(key)
+        return evaluator
+
+    def solve(
+        self, item: Problem, *, max_parents: int | None = None, nested_roots: bool | None = None
+    ) -> Outcome[Solution[Scm]]:
+        """max_parents: mentions in a mechanism, by default 5; nested_roots: see solvers.replayscm.exact"""
+        from bench.protocols.replayscm.answers import alternative_answer, scm_answer
+        from solvers.replayscm.alternative import find_alternative
+        from solvers.replayscm.exact import solve
+
+        task = _problem(item).task
+        if task.kind is TaskKind.ALTERNATIVE:
+            other = find_alternative(task, max_parents=max_parents or 4)
+            if not isinstance(other, Found):
+                return other
+            made = other.value
+            return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
+        outcome = solve(task, max_parents=max_parents or 5, nested_roots=nested_roots)
+        if not isinstance(outcome, Found):
+            return outcome
+        found = outcome.value
+        return Found(Solution(scm_answer(task.kind, found.model), found.model, found.size, found.provenance))
+
+    def version_space(
+        self, item: Problem, *, max_parents: int = 4, max_size: int | None = None, nested_roots: bool = False
+    ) -> VersionSpace:
+        """max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass"""
+        from solvers.replayscm.version_space import ModelClass, VersionSpace
+
+        return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots))
+
+    def audit(self, item: Problem, *, max_parents: int = 4, nested_roots: bool = False) -> Findings:
+        """max_parents: the class that the verdict is about; nested_roots: see ModelClass"""
+        from audits.replayscm.ambiguity import PARENTS
+        from audits.replayscm.instance import AuditOptions, audit_instance
+
+        classes = tuple(sorted({*PARENTS, max_parents}))
+        return audit_instance(_problem(item), AuditOptions(max_parents, classes, nested_roots))
+
+    def separate(
+        self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
+    ) -> tuple[SeparatedPair, ...]:
+        """Pairs of the answers; of one answer and the reference, or else gold; without any, of the smallest members.
+
+        members: how many of these; max_parents: of their class; targets: also interventions on up to so many at once
+        """
+        from bench.audit.separations import known_model, member_pairs, separated, smallest
+
+        problem = _problem(item)
+        if not answers:
+            return tuple(member_pairs(smallest(problem, members, max_parents).models, max_targets=targets))
+        named = [(f"answer {i}", self._model(problem, answer)) for i, answer in enumerate(answers, 1)]
+        if len(named) == 1:
+            named.insert(0, known_model(problem))
+        pairs = combinations(named, 2)
+        return tuple(separated((a, b), (one, other), max_targets=targets) for (a, one), (b, other) in pairs)
+
+    def _model(self, problem: Problem, answer: object) -> Scm:
+        if isinstance(answer, Scm):
+            return answer
+        score = self.score(problem, answer)
+        if score.model is None:
+            raise CalibrantError(f"{in_one_line(problem.id)}: not a valid answer: {score.failure}")
+        return score.model
+
+    def harden(
+        self,
+        item: Problem,
+        seed: int,
+        *,
+        goal: Literal["one-member", "heldout-agreement"] = "one-member",
+        max_parents: int | None = None,
+    ) -> Hardening:
+        """goal: what is left open at the end; max_parents: the class that is counted, by default gold's, at least 4"""
+        from audits.replayscm.hardening.harden import cex
+        from bench.pools.hardened import GOALS
+        from solvers.replayscm.version_space import ModelClass
+
+        model_class = None if max_parents is None else ModelClass(max_parents)
+        return cex(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
+
+    def generate(
+        self,
+        seed: int,
+        *,
+        stratum: str = "hs_n6_easy_calibration",
+        setting: Literal["ordered", "block", "hidden-order", "hidden-roots"] = "hidden-order",
+        max_added: int | None = None,
+    ) -> Generated:
+        """stratum: which kind of SCM and worlds; setting: what is told; max_added: worlds against alternatives"""
+        from audits.replayscm.generation.generate import generate
+        from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+        from dsl.replayscm.sampling.strata import stratum as named_stratum
+
+        most = MAX_ADDED_WORLDS if max_added is None else max_added
+        return generate(named_stratum(stratum), seed, setting=setting, max_added=most)
+
+
+def _problem(item: object) -> Problem:
+    if not isinstance(item, Problem):
+        raise CalibrantError(f"{shown(type(item).__name__)} is no item of ReplaySCM")
+    return item
+
+
+def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
+    """An answer as it would be after a file: what JSON cannot say is no answer at all."""
+    try:
+        made: dict[str, Any] = json.loads(json.dumps(dict(answer)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CalibrantError(f"the answer is no JSON object: {in_one_line(str(error))[:200]}") from None
+    return made
+
+
+VERBS = ReplayScmVerbs()

@@ -1,0 +1,58 @@
+"""The options of the verbs, over all benchmarks. Which apply, and their defaults, bench.benchmarks says for each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypedDict
+
+from msgspec import Meta
+
+
+class Scoring(TypedDict, total=False):
+    """extractor: how a response text becomes an answer: the protocol's rule or the released scorer's"""
+
+    extractor: Literal["paper", "published"]
+
+
+class Solving(TypedDict, total=False):
+    """max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns"""
+
+    max_parents: Annotated[int, Meta(ge=1, le=6)]
+    nested_roots: bool
+
+
+class Counting(TypedDict, total=False):
+    """max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving"""
+
+    max_parents: Annotated[int, Meta(ge=1, le=6)]
+    max_size: Annotated[int, Meta(ge=1)]
+    nested_roots: bool
+
+
+class Auditing(TypedDict, total=False):
+    """max_parents: the class that the verdict is about; nested_roots: as for solving"""
+
+    max_parents: Annotated[int, Meta(ge=1, le=6)]
+    nested_roots: bool
+
+
+class Separating(TypedDict, total=False):
+    """members: how many of the smallest are compared; max_parents: their class; targets: variables set at once"""
+
+    members: Annotated[int, Meta(ge=2)]
+    max_parents: Annotated[int, Meta(ge=1, le=4)]
+    targets: Annotated[int, Meta(ge=1, le=3)]
+
+
+class HardeningOptions(TypedDict, total=False):
+    """goal: one member is left, or all replay the held-out worlds; max_parents: the class that is counted"""
+
+    goal: Literal["one-member", "heldout-agreement"]
+    max_parents: Annotated[int, Meta(ge=1, le=6)]
+
+
+class Generating(TypedDict, total=False):
+    """stratum: kind of SCM and worlds; setting: what is told; max_added: worlds against local alternatives"""
+
+    stratum: str
+    setting: Literal["ordered", "block", "hidden-order", "hidden-roots"]
+    max_added: Annotated[int, Meta(ge=0)]

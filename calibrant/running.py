@@ -1,0 +1,87 @@
+"""Rows: the protocols that there are, and runs of them over pools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.protocols.base import Protocol
+from bench.runs.records import Record
+from dsl.errors import CalibrantError
+from dsl.item import Pool
+
+if TYPE_CHECKING:
+    from bench.runs.runner import Selection
+    from calibrant.kinds import Item
+
+
+def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
+    """The rows that `run` knows by name: ours, then those of installed packages. Fields of a class are its options.
+
+    of: name of the benchmark
+    """
+    from bench.benchmarks.registry import benchmark
+    from bench.protocols.registry import with_installed
+
+    return with_installed(benchmark(of).protocols, of)
+
+
+def run(
+    protocol: str | Protocol,
+    pool: str | PathLike[str] | Pool[Item],
+    out: str | PathLike[str],
+    *,
+    workers: int = 1,
+    budget: float | None = None,
+    retry_crashed: bool = False,
+) -> list[Record]:
+    """Answer and score every item of a pool, and append the records to a folder; what is there is not done again.
+
+    With more than one worker, or with a budget, processes are started: call it below `if __name__ == "__main__":`.
+
+    protocol: a name of `protocols()`, `FILE.py:CLASS`, or a protocol with its options
+    pool: a file, or (a slice of) what `load_pool` read from one
+    budget: wall seconds per item, after which its process is killed
+    """
+    from bench.benchmarks.registry import benchmark_of
+    from bench.protocols.own import usable, with_code
+    from bench.protocols.registry import make_protocol
+    from bench.runs.records import config_digest, folder_records
+    from bench.runs.runner import config_of
+    from bench.runs.runner import run as run_over
+    from dsl.replayscm.pools.files import file_digest
+
+    selection, path = _selected(pool)
+    known = protocols(benchmark_of(path).name)
+    chosen = make_protocol(known, protocol, {}) if isinstance(protocol, str) else protocol
+    if not isinstance(chosen, Protocol):
+        raise CalibrantError(f"a protocol or its name is expected, not {type(chosen).__name__}")
+    if known.get(chosen.name) is not type(chosen):
+        usable(type(chosen), type(chosen).__name__, known)
+        with_code(type(chosen))
+    folder = Path(out)
+    run_over(
+        chosen,
+        [path],
+        folder,
+        selection=selection,
+        workers=workers,
+        wall_budget=budget,
+        retry_crashed=retry_crashed,
+    )
+    wanted = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))
+    made = (record for record in folder_records(folder) if (record.key[0], *record.key[2:]) == wanted)
+    return [record for record in made if not isinstance(pool, Pool) or record.instance in selection.only]
+
+
+def _selected(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
+    """Which items of which file."""
+    from bench.runs.runner import EVERYTHING, Selection
+
+    if not isinstance(pool, Pool):
+        return EVERYTHING, Path(pool)
+    if pool.file is None:
+        raise CalibrantError("this pool was not read from a file; records name a pool by its file")
+    return Selection(frozenset(item.id for item in pool), len(pool)), pool.file

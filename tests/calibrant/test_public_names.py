@@ -1,0 +1,142 @@
+"""The public names: what is there, what importing costs, and how values show themselves."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import calibrant
+from bench.pools.bundled import bundled_pool
+from bench.version import __version__
+from tests.support.commands import CHECKOUT, program
+
+SOURCE = ast.parse((CHECKOUT / "calibrant" / "__init__.py").read_text(encoding="utf-8"))
+
+
+def _static_names() -> set[str]:
+    """What a type checker sees: names that are imported for types, and the dunders that are defined."""
+    (block,) = [node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return {
+        alias.asname or alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+
+
+def test_every_public_name_is_there_for_programs_and_for_type_checkers() -> None:
+    assert set(calibrant.__all__) == _static_names() == set(dir(calibrant))
+    for name in calibrant.__all__:
+        assert getattr(calibrant, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = calibrant.nonsense
+
+
+def test_the_static_face_imports_each_name_from_where_it_is_loaded() -> None:
+    (block,) = [node for node in SOURCE.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    static = {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    loaded = {name: (home, name) for name, home in calibrant._HOME.items()}
+    assert static == loaded
+
+
+def test_importing_imports_nothing_heavy() -> None:
+    source = """
+import sys
+import calibrant
+ours = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+others = ("numpy", "numba", "msgspec", "yaml", "rich", "typer", "z3", "pysat", "pebble", "matplotlib")
+print(sorted(name for name in sys.modules if name.partition(".")[0] in ours + others))
+"""
+    assert program("-c", source).stdout == "['calibrant']\n"
+
+
+def test_scoring_imports_no_solver_of_replay_problems_and_no_yaml() -> None:
+    source = f"""
+import sys
+import calibrant
+pool = calibrant.load_pool({str(bundled_pool("ordered"))!r})
+calibrant.score(pool[0], "nothing")
+print(sorted(name for name in sys.modules if name.startswith(("yaml", "solvers.replayscm", "audits", "baselines"))))
+"""
+    assert program("-c", source).stdout == "[]\n"
+
+
+def test_the_module_is_the_command() -> None:
+    done = program("-m", "calibrant", "--version")
+    assert (done.returncode, done.stdout) == (0, f"calibrant {__version__}\n")
+
+
+def _foreign(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "__init__.py").write_text("raise RuntimeError('not yours')\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["bench", "dsl"])
+def test_the_import_says_what_is_in_its_way_and_the_command_does_not_mind(tmp_path: Path, name: str) -> None:
+    _foreign(tmp_path, name)
+    search = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        [sys.executable, "-c", "import calibrant"],
+        cwd=tmp_path,
+        env=search,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: calibrant cannot be imported: ")
+    assert f"package '{name}' is {tmp_path / name}" in said
+    command = [sys.executable, "-m", "calibrant", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, env=search, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"calibrant {__version__}\n", "")
+
+
+# --- reprs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("setting", ["ordered", "block", "hidden-order", "hidden-roots"])
+def test_reprs_fit_a_line_and_never_show_what_is_sealed(setting: str) -> None:
+    pool = calibrant.load_pool(bundled_pool(setting))
+    item = pool[0]
+    found = calibrant.solve(item)
+    assert isinstance(found, calibrant.Found)
+    score = calibrant.score(item, found.value.answer)
+    gold = item.sealed.gold
+    assert gold is not None
+    shown = [
+        *(pool, item, item.task, item.sealed, item.sealed.heldout, gold, found, found.value, found.value.model),
+        *(score, score.train, score.heldout, score.roots, calibrant.score(item, "no")),
+        *(calibrant.version_space(item), calibrant.audit(item), *calibrant.separate(item, found.value.answer)),
+        *(calibrant.separate(item), calibrant.harden(item)),
+    ]
+    texts = [str(mechanism) for mechanism in gold.mechanisms.values()]
+    for value in shown:
+        text = repr(value)
+        assert "\n" not in text
+        assert len(text) <= 200
+        assert not any(secret in text for secret in texts)
+        assert not re.search(r"\bgold=|latent_order|columns=|mechanisms=|\(and |\(or |\(not |\(xor ", text)
+
+
+def test_a_generated_item_and_a_record_fit_a_line(tmp_path: Path) -> None:
+    (record,) = calibrant.run("copy-parent", calibrant.load_pool(bundled_pool("ordered"))[:1], tmp_path / "run")
+    made = calibrant.generate(3)
+    for value in (record, made, calibrant.ProtocolResult("found", {"mechanisms": {"X1": "(not X2)"}}, 2)):
+        assert "\n" not in repr(value)
+        assert len(repr(value)) <= 200
+        assert "mechanisms" not in repr(value)
+    assert repr(made).startswith("<Generated <Problem GEN_hs_n6_easy_calibration_3: Hidden-order, 6 variables")
+
+
+def test_hostile_names_do_not_break_a_line() -> None:
+    pool: calibrant.Pool[calibrant.Item] = calibrant.Pool("a\nb\x1b[31m", "replayscm", ())
+    assert repr(pool) == "<Pool a b [31m: 0 items of replayscm>"

@@ -1,0 +1,275 @@
+"""The public verbs: pools, verdicts, solutions, spaces, audits, separation, hardening, generation, runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, assert_type
+
+import pytest
+
+import calibrant
+from bench.pools.bundled import bundled_pool
+from dsl import pool_text
+from dsl.replayscm.pools.files import file_digest
+from dsl.replayscm.reference import replays_exactly
+from tests.support.shared import shared_file
+
+ORDERED = bundled_pool("ordered")
+
+
+@pytest.fixture(scope="module")
+def pool() -> calibrant.Pool[calibrant.Item]:
+    return calibrant.load_pool(ORDERED)
+
+
+@pytest.fixture(scope="module")
+def item(pool: calibrant.Pool[calibrant.Item]) -> calibrant.Item:
+    return pool[0]
+
+
+def _gold_answer(item: calibrant.Item) -> dict[str, Any]:
+    """Gold as the file has it, in the form of an answer."""
+    lines = [json.loads(line) for line in ORDERED.read_text(encoding="utf-8").splitlines()[1:]]
+    (gold,) = [line["sealed"]["gold"] for line in lines if line["id"] == item.id]
+    return {"mechanisms": gold}
+
+
+# --- pools --------------------------------------------------------------------------------------------------------
+
+
+def test_a_pool_is_a_sequence_with_names(pool: calibrant.Pool[calibrant.Item]) -> None:
+    ids = [json.loads(line)["id"] for line in ORDERED.read_text(encoding="utf-8").splitlines()[1:]]
+    assert [item.id for item in pool] == ids
+    assert len(pool) == len(ids) == 24
+    assert pool[-1].id == ids[-1]
+    assert pool[ids[5]] is pool[5]
+    assert [item.id for item in pool[2:5]] == ids[2:5]
+    assert isinstance(pool[2:5], calibrant.Pool)
+    with pytest.raises(IndexError):
+        _ = pool[24]
+    with pytest.raises(calibrant.CalibrantError, match="has no item 'nope'; there is 'CAL_"):
+        _ = pool["nope"]
+    with pytest.raises(KeyError):
+        _ = pool["nope"]
+    assert all(item.benchmark == "replayscm" for item in pool)
+
+
+def test_a_compressed_pool_is_the_same_pool(tmp_path: Path, pool: calibrant.Pool[calibrant.Item]) -> None:
+    packed = tmp_path / "pool.jsonl.gz"
+    packed.write_bytes(gzip.compress(ORDERED.read_bytes()))
+    assert calibrant.load_pool(packed) == pool
+    assert file_digest(packed) == file_digest(ORDERED)
+
+
+def test_an_official_file_is_a_pool_too(tmp_path: Path) -> None:
+    official = shared_file("pool_dev_ordered.runtime.yaml")
+    read = calibrant.load_pool(official)
+    packed = tmp_path / "pool.yaml.gz"
+    packed.write_bytes(gzip.compress(official.read_bytes()))
+    assert len(read) == 80
+    assert [item.id for item in calibrant.load_pool(packed)] == [item.id for item in read]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, pool: calibrant.Pool[calibrant.Item]) -> None:
+    marked = tmp_path / "pool.jsonl"
+    marked.write_bytes(b"\xef\xbb\xbf" + ORDERED.read_bytes())
+    assert calibrant.load_pool(marked) == pool
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"{}" * 1000)[:-9], "not a complete gzip file"),
+        (b"\x1f\x8bnonsense", "not a complete gzip file"),
+        (gzip.compress(b" " * 5000), "larger than 4096 bytes"),
+        (b" " * 5000, "larger than 4096 bytes"),
+        (
+            b'{"format":"calibrant-pool","version":1,"benchmark":"chess"}',
+            "a pool of 'chess'; this program knows",
+        ),
+        (b'{"format":"calibrant-pool","version":1,"benchmark":7}', "a pool of 7; this program knows"),
+        (b"", "pool.jsonl: "),
+    ],
+)
+def test_files_that_are_no_pools_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, said: str
+) -> None:
+    monkeypatch.setattr(pool_text, "MAX_BYTES", 4096)
+    path = tmp_path / "pool.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(calibrant.CalibrantError) as refused:
+        calibrant.load_pool(path)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+# --- verdicts -----------------------------------------------------------------------------------------------------
+
+
+def test_texts_and_objects_get_the_same_verdict(item: calibrant.Item) -> None:
+    answer = _gold_answer(item)
+    text = f"I think:\n```json\n{json.dumps(answer)}\n```"
+    for given in (answer, MappingProxyType(answer), json.dumps(answer), text):
+        verdict = calibrant.score(item, given)
+        assert verdict.correct
+        assert verdict.heldout_exact
+        assert verdict.to_dict()["trainExact"] is True
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 0, 1.5, [], [{"mechanisms": {}}], (), "", "nothing", {}, {"mechanisms": 3}]
+)
+def test_every_other_value_of_json_is_an_answer_that_is_not_valid(item: calibrant.Item, value: object) -> None:
+    verdict = calibrant.score(item, value)
+    assert not verdict.valid
+    assert not verdict.correct
+    assert verdict.failure
+    assert verdict.to_dict()["valid"] is False
+
+
+_CIRCLE: dict[str, Any] = {}
+_CIRCLE["mechanisms"] = _CIRCLE
+_DEEP: dict[str, Any] = {}
+for _ in range(100_000):
+    _DEEP = {"mechanisms": _DEEP}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"{}", object(), {"mechanisms": {"X4": object()}}, {"mechanisms": {1, 2}}, {(1, 2): 3}, _CIRCLE, _DEEP, 1j],
+    ids=["bytes", "object", "inner", "set", "key", "circle", "deep", "complex"],
+)
+def test_what_is_no_json_is_one_clear_line(item: calibrant.Item, value: object) -> None:
+    with pytest.raises(calibrant.CalibrantError, match="answer") as refused:
+        calibrant.score(item, value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("mechanisms", [{1: "X1"}, {None: "X1", "X2": "X1"}, {True: 1, "a": 2}])
+def test_keys_that_are_no_texts_are_judged_as_json_writes_them(
+    item: calibrant.Item, mechanisms: dict[Any, Any]
+) -> None:
+    verdict = calibrant.score(item, {"mechanisms": mechanisms})
+    assert verdict.rejection is not None
+    assert verdict.rejection.stage == "keys"
+
+
+@pytest.mark.parametrize("stranger", ["an id", None, 3, calibrant.Problem, {"id": "x"}])
+def test_what_is_no_item_is_one_clear_line(stranger: Any) -> None:
+    for verb in (calibrant.solve, calibrant.version_space, calibrant.audit, calibrant.separate, calibrant.harden):
+        with pytest.raises(calibrant.CalibrantError, match="is no item; `load_pool"):
+            verb(stranger)
+    with pytest.raises(calibrant.CalibrantError, match="is no item; `load_pool"):
+        calibrant.score(stranger, "x")
+
+
+def test_many_answers_are_scored_in_order_one_at_a_time(pool: calibrant.Pool[calibrant.Item]) -> None:
+    items = [pool[0], pool[0], pool[1]]
+    answers = [_gold_answer(pool[0]), "nothing", _gold_answer(pool[1])]
+    assert [verdict.correct for verdict in calibrant.score_many(items, answers)] == [True, False, True]
+    endless = calibrant.score_many(iter(lambda: pool[0], None), iter(lambda: "nothing", None))
+    assert not next(endless).valid
+    for unequal in (answers[:2], [*answers, "one more"]):
+        with pytest.raises(calibrant.CalibrantError, match=r"after . pairs there is an item or an answer without"):
+            list(calibrant.score_many(items, unequal))
+
+
+def test_samples_of_one_item_share_an_evaluator(item: calibrant.Item) -> None:
+    from bench.verbs.replayscm import VERBS
+
+    before = len(VERBS._evaluators)
+    for _ in calibrant.score_many([item] * 100, ["{}"] * 100):
+        pass
+    assert len(VERBS._evaluators) <= before + 1
+
+
+# --- options ------------------------------------------------------------------------------------------------------
+
+
+def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibrant.Item) -> None:
+    bad: list[tuple[Any, dict[str, Any], str]] = [
+        (calibrant.solve, {"speed": 3}, "solve has no option 'speed'; its options: max_parents, nested_roots"),
+        (calibrant.solve, {"max_parents": 7}, "solve: Expected `int` <= 6"),
+        (calibrant.solve, {"max_parents": "4"}, "solve: Expected `int`, got `str`"),
+        (calibrant.version_space, {"max_parents": 0}, "version_space: Expected `int` >= 1"),
+        (calibrant.harden, {"goal": "none"}, "harden: Invalid enum value 'none'"),
+        (calibrant.harden, {"seed": "x"}, "a seed is a whole number, not str"),
+        (calibrant.separate, {"members": 1}, "separate: Expected `int` >= 2"),
+    ]
+    for verb, options, said in bad:
+        with pytest.raises(calibrant.CalibrantError) as refused:
+            verb(item, **options)
+        assert str(refused.value).startswith(said)
+    with pytest.raises(calibrant.CalibrantError, match="generate: unknown stratum 'x'; known: hs_n6"):
+        calibrant.generate(0, stratum="x")
+    with pytest.raises(calibrant.CalibrantError, match="unknown benchmark 'chess'; known: replayscm"):
+        calibrant.generate(0, of="chess")
+
+
+# --- the verbs themselves -----------------------------------------------------------------------------------------
+
+
+def test_a_solution_fits_and_its_answer_can_be_scored(item: calibrant.Item) -> None:
+    outcome = calibrant.solve(item, max_parents=4)
+    assert_type(
+        outcome, calibrant.Found[calibrant.Solution[calibrant.Scm]] | calibrant.Impossible | calibrant.OutOfBudget
+    )
+    assert isinstance(outcome, calibrant.Found)
+    solution = outcome.value
+    assert replays_exactly(solution.model, item.task.training.worlds)
+    assert solution.size == solution.model.size
+    assert calibrant.score(item, json.dumps(solution.answer)).train_exact
+
+
+def test_counts_of_space_and_audit_agree_and_hardening_lowers_them(item: calibrant.Item) -> None:
+    count = calibrant.version_space(item, max_parents=3).count
+    findings = calibrant.audit(item, max_parents=3)
+    assert_type(findings, calibrant.Findings)
+    assert findings.members(3) == count
+    hardened = calibrant.harden(item, seed=1)
+    assert isinstance(hardened.outcome, calibrant.Found)
+    assert calibrant.version_space(hardened.problem, max_parents=hardened.model_class.max_parents).count == 1
+    assert hardened.problem.sealed.heldout == item.sealed.heldout
+
+
+def test_what_separates_answers_is_found_and_equal_ones_are_not_separated(item: calibrant.Item) -> None:
+    gold = _gold_answer(item)
+    assert calibrant.separate(item, gold)[0].separating == ()
+    (two,) = calibrant.separate(item, gold, json.dumps(gold))
+    assert two.names == ("answer 1", "answer 2")
+    assert len(calibrant.separate(item, members=3)) == 3
+    with pytest.raises(calibrant.CalibrantError, match="not a valid answer"):
+        calibrant.separate(item, "nothing")
+
+
+def test_generated_items_are_items(tmp_path: Path) -> None:
+    made = calibrant.generate(3, setting="ordered")
+    assert made.problem.setting == "Ordered"
+    assert made.problem == calibrant.generate(3, setting="ordered").problem
+    assert calibrant.version_space(made.problem).count == made.audit.final.counts[4]
+
+
+def test_a_run_records_scores_and_goes_on_where_it_stopped(
+    pool: calibrant.Pool[calibrant.Item], tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    first = calibrant.run("exact", pool[:2], out)
+    assert [record.instance for record in first] == [pool[0].id, pool[1].id]
+    whole = calibrant.run(calibrant.protocols()["exact"](), str(ORDERED), out)
+    assert len(whole) == 24
+    assert whole[:2] == first
+    assert calibrant.run("exact", pool[:0], out) == []
+    assert {record.protocol for record in calibrant.run("copy-parent", pool[3:4], out)} == {"copy-parent"}
+
+
+def test_a_run_says_what_it_cannot_run(tmp_path: Path) -> None:
+    nowhere: calibrant.Pool[calibrant.Item] = calibrant.Pool("made", "replayscm", ())
+    with pytest.raises(calibrant.CalibrantError, match="not read from a file"):
+        calibrant.run("exact", nowhere, tmp_path)
+    with pytest.raises(calibrant.CalibrantError, match="a protocol or its name is expected, not int"):
+        calibrant.run(3, ORDERED, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(calibrant.CalibrantError, match="unknown protocol 'fastest'"):
+        calibrant.run("fastest", ORDERED, tmp_path)
