@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import UNSET
+
 from baselines.blickets.behaviours import BEHAVIOURS, Behaviour
 from baselines.blickets.context import START, Context, Transition
 from baselines.blickets.monitors import (
@@ -24,6 +26,7 @@ from baselines.blickets.monitors import (
 )
 from baselines.blickets.notebook import Notebook
 from baselines.blickets.replies import Reply, read_reply, written_reply
+from dsl.blickets import trace
 from dsl.blickets.item import Task
 from dsl.blickets.prompt import instructions, observation
 from dsl.episode import Episode, Step
@@ -103,6 +106,23 @@ class Dialogue:
     def take(self, reply: Reply) -> Turn:
         """Take a reply that was made without words."""
         return self._take(reply, written_reply(reply))
+
+    def notes(self) -> dict[int, trace.Notes]:
+        """What transitions and behaviours there were, by number of the step in `episode.steps`, as traces have it.
+
+        A transition in a reply without an action is noted at the next step, unless that has one of its own.
+        """
+        found: dict[int, trace.Notes] = {}
+        asked: str | None = None
+        number = len(self.episode.steps) - sum(turn.step is not None for turn in self.turns)
+        for turn in self.turns:
+            asked = turn.transition.asked if turn.transition else asked
+            if turn.step is not None:
+                moved = trace.Transition(asked, turn.state) if self.context else UNSET
+                monitors = tuple(trace.Monitor(s.behaviour.name, s.score, s.fired) for s in turn.scores)
+                found[number] = trace.Notes(moved, monitors, turn.notice)
+                number, asked = number + 1, None
+        return found
 
     def _take(self, reply: Reply, said: str) -> Turn:
         """`ValueError` if the dialogue is closed."""

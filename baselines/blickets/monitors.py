@@ -11,6 +11,7 @@ from baselines.blickets.behaviours import Behaviour, firing
 from baselines.blickets.notebook import Notebook, Observation
 from dsl.blickets.rule import all_rules
 from dsl.message import Message, Model
+from solvers.blickets.static import activating
 
 HIGHEST = 10.0
 CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed
@@ -96,19 +97,20 @@ def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int)
 
     What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
     """
-    rules = left = all_rules(num_objects)
+    satisfied = activating(num_objects)
+    everything = left = (1 << len(all_rules(num_objects))) - 1
     right = 0
     for observation in observations:
-        present, active = observation.present, observation.active
-        settled = len(left) == 1
-        left = tuple(rule for rule in left if rule.active(present) == active)
+        active = satisfied[observation.present]
+        fitting = active if observation.active else everything & ~active
+        settled = left.bit_count() == 1
+        left &= fitting
         if left:
             right += settled
         elif right >= CONFIRMATIONS:
             return True
         else:
-            left = tuple(rule for rule in rules if rule.active(present) == active)
-            right = 0
+            left, right = fitting, 0
     return False
 
 

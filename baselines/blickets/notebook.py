@@ -58,6 +58,11 @@ class Notebook:
         self.observations.append(Observation(self.placed, active))
 
     @property
+    def present(self) -> int:
+        """The objects on the detector as a set: bit i is object i."""
+        return set_of(self.placed)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the objects on the detector, first placed first."""
         return tuple(self.task.objects[i] for i in self.placed)

@@ -1,0 +1,96 @@
+"""Rows that show what a figure is worth: agents that hardly look, or that have one trick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias
+
+from baselines.blickets.mind import Script
+from baselines.blickets.notebook import Notebook
+from dsl.blickets.item import Task
+from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.rule import Form, Rule, all_rules
+from dsl.episode import Episode
+from solvers.blickets.static import StaticSpace
+
+MOVES = 10  # of the rows that look around at random
+
+BlicketEpisode: TypeAlias = Episode[Task, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleAgent:
+    """A name and what it does in an episode; all of it depends on the generator that it is given."""
+
+    name: str
+    play: Callable[[BlicketEpisode, Random], None]
+
+
+def play_random(episode: BlicketEpisode, rng: Random) -> None:
+    """MOVES random toggles, then a random rule of those that fit; of all rules if none does."""
+    notebook = _looked_around(episode, rng)
+    space = StaticSpace.full(episode.task.n)
+    for placed, active in notebook.observations:
+        space = space.after(placed, ACTIVE if active else INACTIVE)
+    _submit(episode, notebook, rng.choice(list(space.verdicts()) or all_rules(episode.task.n)))
+
+
+def play_copy(episode: BlicketEpisode, rng: Random) -> None:
+    """MOVES random toggles, then the last set that was ACTIVE as a conjunction; all objects if none was."""
+    notebook = _looked_around(episode, rng)
+    everything = (1 << episode.task.n) - 1
+    last = next((o.present for o in reversed(notebook.observations) if o.active and o.placed), everything)
+    _submit(episode, notebook, Rule(Form.CONJUNCTIVE, last))
+
+
+def play_quiet(episode: BlicketEpisode, rng: Random) -> None:
+    """Single objects, pairs, triples until the first ACTIVE reading, then the first rule that fits."""
+    notebook = _opened(episode)
+    script = Script(episode.task.n)
+    while episode.left and not notebook.activations:
+        _toggle(episode, notebook, script.toggled(notebook.present))
+    space = StaticSpace.full(episode.task.n)
+    for placed, active in notebook.observations:
+        space = space.after(placed, ACTIVE if active else INACTIVE)
+    _submit(episode, notebook, next(iter(space.verdicts()), all_rules(episode.task.n)[0]))
+
+
+def play_abstain(episode: BlicketEpisode, rng: Random) -> None:
+    """Nothing at all: no move and no answer."""
+
+
+SIMPLE = (
+    SimpleAgent("random", play_random),
+    SimpleAgent("quiet", play_quiet),
+    SimpleAgent("abstain", play_abstain),
+    SimpleAgent("copy", play_copy),
+)
+
+
+def _opened(episode: BlicketEpisode) -> Notebook:
+    notebook = Notebook(episode.task)
+    for step in episode.steps:
+        notebook.note(step)
+    return notebook
+
+
+def _looked_around(episode: BlicketEpisode, rng: Random) -> Notebook:
+    notebook = _opened(episode)
+    for _ in range(min(MOVES, episode.left)):
+        _toggle(episode, notebook, rng.randrange(episode.task.n))
+    return notebook
+
+
+def _toggle(episode: BlicketEpisode, notebook: Notebook, index: int) -> None:
+    verb = "remove" if index in notebook.placed else "place"
+    notebook.note(episode.act({verb: episode.task.objects[index]}))
+
+
+def _submit(episode: BlicketEpisode, notebook: Notebook, rule: Rule) -> None:
+    """Submit until it is accepted: some items refuse an answer that comes too early, and every refusal costs a move."""
+    answer = rule.as_json(episode.task.objects)
+    while not episode.closed:
+        if episode.act({"check": answer}).refused and episode.left:
+            _toggle(episode, notebook, 0)

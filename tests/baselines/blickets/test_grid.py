@@ -1,0 +1,191 @@
+"""Agents of the grid and simple rows: what they may know, what they do, and the figures that follow from it.
+
+Rates are tested on 200 episodes with exact binomial bounds: with the rate that was measured on 500 episodes, a count
+outside the bounds has a probability below 1e-4.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
+from baselines.blickets.grid import GRID, PRESETS, GridAgent
+from baselines.blickets.habits import Explore, Revise, Stop
+from baselines.blickets.replies import written_reply
+from baselines.blickets.simple import SIMPLE, SimpleAgent
+from dsl.action import Action
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import Exposed, Grade, Split, grade
+from dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
+from dsl.blickets.rule import Form, Rule, all_rules, set_of
+from dsl.episode import Step
+from dsl.message import Model
+from tests.support.blickets import items, static_item
+
+EPISODES = 200
+AGENTS = [*GRID, *SIMPLE]
+EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+
+
+def hard(seed: int, *, switch: int = 3) -> BlicketItem:
+    """Five objects: a conjunctive pair, and after the switch the conjunction of the other three; roles by seed."""
+    roles = random.Random(seed).sample(range(5), 5)
+    rules = Rule(Form.CONJUNCTIVE, set_of(roles[:2])), Rule(Form.CONJUNCTIVE, set_of(roles[2:]))
+    sealed = Sealed(tuple(Mechanism(rule) for rule in rules), (switch,))
+    return BlicketItem(f"hard-{seed}", Condition.MODERATOR, Task(tuple("ABCDE"), 75), sealed)
+
+
+def grades(agent: GridAgent | SimpleAgent, made: Callable[[int], BlicketItem], number: int = EPISODES) -> list[Grade]:
+    found = []
+    for seed in range(number):
+        item = made(seed)
+        episode = BlicketEpisode(item)
+        agent.play(episode, random.Random(seed))
+        found.append(grade(item, episode.steps))
+    return found
+
+
+def within(hits: int, rate: float, number: int = EPISODES) -> bool:
+    """Whether a count is inside the central 99.99 % of the binomial distribution of that rate."""
+    return bool(binom.cdf(hits, number, rate) > 5e-5 and binom.sf(hits - 1, number, rate) > 5e-5)
+
+
+# --- figures of the hard switch, N = 3 --------------------------------------------------------------------------------
+
+
+def _scripted(stop: Stop, confirmations: int = 2) -> GridAgent:
+    return GridAgent(Explore.SCRIPT, Revise.DB, stop, confirmations)
+
+
+def test_exactly_n_is_arithmetic_on_the_stopping_rule() -> None:
+    """The first activation resolves the pair; k confirmations make k + 1 activations, of which the third switches."""
+    for agent, expected in (
+        (_scripted(Stop.RESOLVE), Exposed.PRE),
+        (_scripted(Stop.CONFIRM, 1), Exposed.PRE),
+        (_scripted(Stop.CONFIRM, 2), Exposed.EXACTLY_N),
+        (_scripted(Stop.SILENT), Exposed.PRE),
+    ):
+        found = grades(agent, hard)
+        assert {g.exposed for g in found} == {expected}, agent.name
+        assert {g.correct for g in found} == {expected is Exposed.PRE}, agent.name
+
+
+def test_three_confirmations_always_see_the_new_rule_and_about_half_end_at_exactly_n() -> None:
+    found = grades(_scripted(Stop.CONFIRM, 3), hard)
+    assert {g.split for g in found} == {Split.SEEN}
+    assert within(sum(g.exposed is Exposed.EXACTLY_N for g in found), 0.45)
+
+
+def test_silence_has_every_answer_right_and_never_sees_the_new_rule() -> None:
+    quiet = next(agent for agent in SIMPLE if agent.name == "quiet")
+    found = grades(quiet, hard)
+    assert all(g.correct and g.exposed is Exposed.PRE and g.activations == 1 for g in found)
+
+
+# --- without surprises ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", [a for a in GRID if a.explore is not Explore.RANDOM], ids=lambda a: a.name)
+@pytest.mark.parametrize("rule", all_rules(3), ids=str)
+def test_every_rule_is_found_where_there_is_only_one(agent: GridAgent, rule: Rule) -> None:
+    item = static_item(rule, 3)
+    episode = BlicketEpisode(item)
+    agent.play(episode, random.Random(0))
+    assert grade(item, episode.steps).correct
+
+
+def test_the_grid_is_complete_and_its_presets_are_in_it() -> None:
+    assert len({agent.name for agent in GRID}) == 27
+    assert {name: agent.name for name, agent in PRESETS.items()} == {
+        "base": "random/none/confirm-1",
+        "cg": "script/suffix/confirm-2",
+        "cg+db": "script/db/confirm-2",
+    }
+    assert [agent.name for agent in SIMPLE] == ["random", "quiet", "abstain", "copy"]
+
+
+# --- what every agent has to do ---------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """An episode that knows only what was recorded and fails on any other action."""
+
+    def __init__(self, task: Task, steps: Sequence[Step[str]], opening: int) -> None:
+        self.task = task
+        self.recorded = steps
+        self.steps = list(steps[:opening])
+
+    @property
+    def left(self) -> int:
+        return self.task.budget - sum(step.cost for step in self.steps)
+
+    @property
+    def closed(self) -> bool:
+        return any("check" in step.action and not step.refused for step in self.steps)
+
+    def act(self, action: Action) -> Step[str]:
+        step = self.recorded[len(self.steps)]
+        assert dict(step.action) == dict(action)
+        self.steps.append(step)
+        return step
+
+
+@EACH
+@settings(max_examples=40, deadline=None)
+@given(item=items(), seed=st.integers(0, 3))
+def test_an_agent_ends_and_depends_on_readings_and_seed_alone(
+    agent: GridAgent | SimpleAgent, item: BlicketItem, seed: int
+) -> None:
+    episode = BlicketEpisode(item)
+    opening = len(episode.steps)
+    agent.play(episode, random.Random(seed))
+    assert episode.closed is (agent.name != "abstain")
+    twin = Recorded(item.task, episode.steps, opening)
+    agent.play(twin, random.Random(seed))
+    assert twin.steps == episode.steps
+    if episode.closed:
+        assert grade(item, episode.steps).correct is not None
+
+
+@EACH
+def test_an_answer_that_comes_too_early_is_given_again(agent: GridAgent | SimpleAgent) -> None:
+    sealed = Sealed((Mechanism(Rule(Form.CONJUNCTIVE, 3)),), exposure=Exposure(moves=20))
+    item = BlicketItem("late", Condition.CONJUNCTIVE, Task(("A", "B", "C"), 40), sealed)
+    episode = BlicketEpisode(item)
+    agent.play(episode, random.Random(1))
+    if agent.name != "abstain":
+        assert 20 <= grade(item, episode.steps).steps < 40
+        assert episode.closed
+
+
+# --- in text ----------------------------------------------------------------------------------------------------------
+
+
+def _voice(policy: Policy, dialogue: Dialogue) -> Model:
+    """A model that says what a policy would do in a dialogue."""
+    return lambda messages: written_reply(policy(dialogue))
+
+
+@pytest.mark.parametrize("prompting", [BASE, CG, CG_DB], ids=lambda p: p.name)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_an_agent_of_the_grid_plays_the_same_episode_in_process_and_in_text(prompting: Prompting, preset: str) -> None:
+    agent = PRESETS[preset]
+    for seed in range(5):
+        item = hard(seed)
+        episode = BlicketEpisode(item)
+        agent.play(episode, random.Random(seed))
+        symbolic = Dialogue(BlicketEpisode(item), prompting)
+        played(symbolic, agent.policy(item.task, random.Random(seed)))
+        spoken = Dialogue(BlicketEpisode(item), prompting)
+        converse(spoken, _voice(agent.policy(item.task, random.Random(seed)), spoken))
+        assert symbolic.episode.steps == spoken.episode.steps == episode.steps
+        assert symbolic.turns == spoken.turns
+        transitions = [turn.transition for turn in symbolic.turns if turn.transition]
+        assert all(transition.taken for transition in transitions)
+        assert bool(transitions) is (prompting is not BASE)
