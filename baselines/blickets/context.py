@@ -5,6 +5,7 @@ Source: arXiv 2604.20039, section 3.2. The states and edges are the paper's; the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,6 +83,18 @@ class Context:
                 asked, False, f"no edge from {self.state.name} to {shown(asked)}; allowed: {allowed}"
             )
         return Context(self.graph, target), Transition(asked, True)
+
+    def toward(self, goal: str) -> str:
+        """The next state on a shortest way to another one; empty if it is this one, or if there is no way."""
+        waiting, seen = deque((first, first) for first in self.graph.targets(self.state.name)), {self.state.name}
+        while waiting and goal != self.state.name:
+            first, here = waiting.popleft()
+            if here == goal:
+                return first
+            if here not in seen:
+                seen.add(here)
+                waiting.extend((first, target) for target in self.graph.targets(here))
+        return ""
 
     def extended(self, state: State, edges: Iterable[Edge]) -> Context:
         return Context(self.graph.extended(state, edges), self.state)

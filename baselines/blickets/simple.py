@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from baselines.blickets.mind import Script
 from baselines.blickets.notebook import Notebook
+from baselines.blickets.script import Script
 from dsl.blickets.item import Task
 from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.rule import Form, Rule, all_rules

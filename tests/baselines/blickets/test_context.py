@@ -73,6 +73,20 @@ def test_a_taken_transition_arrives_and_a_refused_one_stays_and_says_what_was_al
     )
 
 
+@pytest.mark.parametrize(
+    ("start", "goal", "first"),
+    [
+        ("INITIAL_EXPLORATION", "VERIFICATION", "COMBINATION_TESTING"),
+        ("VERIFICATION", "INITIAL_EXPLORATION", "HYPOTHESIS_EVALUATION"),
+        ("COMBINATION_TESTING", "VERIFICATION", "HYPOTHESIS_EVALUATION"),
+        ("VERIFICATION", "VERIFICATION", ""),
+        ("VERIFICATION", "ORDER_TESTING", ""),
+    ],
+)
+def test_a_way_leads_over_edges_only(start: str, goal: str, first: str) -> None:
+    assert _at(START, start).toward(goal) == first
+
+
 def test_behaviours_are_the_papers() -> None:
     assert {b.key: b.name for b in BEHAVIOURS} == NAMES
     assert {b.key: (b.minimum, b.state.name, b.state.type.value, b.sources, b.targets) for b in BEHAVIOURS} == ADDED

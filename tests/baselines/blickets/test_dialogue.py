@@ -18,6 +18,7 @@ from dsl.blickets.grading import grade
 from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from dsl.blickets.reference import run
 from dsl.blickets.rule import Form, Rule
+from dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
 from dsl.message import Message
 from tests.support.blickets import items, static_item
 
@@ -353,3 +354,38 @@ def test_the_deterministic_scorer_only_says_yes_or_no(item: BlicketItem, toggled
     for name in toggled:
         notebook.note(episode.act({"remove" if name in notebook.names else "place": name}))
         assert {deterministic(b, Situation(notebook, "", ())) for b in BEHAVIOURS} <= {0.0, 10.0}
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_has_what_the_graph_and_the_behaviours_did() -> None:
+    dialogue = _dialogue(NEVER, CG_DB)
+    for reply in (
+        "TRANSITION: COMBINATION_TESTING",
+        *_moves("+A -A +B -B +C"),
+        "TRANSITION: VERIFICATION\n" + _moves("-C")[0],
+    ):
+        dialogue.hear(reply)
+    trace = trace_of(NEVER, "CG+DB", dialogue.episode.steps, dialogue.notes())
+    check_trace(trace, NEVER)
+    assert trace_from_line(trace_line(trace)) == trace
+    first, *_, last = trace.steps
+    assert first.transition == Transition("COMBINATION_TESTING", "COMBINATION_TESTING")
+    assert trace.steps[1].transition == Transition(None, "COMBINATION_TESTING")
+    assert last.transition == Transition("VERIFICATION", "COMBINATION_TESTING")  # asked and refused
+    assert last.monitors == (Monitor("exploration_stagnation", 10.0, True),)
+    assert last.notice.endswith("New state: DIMENSION_DISCOVERY.")
+
+
+@ALL
+@given(item=items(), replies=st.lists(REPLIES, max_size=20))
+def test_every_dialogue_leaves_a_trace_that_checks(
+    prompting: Prompting, item: BlicketItem, replies: list[object]
+) -> None:
+    dialogue = _dialogue(item, prompting)
+    for reply in _while_open(dialogue, [*_moves("+A +B -A"), *replies]):
+        dialogue.hear(reply)
+    trace = trace_of(item, prompting.name, dialogue.episode.steps, dialogue.notes())
+    check_trace(trace, item)
+    assert trace_from_line(trace_line(trace)) == trace
