@@ -8,18 +8,25 @@ Nothing outside kernel files may import this module; importing it imports numba.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import config
 
-from dsl.kernel_cache import cache_folder
+from dsl.kernel_cache import cache_folder, is_private
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-if not config.CACHE_DIR:  # type: ignore[attr-defined]  # set from the environment; NUMBA_CACHE_DIR wins
-    config.CACHE_DIR = str(cache_folder(numba.__version__))  # type: ignore[attr-defined]
+
+def _own_folder(named: str) -> str:
+    """The folder that NUMBA_CACHE_DIR names, if it is there and only this user can write to it; else ours."""
+    folder = Path(named).absolute().resolve()
+    return str(folder if named and folder.is_dir() and is_private(folder) else cache_folder(numba.__version__))
+
+
+config.CACHE_DIR = _own_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,6 +1,7 @@
 """Where compiled kernels are kept: a folder of the user's cache that is named by a digest of all kernel sources.
 
-Compiled code is loaded without asking, so a folder that others can write to is never used.
+Compiled code is loaded without asking. So a folder is used only if nobody else can put anything there: neither into it,
+nor into a folder above it, nor has anybody put something there before.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import hashlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,21 +18,31 @@ from platformdirs import user_cache_path
 
 _ROOT = Path(__file__).resolve().parent.parent
 _KERNEL_PACKAGES = ("dsl", "solvers", "baselines")
-KERNEL_FILES = tuple(sorted(path for package in _KERNEL_PACKAGES for path in (_ROOT / package).rglob("_kernels*.py")))
+
+
+def kernel_files(root: Path = _ROOT) -> Iterator[Path]:
+    """The kernel sources of a checkout or an installation, in a fixed order."""
+    for package in _KERNEL_PACKAGES:
+        yield from sorted((root / package).rglob("_kernels*.py"))
+
+
+def cache_name(compiler_version: str, root: Path = _ROOT) -> str:
+    """The name of the folder; another one as soon as any kernel source or the compiler is another."""
+    digest = hashlib.sha256(compiler_version.encode())
+    for path in kernel_files(root):
+        digest.update(path.read_bytes())
+    return f"kernels-{digest.hexdigest()[:16]}"
 
 
 def cache_folder(compiler_version: str) -> Path:
-    """The folder, made if need be; where the home is read-only one beside the temporary files, for one boot."""
-    digest = hashlib.sha256(compiler_version.encode())
-    for path in KERNEL_FILES:
-        digest.update(path.read_bytes())
-    name = f"kernels-{digest.hexdigest()[:16]}"
-    folder = user_cache_path("calibrant") / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return private_folder(Path(tempfile.gettempdir()), f"calibrant-{name}")
-    return folder
+    """The folder, made if need be; where the user's cache does not do, one beside the temporary files, for one boot."""
+    name = cache_name(compiler_version)
+    folder = user_cache_path("calibrant").absolute() / name
+    with suppress(OSError):
+        _make(folder)
+        if is_private(folder.resolve()):
+            return folder.resolve()
+    return private_folder(Path(tempfile.gettempdir()).resolve(), f"calibrant-{name}")
 
 
 def private_folder(parent: Path, name: str) -> Path:
@@ -39,11 +51,55 @@ def private_folder(parent: Path, name: str) -> Path:
     with suppress(OSError):
         folder.mkdir(mode=0o700)
     with suppress(OSError):
-        state = folder.lstat()
-        others = state.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if stat.S_ISDIR(state.st_mode) and state.st_uid == _user() and not others:
+        if is_private(folder):
             return folder
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
+
+
+def is_private(folder: Path) -> bool:
+    """Whether only this user can have put anything into a folder, and only this user can replace it.
+
+    The folder and all that is in it is this user's and not a link; nobody else may write to it, nor to the folders
+    above it unless they are sticky (entries of others cannot be replaced there). `folder` is absolute, without links.
+    """
+    if not hasattr(os, "getuid"):  # no user numbers and no such modes: folders of the user are the user's
+        return True
+    if not all(_holds(above.lstat()) for above in folder.parents):
+        return False
+    state = folder.lstat()
+    closed = not state.st_mode & (stat.S_IRWXG | stat.S_IRWXO)  # then the modes of what is in it do not matter
+    if not (stat.S_ISDIR(state.st_mode) and state.st_uid == _user() and not _open_to_others(state)):
+        return False
+    return all(
+        entry.st_uid == _user() and not stat.S_ISLNK(entry.st_mode) and (closed or not _open_to_others(entry))
+        for entry in _entries(folder)
+    )
+
+
+def _entries(folder: Path) -> Iterator[os.stat_result]:
+    """Everything below; not what another process of the same user, which compiles right now, has just renamed."""
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            yield path.lstat()
+
+
+def _holds(above: os.stat_result) -> bool:
+    """Whether nobody but this user and the administrator can exchange an entry of a folder."""
+    trusted = above.st_uid in (0, _user())
+    return (
+        trusted and stat.S_ISDIR(above.st_mode) and (not _open_to_others(above) or bool(above.st_mode & stat.S_ISVTX))
+    )
+
+
+def _open_to_others(state: os.stat_result) -> bool:
+    return bool(state.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _make(folder: Path) -> None:
+    """Every folder that is made here is closed to others, whatever the default modes are."""
+    if not folder.parent.exists():
+        _make(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _user() -> int:

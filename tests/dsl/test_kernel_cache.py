@@ -1,15 +1,108 @@
-"""Where compiled kernels are kept when the home is read-only: never where somebody else could put code."""
+"""Where compiled kernels are kept: never where somebody else could put code."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
 from dsl import kernel_cache
-from dsl.kernel_cache import cache_folder, private_folder
+from dsl.kernel_cache import cache_folder, cache_name, is_private, kernel_files, private_folder
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder that is private: what pytest makes is closed to others, and its own folder is too."""
+    folder = tmp_path.resolve() / "own"
+    folder.mkdir(mode=0o700)
+    assert is_private(folder)
+    return folder
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_to_is_not_private(own: Path, mode: int) -> None:
+    own.chmod(mode)
+    assert not is_private(own)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_folder_below_one_that_others_can_write_to_is_not_private(own: Path, mode: int) -> None:
+    inner = own / "a" / "b"
+    inner.mkdir(mode=0o700, parents=True)
+    assert is_private(inner)
+    own.chmod(mode)
+    assert not is_private(inner)
+    own.chmod(0o1777)  # as /tmp: entries of others cannot be exchanged there
+    assert is_private(inner)
+
+
+def test_what_lies_in_it_counts_too(own: Path) -> None:
+    code = own / "sub" / "code.nbi"
+    code.parent.mkdir()
+    code.write_bytes(b"")
+    code.chmod(0o666)
+    assert is_private(own)  # nobody else reaches it
+    own.chmod(0o755)
+    assert not is_private(own)
+    code.chmod(0o644)
+    assert is_private(own)
+    code.unlink()
+    code.symlink_to(own.parent)
+    assert not is_private(own)
+
+
+def test_a_folder_or_a_file_of_somebody_else_is_not_private(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: real + 1)
+    assert not is_private(own)
+
+
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
+def test_compiled_code_is_not_loaded_from_a_cache_that_others_can_write_to(own: Path, variable: str) -> None:
+    """In a fresh interpreter, as the cache is chosen when the compiler is imported."""
+    program = "import dsl._jit\nfrom numba.core import config\nprint(config.CACHE_DIR)"
+    temporary, closed, everybody = own / "tmp", own / "closed", own / "everybody"
+    for folder in (temporary, closed, everybody):
+        folder.mkdir(mode=0o700)
+    everybody.chmod(0o777)
+    for named, expected in ((everybody, temporary), (closed, closed)):
+        environment = {**os.environ, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(everybody), variable: str(named)}
+        if variable == "XDG_CACHE_HOME":
+            environment.pop("NUMBA_CACHE_DIR", None)
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(
+            command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert Path(done.stdout.strip()).is_relative_to(expected)
+
+
+@pytest.mark.parametrize("place", ["dsl", "solvers/replayscm", "baselines/structure_learning/inner"])
+def test_an_edit_of_a_kernel_in_any_folder_names_another_cache(tmp_path: Path, place: str) -> None:
+    kernel = tmp_path / place / "_kernels_search.py"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text("x = 1", encoding="utf-8")
+    before = cache_name("1.0", tmp_path)
+    assert cache_name("1.0", tmp_path) == before
+    (kernel.parent / "search.py").write_text("no kernel", encoding="utf-8")
+    assert cache_name("1.0", tmp_path) == before
+    kernel.write_text("x = 2", encoding="utf-8")
+    assert cache_name("1.0", tmp_path) != before
+    assert cache_name("2.0", tmp_path) != cache_name("1.0", tmp_path)
+
+
+def test_every_kernel_of_the_project_counts() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "*_kernels*.py"], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    known = {str(path.relative_to(CHECKOUT)) for path in kernel_files()}
+    assert len(known) >= 8
+    assert known >= {name for name in listed.stdout.split() if not name.startswith("tests/")}
 
 
 def test_the_same_private_folder_is_found_again(tmp_path: Path) -> None:
