@@ -16,7 +16,7 @@ from baselines.structure_learning.frame import Dag, Frame, Mask
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import MAX_FREE_VARIABLES
-from solvers.replayscm.roots import possible_roots
+from solvers.replayscm.roots import possible_roots, root_sets
 
 MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
 
@@ -43,12 +43,12 @@ def root_hypotheses(task: Task) -> list[Roots]:
 
     The evidence counts where units are shared and leaves at least one set (solvers.replayscm.roots).
     """
-    return list(task.disclosure.root_sets(possible_roots(task))) or all_root_sets(task)
+    return root_sets(task, possible_roots(task)) or all_root_sets(task)
 
 
 def all_root_sets(task: Task) -> list[Roots]:
     """Every root set that the disclosure admits, whatever the evidence says."""
-    return list(task.disclosure.root_sets())
+    return root_sets(task)
 
 
 def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:

@@ -1,13 +1,13 @@
 """Rows that search little or nothing, to read the others against.
 
-first_found     train-exact, but not small: the first parent sets that fit, unseen rows 0
+first_found     train-exact, but not small: the first parent sets that fit, unseen rows 0 where that can be said
 random_legal    ignores the evidence
 copy_parent     every variable copies or negates one other
 majority        every variable is constant
 
 Each returns a legal SCM, or None where there is none of its kind: nothing fits, or the allowed operators and earlier
-variables cannot say it. Where the roots are hidden they are the
-first root set, lexicographically, whose columns are nested (solvers.replayscm.roots), or the first of all.
+variables cannot say it. Where the roots are hidden they are the first root set, lexicographically, whose columns are
+nested (solvers.replayscm.roots), or the first of all.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from collections.abc import Mapping
 from random import Random
 
 from dsl.formulas.formula import Formula, apply, constant, var
+from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.function_formula import formula_for
+from solvers.formulas.least import least_formula
+from solvers.outcome import Found, OutOfBudget
 from solvers.replayscm.certified import certified, illegality
 from solvers.replayscm.parents import ParentSearch
 from solvers.replayscm.roots import likely_first
 
 MAX_PARENTS = 5
+MAX_STATES = 200_000_000  # functions that the search for one formula may compare; standard operators need none
 FEWEST, MOST = 2, 3  # parents of a random mechanism, as far as there are candidates
 
 
@@ -34,26 +39,56 @@ def first_found(task: Task) -> Scm | None:
     """The train-exact SCM whose parent sets come first: fewest parents, then the first in variable order.
 
     Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
-    least total rank is taken, under the first root set that has one.
+    least total rank is taken, under the first root set that has one. `BudgetSpent` after very many root sets, and where
+    the order of too many variables is open.
     """
-    search, index = ParentSearch(task, MAX_PARENTS), _index(task)
+    sets, index = _FirstSets(task), _index(task)
     for roots in likely_first(task):
-        tables = {}
-        for variable in _endogenous(task, roots):
-            admissible = [index[u] for u in task.disclosure.admissible_parents(variable)]
-            tables[index[variable]] = {s.mask: s.table for s in search.parent_sets(index[variable], admissible)}
-        ranked = {v: sorted(own, key=lambda mask: (mask.bit_count(), _bits(mask))) for v, own in tables.items()}
-        costs = {v: {mask: rank for rank, mask in enumerate(own)} for v, own in ranked.items()}
-        chosen = _acyclic(task, costs, roots)
-        if chosen is None:
-            continue
-        mechanisms = {}
-        for v, mask in chosen.items():
-            names, table = [task.variables[i] for i in _bits(mask)], tables[v][mask]
-            function = TruthTable(len(names), table.value)
-            mechanisms[task.variables[v]] = formula_for(function, names, search.operators)
-        return certified(task, Scm(roots, mechanisms))
+        endogenous = _endogenous(task, roots)
+        while (chosen := _acyclic(task, {index[v]: sets.ranks(v) for v in endogenous}, roots)) is not None:
+            mechanisms = {task.variables[v]: sets.formula(task.variables[v], mask) for v, mask in chosen.items()}
+            said = {v: formula for v, formula in mechanisms.items() if formula is not None}
+            if said == mechanisms:
+                return certified(task, Scm(roots, said))
+            for variable in mechanisms.keys() - said.keys():
+                sets.drop(variable, chosen[index[variable]])
     return None
+
+
+class _FirstSets:
+    """The parent sets of each variable in their order, which is the same under every root set."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self._search = ParentSearch(task, MAX_PARENTS)
+        self._tables: dict[str, dict[Mask, PartialTable]] = {}
+        self._ranks: dict[str, dict[Mask, int]] = {}
+
+    def ranks(self, variable: str) -> Mapping[Mask, int]:
+        if variable not in self._ranks:
+            index = _index(self.task)
+            admissible = [index[u] for u in self.task.disclosure.admissible_parents(variable)]
+            tables = {s.mask: s.table for s in self._search.parent_sets(index[variable], admissible)}
+            in_order = sorted(tables, key=lambda mask: (mask.bit_count(), _bits(mask)))
+            self._tables[variable] = tables
+            self._ranks[variable] = {mask: rank for rank, mask in enumerate(in_order)}
+        return self._ranks[variable]
+
+    def drop(self, variable: str, mask: Mask) -> None:
+        """Take a set back over which nothing that the operators can say fits."""
+        del self._ranks[variable][mask]
+
+    def formula(self, variable: str, mask: Mask) -> Formula | None:
+        """Unseen rows are 0; where the operators cannot say that, what a least formula makes of them. None: nothing."""
+        names, table = [self.task.variables[i] for i in _bits(mask)], self._tables[variable][mask]
+        operators = self._search.operators
+        try:
+            return formula_for(TruthTable(len(names), table.value), names, operators)
+        except ValueError:
+            found = least_formula(table, names, operators=operators, budget=Budget(MAX_STATES))
+        if isinstance(found, OutOfBudget):
+            raise BudgetSpent(f"mechanism of {variable}: {found.reached}")
+        return found.value if isinstance(found, Found) else None
 
 
 def random_legal(task: Task, seed: int) -> Scm | None:

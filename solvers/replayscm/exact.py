@@ -5,7 +5,9 @@ problem falls apart: per variable the parent sets that determine its column and 
 acyclic, admissible choice of least total size. Formula sizes that are hard to find are only bounded from below at
 first; a choice is final once everything it uses is exact, because every other choice costs at least its bound.
 
-Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators.
+Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
+Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots). With other roots there may
+be a smaller train-exact SCM; they are considered only where no root set of that kind fits.
 Ties between choices of equal total size: fewest mentions, then the smallest root set, then the smallest parent sets
 (variables in natural order, sets compared as numbers with bit i for variable i); between formulas over one parent set
 the rule of solvers.formulas.least. Where literals 0 and 1 are allowed they stand alone, as constant mechanisms.
@@ -29,10 +31,9 @@ from solvers.formulas.literals import require_literals_alone
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import ParentSearch, ParentSet
-from solvers.replayscm.roots import nested_variables
+from solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
 MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
-MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 _COUNT_BITS = 16  # of the tie-break: a problem mentions fewer than 2**16 parents
 
 
@@ -73,6 +74,7 @@ def _too_large(task: Task) -> OutOfBudget | None:
     return None
 
 
+ONLY_NESTED = "only root sets with nested columns"
 TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets in natural variable order"
 
 
@@ -118,7 +120,7 @@ class _Search:
             return self._least(hypotheses, note) or self._impossible(hypotheses)
         if self.nested:
             able = nested_variables(self.task)
-            outcome = self._least(disclosure.root_sets(able), "only root sets with nested columns")
+            outcome = self._least(disclosure.root_sets(able), ONLY_NESTED)
             if outcome:
                 return outcome
             note = "no root set with nested columns fits, so all were considered"
@@ -153,8 +155,8 @@ class _Search:
             self.refinements += 1
             decided = [self._refine(variable, mask) for variable, mask in open_sets]
             if self.budget.exhausted or not all(decided):
-                reached = f"every train-exact SCM of the class has total size at least {best.size}"
-                return OutOfBudget(reached, best.size)
+                among = f"every train-exact SCM of the class{_among(note)}"
+                return OutOfBudget(f"{among} has total size at least {best.size}", best.size)
         return None
 
     def _choose(self, roots: Mask) -> _Choice | None:
@@ -222,7 +224,7 @@ class _Search:
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
         provenance = {
-            "class": f"every mechanism mentions at most {self.search.max_parents} variables",
+            "class": f"every mechanism mentions at most {self.search.max_parents} variables{_among(note)}",
             "operators": list(self.operators),
             "minimal": "total formula size, by exhaustion of the class",
             "tie_rule": TIE_RULE,
@@ -243,3 +245,8 @@ class _Search:
         outcome = least_formula(option.table, names, operators=self.operators)
         assert isinstance(outcome, Found)
         return outcome.value
+
+
+def _among(note: str) -> str:
+    """What a note about root sets adds to the class in words."""
+    return ", roots with nested columns" if note == ONLY_NESTED else ""

@@ -7,10 +7,14 @@ level. So over the worlds that do not intervene on it, the sets of units in whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import World
+from solvers.budget import BudgetSpent
+
+MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 
 
 def possible_roots(task: Task) -> tuple[str, ...]:
@@ -19,11 +23,28 @@ def possible_roots(task: Task) -> tuple[str, ...]:
     return nested_variables(task) if counts else task.variables
 
 
+def root_sets(task: Task, able: Collection[str] | None = None) -> list[tuple[str, ...]]:
+    """Every root set that the disclosure admits, of variables that are able to be roots; all if that is None.
+
+    `BudgetSpent` for more than MAX_ROOT_SETS.
+    """
+    number = task.disclosure.num_root_sets(None if able is None else len(able))
+    if number > MAX_ROOT_SETS:
+        raise BudgetSpent(f"{number} root sets of the disclosed size; at most {MAX_ROOT_SETS} are gone through")
+    return list(task.disclosure.root_sets(able))
+
+
 def likely_first(task: Task) -> Iterator[tuple[str, ...]]:
-    """Every root set that the disclosure admits, those that the panel evidence leaves first."""
+    """Every root set that the disclosure admits, those that the panel evidence leaves first.
+
+    `BudgetSpent` after MAX_ROOT_SETS.
+    """
     able = possible_roots(task)
-    yield from task.disclosure.root_sets(able)
-    yield from (roots for roots in task.disclosure.root_sets() if not set(able).issuperset(roots))
+    others = (roots for roots in task.disclosure.root_sets() if not set(able).issuperset(roots))
+    for number, roots in enumerate(chain(task.disclosure.root_sets(able), others)):
+        if number == MAX_ROOT_SETS:
+            raise BudgetSpent(f"{MAX_ROOT_SETS} root sets of the disclosed size were gone through, and there are more")
+        yield roots
 
 
 def nested_variables(task: Task) -> tuple[str, ...]:

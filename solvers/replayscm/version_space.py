@@ -23,7 +23,7 @@ from solvers.formulas.essential import EssentialFunctions, constant_sizes, essen
 from solvers.formulas.literals import require_literals_alone
 from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
 from solvers.replayscm.member_sampling import member
-from solvers.replayscm.roots import nested_variables
+from solvers.replayscm.roots import nested_variables, root_sets
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
 
@@ -70,9 +70,9 @@ class VersionSpace:
 
     @cached_property
     def root_sets(self) -> tuple[tuple[str, ...], ...]:
-        """The root sets of the class: the disclosed one, or every hypothesis."""
+        """The root sets of the class: the disclosed one, or every hypothesis; `BudgetSpent` for too many."""
         able = nested_variables(self.task) if self.model_class.nested_roots else None
-        return tuple(self.task.disclosure.root_sets(able))
+        return tuple(root_sets(self.task, able))
 
     @property
     def functions(self) -> EssentialFunctions:

@@ -16,6 +16,7 @@ from baselines.replayscm.posterior.root_evidence import root_probability
 from dsl.replayscm.problem import Task
 from solvers.acyclic.least_cost import Mask
 from solvers.budget import Budget
+from solvers.replayscm.roots import root_sets
 
 MAX_STATES = 100_000  # prefixes of orders, all configurations and root sets together
 
@@ -118,7 +119,7 @@ class Posterior:
             return dict.fromkeys(disclosure.root_sets(), 1.0)
         chances = {v: root_probability(self.task, v) for v in self.task.variables}
         able = [v for v, chance in chances.items() if chance > 0]
-        return {roots: prod(chances[v] for v in roots) for roots in disclosure.root_sets(able)}
+        return {roots: prod(chances[v] for v in roots) for roots in root_sets(self.task, able)}
 
     def sample(self, rng: Random) -> Member:
         parts = [(component, component.mass) for component in self.components]

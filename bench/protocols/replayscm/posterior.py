@@ -50,8 +50,8 @@ class MostPosterior(Protocol, frozen=True):
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
             if posterior.components:
                 return self._chosen(task, posterior)
-        except BudgetSpent:
-            return self._exact(task, "too many latent orders or functions to go through")
+        except BudgetSpent as spent:
+            return self._exact(task, str(spent) or "too many latent orders or functions to go through")
         return self._exact(task, "no configuration of the prior explains the evidence")
 
     def _exact(self, task: Task, reason: str) -> ProtocolResult:

@@ -14,6 +14,7 @@ from dsl.replayscm.scm import Scm
 from solvers.budget import Budget
 from solvers.outcome import Outcome, OutOfBudget
 from solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from solvers.replayscm.roots import MAX_ROOT_SETS
 from solvers.replayscm.version_space import ModelClass
 
 
@@ -46,6 +47,8 @@ def automatic(task: Task, model_class: ModelClass) -> Engine:
 
     Measured with `python -m bench.speed engines`: docs/speed.md has the table that MAX_SUBSET_DP is read from.
     """
+    if task.disclosure.num_root_sets() > MAX_ROOT_SETS:  # the others go through them
+        return engine("sat")
     if task.disclosure.num_unordered <= MAX_SUBSET_DP:
         return engine("subset_dp")
     from solvers.replayscm.engines.subset_dp import largest_component

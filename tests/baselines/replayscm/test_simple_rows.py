@@ -19,10 +19,12 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
+from solvers.outcome import Impossible
+from solvers.replayscm.exact import solve
 from tests.support.answered import answered
 from tests.support.brute_force import is_acyclic, parent_sets, seen, structures
 from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.small_problems import small_problems
+from tests.support.small_problems import Limits, small_problems
 
 # rows, last one first:  X1 = 0101, X2 = 0011, X3 = X1 and X2, X4 = not X3 but in the third row
 COLUMNS = {"X1": 0b0101, "X2": 0b0011, "X3": 0b0001, "X4": 0b1010}
@@ -142,3 +144,26 @@ def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(prot
 def test_a_variable_that_nothing_comes_before_has_no_random_mechanism() -> None:
     task = task_of(COLUMNS, ())
     assert random_legal(replace(task, disclosure=Ordered(task.variables, ())), 0) is None
+
+
+def test_first_found_says_what_the_operators_can_say() -> None:
+    """Rows 00, 01, 10 are seen: unseen 11 as 0 would be exclusive or, as it is here, or what xor cannot say."""
+    columns = {"X1": 0b010, "X2": 0b100, "X3": 0b110, "X4": 0b010}
+    for operators, said in ((("xor",), "(xor X1 X2)"), (("or",), "(or X1 X2)"), (("and",), None)):
+        task = replace(task_of(columns, ("X1", "X2")), grammar=Grammar(operators, False))
+        world = World("w", Intervention(), tuple(columns), ("a", "b", "c"), tuple(columns.values()))
+        model = first_found(replace(task, training=Panel(tuple(columns), (world,))))
+        assert (model and str(model.mechanisms["X3"])) == said
+
+
+@pytest.mark.parametrize("operators", [("xor",), ("and", "or"), ("iff",), ("and",), ("not", "xor")])
+def test_first_found_is_train_exact_wherever_the_operators_can_say_a_fit(operators: tuple[str, ...]) -> None:
+    found = 0
+    for problem in small_problems(31, 120, Limits(operators=operators)):
+        model = first_found(problem.task)
+        other = solve(problem.task, max_parents=3, nested_roots=False)
+        assert (model is None) == isinstance(other, Impossible)
+        if model is not None:
+            found += 1
+            assert replays_exactly(model, problem.task.training.worlds)
+    assert found >= 10

@@ -134,6 +134,7 @@ def hidden_roots_problems(seed: int, number: int) -> Iterator[Problem]:
 
 def test_nested_evidence_limits_the_root_sets_unless_none_of_them_fits() -> None:
     notes: Counter[tuple[str, bool]] = Counter()
+    smaller_with_other_roots = 0
     for problem in hidden_roots_problems(9, 500):
         task = problem.task
         every = root_hypotheses(task)
@@ -146,6 +147,12 @@ def test_nested_evidence_limits_the_root_sets_unless_none_of_them_fits() -> None
             note = str(outcome.value.provenance["nested_roots"])
             assert note.startswith("only" if fitting is able else "no root set with nested columns fits")
             notes[note, able != every] += 1
+            said = str(outcome.value.provenance["class"])
+            assert said.endswith("variables, roots with nested columns" if fitting is able else "at most 2 variables")
+            best = optimum(task, 2, every)
+            assert best is not None
+            smaller_with_other_roots += best.size < outcome.value.size
+    assert smaller_with_other_roots >= 5  # so the class has to be said
     assert min(notes.values()) >= 5
     assert len(notes) == 3
 
