@@ -1,0 +1,120 @@
+"""The wheel in an empty environment: command, import and rows of installed packages, beside folders named like ours."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bench.version import __version__
+from tests.support.commands import CHECKOUT
+
+PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
+PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
+
+
+class Environment(NamedTuple):
+    """A virtual environment that has the wheel, and sees the libraries of this one; a folder of the user's."""
+
+    folder: Path
+    wheel: Path
+    home: Path
+
+    def run(
+        self, *command: object, tool: str = "python", where: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        line = [str(self.folder / "bin" / tool), *map(str, command)]
+        return subprocess.run(
+            line, cwd=where or self.home, env=clean, capture_output=True, text=True, timeout=120, check=False
+        )
+
+
+def _pip(*arguments: object) -> None:
+    line = [sys.executable, "-m", "pip", *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    root = tmp_path_factory.mktemp("wheel")
+    _pip("wheel", "--no-build-isolation", *OFFLINE, "--wheel-dir", root, CHECKOUT)
+    (wheel,) = root.glob("*.whl")
+    folder, home = root / "environment", root / "home"
+    home.mkdir()
+    venv.create(folder)
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    rows = root / "rows"
+    rows.mkdir()
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (project,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (rows / "my_search.py").write_text(example, encoding="utf-8")
+    (rows / "pyproject.toml").write_text(project, encoding="utf-8")
+    for package in (wheel, rows):
+        _pip("--python", folder / "bin" / "python", "install", "--no-build-isolation", *OFFLINE, package)
+    return Environment(folder, wheel, home)
+
+
+def test_the_wheel_has_our_packages_and_nothing_else(installed: Environment) -> None:
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    assert installed.wheel.name == f"calibrant-{__version__}-py3-none-any.whl"
+    assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"calibrant-{__version__}.dist-info"}
+    for package in PACKAGES:
+        assert f"{package}/py.typed" in names
+    sources = {str(path.relative_to(CHECKOUT)) for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py")}
+    assert sources <= set(names)
+
+
+def test_the_import_is_the_wheels(installed: Environment) -> None:
+    done = installed.run(
+        "-c", "import calibrant, bench; print(calibrant.__version__, calibrant.__file__, bench.__file__)"
+    )
+    assert done.returncode == 0, done.stderr
+    version, *files = done.stdout.split()
+    assert version == __version__
+    assert all(file.startswith(str(installed.folder)) for file in files)
+
+
+@pytest.mark.parametrize("shadow", ["bench", "dsl"])
+def test_a_folder_named_like_ours_does_not_bother_the_command_and_is_named_by_the_import(
+    installed: Environment, tmp_path: Path, shadow: str
+) -> None:
+    (tmp_path / shadow).mkdir()
+    (tmp_path / shadow / "__init__.py").write_text("raise RuntimeError('the user has this')\n", encoding="utf-8")
+    for arguments, tool in ((("--version",), "calibrant"), (("-m", "calibrant", "--version"), "python")):
+        done = installed.run(*arguments, tool=tool, where=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"calibrant {__version__}\n", "")
+    done = installed.run("-c", "import calibrant", where=tmp_path)
+    assert done.returncode == 1
+    *_, said = done.stderr.splitlines()
+    assert said.startswith(f"ImportError: calibrant cannot be imported: package '{shadow}' is {tmp_path / shadow}")
+
+
+def test_a_row_of_an_installed_package_runs_beside_ours_in_workers(installed: Environment, tmp_path: Path) -> None:
+    (tmp_path / "dsl").mkdir()
+    (tmp_path / "dsl" / "__init__.py").touch()
+    made = installed.run(
+        *("sample", "--seed", "1", "--per-stratum", "1", "--strata", "hs_n6_easy_calibration", "--out", "pool.jsonl"),
+        tool="calibrant",
+        where=tmp_path,
+    )
+    assert made.returncode == 0, made.stderr
+    line = ("run", "two-roots,majority", "pool.jsonl", "--out", "runs", "--workers", "2")
+    done = installed.run(*line, tool="calibrant", where=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {row.split()[1] for row in done.stdout.splitlines()[1:]} == {"two-roots", "majority"}
+    assert '"code":"my-rows 1.2"' in (tmp_path / "runs" / "records.jsonl").read_text(encoding="utf-8")
+    listed = installed.run("protocols", tool="calibrant", where=tmp_path).stdout
+    assert "two-roots: Each mechanism is the formula of two roots that is wrong in the fewest" in listed
+    assert "[my-rows 1.2]" in listed
