@@ -17,6 +17,7 @@ from dsl.causim.generation.draws import Draws
 from dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
 from dsl.causim.generation.samplers import sampler
 from dsl.causim.generation.words import Vocabulary, new_name, outcomes
+from dsl.causim.language.modules import statements
 from dsl.causim.language.statements import Function, function
 from dsl.causim.model import Model
 from dsl.causim.topology import NEW, Insertion, depths, inserted, insertions
@@ -161,7 +162,7 @@ def _image(body: str, given: Sequence[Input]) -> list[object]:
 
 
 def _function(parameters: str, body: str, *, random: bool) -> Function:
-    definition = ast.parse("\n".join([f"def drafted({parameters}):", *indented(body.split("\n"))])).body[0]
+    (definition,) = statements("\n".join([f"def drafted({parameters}):", *indented(body.split("\n"))]))
     assert isinstance(definition, ast.FunctionDef)
     return function(definition, random=random)
 

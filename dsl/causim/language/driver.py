@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from dsl.causim.language.modules import statements
 from dsl.causim.language.randomness import Unsupported
 from dsl.causim.language.scope import check_name
 from dsl.causim.language.statements import Function, function
 
-MAX_SOURCE: Final = 200_000
 DRIVER: Final = "run_once"
 
 
@@ -39,7 +38,7 @@ class Parsed:
 
 def parse(source: str) -> Parsed:
     """Read a module without running any of it; `Unsupported` in one line for what is not in the language."""
-    definitions = _definitions(_module(source))
+    definitions = _definitions(statements(source))
     driver = definitions.pop(DRIVER, None)
     if driver is None:
         raise Unsupported(f"the module has no {DRIVER}")
@@ -60,22 +59,9 @@ def parse(source: str) -> Parsed:
     return Parsed(functions, steps, returned)
 
 
-def _module(source: str) -> ast.Module:
-    if len(source) > MAX_SOURCE:
-        raise Unsupported(f"the source is longer than {MAX_SOURCE} characters")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
-            return ast.parse(source)
-    except SyntaxError as error:
-        raise Unsupported(f"the source does not parse, line {error.lineno}") from None
-    except (ValueError, RecursionError, MemoryError):
-        raise Unsupported("the source does not parse") from None
-
-
-def _definitions(module: ast.Module) -> dict[str, ast.FunctionDef]:
+def _definitions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
     found: dict[str, ast.FunctionDef] = {}
-    for node in module.body:
+    for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node):
             continue
         if not isinstance(node, ast.FunctionDef):

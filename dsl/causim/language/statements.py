@@ -19,7 +19,17 @@ MAX_BLOCKS: Final = 20
 _BREAK: Final = object()
 _CONTINUE: Final = object()
 _RETURN: Final = object()
-_RAISED = (ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+_RAISED = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NameError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
 
 
 @dataclass(frozen=True, slots=True)

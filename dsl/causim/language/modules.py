@@ -1,0 +1,76 @@
+"""The statements of a module, parsed one by one so that nothing but the text is ever looked at.
+
+Parsed as a whole file, a text with a syntax error makes Python try to open the file of its name, to show the line; a
+single statement does not. A statement begins at a line without indentation outside strings and brackets.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata  # noqa: F401  # the parser imports it at the first name that is not ASCII; better now than then
+import warnings
+from collections.abc import Iterator
+from typing import Final
+
+from dsl.causim.language.randomness import Unsupported
+
+MAX_SOURCE: Final = 200_000
+
+# What decides where a statement ends: strings, comments, brackets, continued lines, line ends.
+_PIECES: Final = re.compile(
+    r'"{3}(?:[^\\]|\\.)*?(?:"{3}|\Z)|'  # an open one goes to the end, so that no text is gone through twice
+    r"'{3}(?:[^\\]|\\.)*?(?:'{3}|\Z)|"
+    r'"(?:[^"\\\n]|\\.)*"?|'
+    r"'(?:[^'\\\n]|\\.)*'?|"
+    r"#[^\n]*|\\\n|[()\[\]{}]|\n",
+    re.DOTALL,
+)
+
+
+def statements(source: str) -> list[ast.stmt]:
+    """The statements at the top of a module; `Unsupported` in one line if the source does not parse."""
+    if len(source) > MAX_SOURCE:
+        raise Unsupported(f"the source is longer than {MAX_SOURCE} characters")
+    if "\0" in source:
+        raise Unsupported("the source has a null character")
+    text = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
+    found: list[ast.stmt] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
+        for line, part in _parts(text):
+            found.extend(_parsed(part, line))
+    return found
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Each statement with the number of lines before it; blank lines and comments belong to none."""
+    start = line = lines_before = depth = 0
+    for piece in _PIECES.finditer(text):
+        token = piece.group()
+        if token == "\n":
+            line += 1
+            following = text[piece.end() : piece.end() + 1]
+            if depth <= 0 and following not in (" ", "\t", "\f", "\n", "#"):
+                if text[start : piece.end()].strip():
+                    yield lines_before, text[start : piece.end()]
+                start, lines_before = piece.end(), line
+        elif token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        else:
+            line += token.count("\n")
+    if text[start:].strip():
+        yield lines_before, text[start:]
+
+
+def _parsed(part: str, lines_before: int) -> list[ast.stmt]:
+    try:
+        tree = compile(part, "<program>", "single", ast.PyCF_ONLY_AST, dont_inherit=True)
+    except SyntaxError as error:
+        raise Unsupported(f"the source does not parse, line {lines_before + (error.lineno or 1)}") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise Unsupported(f"the source does not parse, from line {lines_before + 1}") from None
+    assert isinstance(tree, ast.Interactive)
+    return tree.body
