@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -74,3 +75,14 @@ def printable_streams() -> Iterator[None]:
 def drawn_on(stream: TextIO) -> TextIO:
     """The stream itself, for what moves the cursor on purpose and prints no text of others as it is."""
     return stream.stream if isinstance(stream, PrintableStream) else stream
+
+
+NARROWEST = 80
+
+
+def width_of(stream: TextIO) -> int:
+    """How many columns a line may have: those of the terminal where it is one that is wider than 80, else 80."""
+    try:
+        return max(NARROWEST, os.get_terminal_size(stream.fileno()).columns)
+    except (OSError, ValueError, AttributeError):  # a pipe, a file, a stream of a test
+        return NARROWEST

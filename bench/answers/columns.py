@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 UNDEFINED = "\N{EN DASH}"
 SUPPRESSED = "*"
@@ -148,12 +148,27 @@ COLUMNS = (*REPLAY_COLUMNS, *ROOT_COLUMNS, *ALTERNATIVE_COLUMNS, *STRUCTURE_COLU
 OUTCOMES = ("found", "impossible", "out_of_budget", "crashed")
 
 
-def rate_text(values: Mapping[float, int], *, conditional: bool, decimals: int = 3) -> str:
-    """The mean of a multiset of values as tables print it; the same however the values came in."""
-    count = sum(values.values())
-    if count == 0:
+Weighted: TypeAlias = Mapping[float, int | Fraction]
+"""How often each value occurs; an answer that is one of k samples of its item occurs 1/k times."""
+
+
+def weighted_mean(values: Weighted) -> float | None:
+    """The mean of a multiset of values, the same however they came in; None if there is none."""
+    count = sum(values.values(), Fraction(0))
+    total = sum((Fraction(value) * times for value, times in values.items()), Fraction(0))
+    return float(total / count) if count else None
+
+
+def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
+    """The mean as tables print it. num_items: how many items it is over, if not one for each time a value occurs"""
+    mean = weighted_mean(values)
+    if mean is None:
         return UNDEFINED
-    if conditional and count <= MAX_SUPPRESSED:
+    if conditional and is_suppressed(sum(values.values()) if num_items is None else num_items):
         return SUPPRESSED
-    total = sum(Fraction(value) * times for value, times in values.items())
-    return f"{float(total / count):.{decimals}f}"
+    return f"{mean:.{decimals}f}"
+
+
+def is_suppressed(num_items: int | Fraction) -> bool:
+    """Whether a conditional rate over so many items is not shown."""
+    return 0 < num_items <= MAX_SUPPRESSED

@@ -1,172 +1,188 @@
-"""Scoring of prediction files: JSON lines in, JSON lines with the published scorer's keys out, one at a time.
+"""Prediction files: JSON lines in, checked, one at a time.
 
-A prediction names its `instanceId`, usually its `model`, and gives the answer as `extractedAnswer` (an object) or as
-text in `rawResponse`, `response` or `text`. Memory holds the pool and the (instance, model) pairs that were seen.
+A prediction names its item, usually its model, and gives an answer (bench.answers.fields says where it may stand).
+Several answers of one model to one item are samples, numbered in the order of the file unless it numbers them itself.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from bench.answers.measured import funnel, structure
-from bench.report.rate_rows import Run
+from bench.answers.fields import (
+    ID_FIELDS,
+    MODEL_FIELD,
+    SAMPLE_FIELDS,
+    Answer,
+    FieldNames,
+    Recognised,
+    answer_field,
+    keys_of,
+    named_value,
+)
+from bench.answers.lines import json_object, numbered_lines, shown_name
 from dsl.errors import CalibrantError, shown
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.pools.published_files import table_setting
-from dsl.replayscm.score import Evaluator
-
-NO_MODEL = "(no model)"  # the system of predictions that name none
 
 
-class Scored(NamedTuple):
-    """A prediction's verdict: the line to write, and what a table calls its run."""
+class Prediction(NamedTuple):
+    """One answer of a model to an item.
 
-    run: Run
-    line: dict[str, Any]
-
-
-class PredictionScorer:
-    """Scores predictions for one pool. An evaluator is made when its instance is first met, and kept.
-
-    extractor: how texts become answers; with_structure: also the structure metrics, which cost as much as all the rest
+    pool: digest of the pool that has the item; sample: number among the model's answers to it
+    seconds: what it took, if the line says so
     """
 
-    def __init__(self, pool: Path, *, extractor: str = "paper", with_structure: bool = False) -> None:
-        loaded = read_pool(pool, keep_results=False)
-        self.pool = loaded.name
-        self.pool_size = len(loaded)
-        self.digest = file_digest(pool)
-        self._extractor = extractor
-        self._extras = (funnel, structure) if with_structure else (funnel,)
-        self._problems = {problem.id: problem for problem in loaded.problems}
-        self._evaluators: dict[str, Evaluator] = {}
+    pool: str
+    instance: str
+    model: str | None
+    sample: int
+    answer: Answer
+    seconds: float | None = None
 
-    def knows(self, instance: str) -> bool:
-        return instance in self._problems
 
-    def score(self, prediction: Mapping[str, Any]) -> Scored:
-        """The verdict on one prediction for an instance of the pool."""
-        instance: str = prediction["instanceId"]
-        evaluator = self._evaluators.get(instance)
-        if evaluator is None:
-            evaluator = Evaluator(self._problems[instance], extractor=self._extractor)
-            self._evaluators[instance] = evaluator
-        score = evaluator.score_prediction(prediction)
-        model = prediction.get("model")
-        problem = evaluator.problem
-        place = {
-            "pool": self.pool,
-            "poolDigest": self.digest,
-            "poolSize": self.pool_size,
-            "setting": table_setting(self.digest, problem.setting),
-            "stratum": problem.stratum,
-        }
-        line = {"instanceId": instance, "model": model, **score.to_dict(), **place}
-        for extra in self._extras:
-            line |= extra(score)
-        return Scored(run_of_line(line), line)
+class PoolItems(NamedTuple):
+    """The items of one pool that predictions may be about. names: what a line's `pool` may call it"""
+
+    digest: str
+    names: tuple[str, ...]
+    instances: Collection[str]
 
 
 class Predictions:
     """The predictions of a file, checked: `CalibrantError` names file and line of the first that cannot be scored.
 
-    skip_unknown: pass over instances that the pool does not have (their number is `num_skipped`) instead of refusing
+    skip_unknown: pass over items that no pool has (their number is `num_skipped`) instead of refusing
+    hint: what the refusal of such an item ends with
+    recognised: what was found where, so far
     """
 
-    def __init__(self, lines: Iterable[bytes], file: str, scorer: PredictionScorer, *, skip_unknown: bool) -> None:
-        self._lines = lines
-        self._file = file
-        self._scorer = scorer
+    def __init__(
+        self,
+        path: Path,
+        pools: Sequence[PoolItems],
+        *,
+        skip_unknown: bool = False,
+        hint: str = "",
+        fields: FieldNames | None = None,
+    ) -> None:
+        self._path = path
+        self._file = shown_name(path)
+        self._pools = pools
         self._skip_unknown = skip_unknown
+        self._hint = hint
+        self._fields = fields or FieldNames()
         self.num_skipped = 0
+        self.recognised = Recognised()
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        seen: set[tuple[str, str | None]] = set()
-        for number, raw in enumerate(self._lines, 1):
-            if not raw.strip():
-                continue
-            prediction = self._parsed(raw, number)
-            instance, model = prediction["instanceId"], prediction.get("model")
-            if not self._scorer.knows(instance):
-                if self._skip_unknown:
-                    self.num_skipped += 1
-                    continue
-                hint = "; --skip-unknown passes over such lines"
-                raise self._refusal(number, f"{self._scorer.pool} has no instance {shown(instance)}{hint}")
-            if (instance, model) in seen:
-                raise self._refusal(number, f"a second prediction of model {shown(model)} for {shown(instance)}")
-            seen.add((instance, model))
-            yield prediction
-
-    def _refusal(self, number: int, reason: str) -> CalibrantError:
-        return CalibrantError(f"{self._file}: line {number}: {reason}")
-
-    def _parsed(self, raw: bytes, number: int) -> dict[str, Any]:
-        prediction = _object(raw)
-        if prediction is None:
-            raise self._refusal(number, "not a JSON object in UTF-8")
-        if not isinstance(prediction.get("instanceId"), str):
-            raise self._refusal(number, f"instanceId is {shown(prediction.get('instanceId'))}, not a text")
-        if not isinstance(prediction.get("model"), str | None):
-            raise self._refusal(number, f"model is {shown(prediction['model'])}, not a text")
-        return prediction
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError):  # bad JSON, bad UTF-8, an integer without end; nesting without end
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def json_line(value: Mapping[str, Any]) -> str:
-    """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except ValueError:
-        return json.dumps(_finite(value), allow_nan=False)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
-
-
-class _Line(msgspec.Struct):
-    """What a table needs of a line that `score` wrote, besides the verdict itself."""
-
-    instanceId: str  # noqa: N815  # the names of the file
-    valid: bool
-    pool: str
-    poolDigest: str  # noqa: N815
-    poolSize: int  # noqa: N815
-    setting: str
-    stratum: str
-    model: str | None = None
-
-
-def run_of_line(line: Mapping[str, Any]) -> Run:
-    """What a table calls the run of a scored prediction; `msgspec.ValidationError` if it is not one."""
-    read = msgspec.convert(line, _Line)
-    system = read.model or NO_MODEL
-    return Run(system, read.pool, read.poolDigest, read.poolSize, read.instanceId, read.setting, read.stratum)
-
-
-def scored_lines(path: Path) -> Iterator[Scored]:
-    """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
-    with path.open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
-            line = _object(raw)
+    def __iter__(self) -> Iterator[Prediction]:
+        samples = _Samples()
+        for number, raw in numbered_lines(self._path):
+            self.recognised.lines += 1
+            line = json_object(raw)
             try:
-                yield Scored(run_of_line(line or {}), line or {})
-            except msgspec.ValidationError:
-                raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None
+                if line is None:
+                    raise CalibrantError("not a JSON object in UTF-8")
+                yield from self._of_line(line, samples)
+            except CalibrantError as error:
+                raise CalibrantError(f"{self._file}: line {number}: {error}") from None
+        if self.recognised.lines == self.num_skipped:
+            what = f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
+            raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
+
+    def _of_line(self, line: Mapping[str, Any], samples: _Samples) -> Iterator[Prediction]:
+        name, instance = self._instance(line)
+        model = self._model(line)
+        pool = self._pool(line, instance)
+        if pool is None:
+            self.num_skipped += 1
+            return
+        found = answer_field(line, self._fields.text)
+        self.recognised.found["item"][name] += 1
+        self.recognised.answers[found.name, found.form] += 1
+        seconds = _seconds(line)
+        explicit = _sample(line)
+        if explicit is not None and len(found.answers) > 1:
+            raise CalibrantError(f"sample {explicit}, but {len(found.answers)} answers")
+        for answer in found.answers:
+            sample = samples.place((pool.digest, instance, model), explicit)
+            yield Prediction(pool.digest, instance, model, sample, answer, seconds)
+
+    def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
+        """The field that names the item, and the item: of the usual fields the first that names one of the pools."""
+        if self._fields.id:
+            named = {self._fields.id: named_value(line, self._fields.id)}
+        else:
+            named = {name: line[name] for name in ID_FIELDS if name in line}
+        texts = [(name, value) for name, value in named.items() if isinstance(value, str)]
+        for name, value in texts:
+            if any(value in pool.instances for pool in self._pools):
+                return name, value
+        if texts:
+            return texts[0]
+        for name, value in named.items():
+            raise CalibrantError(f"{name} is {shown(value)}, not a text")
+        raise CalibrantError(f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does")
+
+    def _model(self, line: Mapping[str, Any]) -> str | None:
+        name = self._fields.model or MODEL_FIELD
+        model = named_value(line, name) if self._fields.model else line.get(name)
+        if not isinstance(model, str | None):
+            raise CalibrantError(f"{name} is {shown(model)}, not a text")
+        if model is not None:
+            self.recognised.found["model"][name] += 1
+        return model
+
+    def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
+        """The pool that has the item; where several have it, the one that the line names."""
+        having = [pool for pool in self._pools if instance in pool.instances]
+        if len(having) > 1:
+            named = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
+            if len(named) != 1:
+                names = ", ".join(pool.names[0] for pool in having)
+                raise CalibrantError(f"{len(having)} pools have {shown(instance)}: {names}; a field 'pool' names one")
+            return named[0]
+        if not having and not self._skip_unknown:
+            pools = ", ".join(pool.names[0] for pool in self._pools)
+            lacking = "have" if len(self._pools) > 1 else "has"
+            raise CalibrantError(f"{pools} {lacking} no instance {shown(instance)}{self._hint}")
+        return having[0] if having else None
+
+
+class _Samples:
+    """Numbers the answers of one model to one item."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str | None], int] = {}
+        self._given: set[tuple[tuple[str, str, str | None], int]] = set()
+
+    def place(self, key: tuple[str, str, str | None], explicit: int | None) -> int:
+        if explicit is None:
+            number = self._counts.get(key, 0)
+            while (key, number) in self._given:
+                number += 1
+            self._counts[key] = number + 1
+            return number
+        if (key, explicit) in self._given or explicit < self._counts.get(key, 0):
+            _, instance, model = key
+            raise CalibrantError(f"a second sample {explicit} of model {shown(model)} for {shown(instance)}")
+        self._given.add((key, explicit))
+        return explicit
+
+
+def _sample(line: Mapping[str, Any]) -> int | None:
+    for name in SAMPLE_FIELDS:
+        if name in line and line[name] is not None:
+            if type(line[name]) is not int or line[name] < 0:
+                raise CalibrantError(f"{name} is {shown(line[name])}, not a number of a sample")
+            return int(line[name])
+    return None
+
+
+def _seconds(line: Mapping[str, Any]) -> float | None:
+    seconds = line.get("seconds")
+    if seconds is None:
+        return None
+    if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
+        raise CalibrantError(f"seconds is {shown(seconds)}, not a duration")
+    return float(seconds)

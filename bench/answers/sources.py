@@ -10,11 +10,13 @@ from typing import Any
 
 import msgspec
 
-from bench.answers.predictions import scored_lines
+from bench.answers.verdicts import scored_lines
 from bench.report.rate_rows import Run
 from bench.runs.records import Key, Record, folder_records
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.published_files import table_setting
+
+_Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
 def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
@@ -23,10 +25,10 @@ def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
     a contradiction, and so are two verdicts on one prediction.
     """
-    contents: dict[Key | tuple[str, str, str], bytes] = {}
+    contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
         if source.is_dir():
-            found: Iterator[tuple[Key | tuple[str, str, str], bytes, Run, Mapping[str, Any]]] = _recorded(source)
+            found: Iterator[tuple[Key | _Answer, bytes, Run, Mapping[str, Any]]] = _recorded(source)
         else:
             found = _predicted(source)
         for key, content, run, score in found:
@@ -42,12 +44,12 @@ def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, Run, Mapping[str, Any]
         yield record.key, _content(record), run_of(record), record.score
 
 
-def _predicted(file: Path) -> Iterator[tuple[tuple[str, str, str], bytes, Run, Mapping[str, Any]]]:
+def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, Run, Mapping[str, Any]]]:
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
     for run, line in scored_lines(file):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
-        yield (run.pool_digest, run.instance, run.system), content, run, line
+        yield (run.pool_digest, run.instance, run.system, run.sample), content, run, line
 
 
 def _content(record: Record) -> bytes:

@@ -17,3 +17,13 @@ PoolPaths: TypeAlias = Annotated[
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")]
+IdField: TypeAlias = Annotated[
+    str | None, typer.Option("--id-field", metavar="NAME", help="Field of a prediction that names the instance.")
+]
+TextField: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--text-field", metavar="NAME", help="Field that holds the answer; dots lead into objects."),
+]
+ModelField: TypeAlias = Annotated[
+    str | None, typer.Option("--model-field", metavar="NAME", help="Field that names the model.")
+]

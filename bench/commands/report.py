@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
+from bench.commands.options import IdField, ModelField, TextField
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
@@ -69,6 +71,9 @@ def report(
     times: Annotated[
         bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
     ] = True,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    model_field: ModelField = None,
 ) -> int:
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
@@ -76,6 +81,7 @@ def report(
     the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
     from bench.answers.columns import Means
+    from bench.answers.fields import FieldNames
     from bench.report.ambiguity import ambiguities
     from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
@@ -87,7 +93,10 @@ def report(
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     chosen = form or _named_format(out)
     wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
-    given = Sources(sources or (), predictions or (), official or (), pools or ())
+    fields = FieldNames(id_field, text_field, model_field)
+    given = Sources(
+        sources or (), predictions or (), official or (), pools or (), fields, partial(typer.echo, err=True)
+    )
     rows = given.rows(by=Grouping(by), means=Means(means))
     text = report_text(rows, ambiguities(audits or ()), wanted, chosen, plots=plots)
     if out is None:

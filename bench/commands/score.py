@@ -7,19 +7,23 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, TextIO
+from typing import Annotated, Literal, TextIO
 
 import typer
 
 from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, PoolPath
+from bench.commands.options import AsJson, IdField, ModelField, TextField
 from dsl.whole_file import whole_file
 
 
 def score(
-    pool: PoolPath,
-    predictions: Annotated[
-        Path, typer.Argument(metavar="PREDICTIONS", help="JSON lines; - reads standard input."), READS
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="POOL... PREDICTIONS",
+            help="Pool files, then JSON lines, also compressed (.gz); - reads standard input.",
+        ),
+        READS,
     ],
     extractor: Annotated[
         Literal["paper", "published"], typer.Option(help="How a response text becomes an answer.")
@@ -30,28 +34,41 @@ def score(
     structure: Annotated[
         bool, typer.Option("--structure", help="Also compare functional parents and local functions with gold.")
     ] = False,
-    skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Pass over instances that the pool does not have.")
-    ] = False,
+    skip_unknown: Annotated[bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.")] = False,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    model_field: ModelField = None,
     as_json: AsJson = False,
 ) -> None:
     """Score model outputs with the published metrics.
 
     Gives one JSON object a line with the published scorer's keys, and a table.
 
-    Each line of PREDICTIONS names instanceId and model, and gives extractedAnswer, rawResponse, response or text.
-    With --json the verdicts go to standard output and the table to standard error. FILE appears complete or not at all;
-    `calibrant table` reads it.
+    Each line of PREDICTIONS names an instance (instanceId, id, item_id, task_id or sample_id) and a model, and gives an
+    answer: extractedAnswer, rawResponse, response, text, completion, output, answer, choices or messages, as text,
+    object or chat. What was recognised is said on standard error. Several answers of a model to an instance are its
+    samples: mean, pass@k and majority. A field seconds is what the answer took.
+
+    With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
+    all; `calibrant table` reads it.
     """
-    from bench.answers.predictions import Predictions, PredictionScorer, json_line
-    from bench.pages.aligned import table_text
+    from bench.answers.fields import FieldNames
+    from bench.answers.lines import shown_name
+    from bench.answers.predictions import Predictions
+    from bench.answers.verdicts import PredictionScorer, json_line
+    from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
 
-    scorer = PredictionScorer(pool, extractor=extractor, with_structure=structure)
+    if len(paths) < 2:
+        raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
+    *pools, file = paths
+    scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
     collected = CalibrationTable()
-    with _input(predictions) as lines, _output(out) as written:
-        checked = Predictions(lines, str(predictions), scorer, skip_unknown=skip_unknown)
-        for prediction in checked:
+    fields = FieldNames(id_field, text_field, model_field)
+    hint = "; --skip-unknown passes over such lines"
+    predictions = Predictions(file, scorer.items, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    with _output(out) as written:
+        for prediction in predictions:
             scored = scorer.score(prediction)
             collected.add(scored.run, scored.line)
             if as_json or written:
@@ -60,20 +77,12 @@ def score(
                     sys.stdout.write(line)
                 if written:
                     written.write(line)
-    if checked.num_skipped:
-        typer.echo(f"{checked.num_skipped} lines are for instances that {scorer.pool} does not have", err=True)
-    for line in collected.incomplete():
-        typer.echo(f"incomplete: {line}", err=True)
-    typer.echo(table_text(collected.rows()), err=as_json)
-
-
-@contextmanager
-def _input(path: Path) -> Iterator[BinaryIO]:
-    if str(path) == "-":
-        yield sys.stdin.buffer
-    else:
-        with path.open("rb") as lines:
-            yield lines
+    typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
+    if predictions.num_skipped:
+        names = ", ".join(pool.names[0] for pool in scorer.items)
+        have = "does not have" if len(pools) == 1 else "do not have"
+        typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
+    print_rows(collected, err=as_json)
 
 
 @contextmanager

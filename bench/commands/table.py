@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,7 @@ from bench.commands.options import AsJson
 
 if TYPE_CHECKING:
     from bench.answers.stored_results import StoredResults
+    from bench.report.rate_rows import CalibrationTable
 
 
 def table(
@@ -40,13 +42,23 @@ def table(
             " or count them as 0, as the paper's text says."
         ),
     ] = "published",
-    columns: Annotated[Literal["replay", "structure", "funnel"], typer.Option(help="Which rates to print.")] = "replay",
+    columns: Annotated[
+        str,
+        typer.Option(
+            metavar="VIEW|NAME,...",
+            help="Which rates: replay, structure or funnel, as many as fit the width; all; or columns by name.",
+        ),
+    ] = "replay",
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
 
-    A conditional rate over 1 to 5 instances is shown as *, a rate over none as a dash. --json has all columns.
-    --official lists every stored evaluation that comes out otherwise here, and exits with 1 if there is one.
+    A conditional rate over 1 to 5 instances is shown as *, a rate over none as a dash. Systems that answered instances
+    several times get a table of their means, pass@k and majority too. --official lists every stored evaluation that
+    comes out otherwise here, and exits with 1 if there is one.
+
+    --json gives one object: rows (all columns; numbers, null for what is undefined or suppressed), samples, incomplete
+    and disagreements.
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
@@ -70,24 +82,56 @@ def print_table(
     from bench.answers.columns import Means
     from bench.answers.sources import scored_runs
     from bench.answers.stored_results import StoredResults
-    from bench.pages.aligned import table_text
+    from bench.pages.aligned import VIEWS, named_columns
     from bench.report.rate_rows import CalibrationTable, Grouping
+    from bench.report.samples import sample_rows
 
+    if columns not in VIEWS:
+        named_columns(columns)  # an unknown name is said before the work, not after it
     collected = CalibrationTable(by=Grouping(by), means=Means(means))
     stored = [StoredResults(path) for path in official]
     for run, score in chain(scored_runs(sources), *(results.runs() for results in stored)):
         collected.add(run, score)
-    for line in collected.incomplete():
-        typer.echo(f"incomplete: {line}", err=True)
-    rows = collected.rows()
     if as_json:
-        listed = [disagreement._asdict() for results in stored for disagreement in results.disagreements]
-        typer.echo(json.dumps({"rows": rows, "disagreements": listed} if official else rows, indent=1))
+        made = {
+            "rows": collected.figures(),
+            "samples": [row.to_dict() for row in sample_rows(collected.sampled())],
+            "incomplete": collected.incomplete(),
+            "disagreements": [one._asdict() for results in stored for one in results.disagreements],
+        }
+        _print_incomplete(collected)
+        typer.echo(json.dumps(made, indent=1))
     else:
-        typer.echo(table_text(rows, view=columns))
+        print_rows(collected, columns=columns)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
     return stored
+
+
+def print_rows(collected: CalibrationTable, *, columns: str = "replay", err: bool = False) -> None:
+    """The rows as text, and those of several samples; what was left out is said on standard error."""
+    from bench.pages.aligned import fitted, table_text
+    from bench.report.samples import HEADINGS, sample_rows
+    from bench.terminal import width_of
+
+    _print_incomplete(collected)
+    width = width_of(sys.stderr if err else sys.stdout)
+    table = table_text(collected.rows(), view=columns, width=width)
+    typer.echo(table.text, err=err)
+    if table.left_out:
+        hint = "`calibrant table ... --columns all` shows them"
+        typer.echo(f"left out to fit {width} columns: {', '.join(table.left_out)}; {hint}", err=True)
+    sampled = [row.cells_by_name() for row in sample_rows(collected.sampled())]
+    if sampled:
+        several = fitted(HEADINGS, sampled, width=width)
+        typer.echo(f"\nSeveral samples, with 95% bootstrap intervals over latent SCMs\n{several.text}", err=err)
+        if several.left_out:
+            typer.echo(f"left out to fit {width} columns: {', '.join(several.left_out)}; --json has them", err=True)
+
+
+def _print_incomplete(collected: CalibrationTable) -> None:
+    for line in collected.incomplete():
+        typer.echo(f"incomplete: {line}", err=True)
 
 
 def _print_comparison(path: Path, results: StoredResults) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from bench.answers.columns import (
     ALTERNATIVE_COLUMNS,
@@ -15,27 +16,112 @@ from bench.answers.columns import (
     UNDEFINED,
     Column,
 )
-from dsl.errors import in_one_line
+from dsl.errors import CalibrantError, in_one_line, shown
 
 VIEWS: Mapping[str, tuple[Column, ...]] = {
     "replay": REPLAY_COLUMNS,
     "structure": STRUCTURE_COLUMNS,
     "funnel": FUNNEL_COLUMNS,
 }
+ALL = "all"
+LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
+FIRST = (  # what is kept longest where the width is short; other columns follow in their order
+    *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),
+    *("alt_train_exact", "experiment_witness", "samples", "coverage", "out_of_budget"),
+    *("parent_f1", "parent_map_exact", "local_match"),
+)
+NEEDED = 4  # so many of these rather than a label without which the rows are still distinct
+_GAP = 2
 
 
-def table_text(rows: Iterable[Mapping[str, str]], *, view: str = "replay") -> str:
-    """Rows as aligned columns; columns that are undefined in every row are left out."""
-    rows = list(rows)
-    keys = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum", "n": "n"}
+class Fitted(NamedTuple):
+    """A table as text. left_out: the headings of columns that did not fit"""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+def headings_of(view: str) -> dict[str, str]:
+    """Key and heading of every column of a view, labels first."""
     columns = (*VIEWS[view], *(ROOT_COLUMNS + ALTERNATIVE_COLUMNS if view == "replay" else ()))
-    keys |= {"coverage": "Coverage"} | {column.key: column.heading for column in columns}
+    keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
+    keys |= {column.key: column.heading for column in columns}
     if view == "replay":
         keys |= {"out_of_budget": "NoBudget", "seconds_median": "s median", "seconds_max": "s max"}
-    if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
-        del keys["coverage"]
-    shown = {key: head for key, head in keys.items() if any(row.get(key, UNDEFINED) != UNDEFINED for row in rows)}
-    return aligned(list(shown.values()), [[row.get(key, UNDEFINED) for key in shown] for row in rows])
+    return keys
+
+
+def table_text(rows: Iterable[Mapping[str, str]], *, view: str = "replay", width: int | None = None) -> Fitted:
+    """Rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
+
+    view: a name of VIEWS, `all`, or headings or keys of columns with commas between them, which are shown whatever the
+    width; `CalibrantError` says which there are
+    """
+    rows = list(rows)
+    if view in VIEWS:
+        headings = headings_of(view)
+        if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
+            del headings["coverage"]
+        headings = {k: head for k, head in headings.items() if any(row.get(k, UNDEFINED) != UNDEFINED for row in rows)}
+    else:
+        headings, width = named_columns(view), None
+        headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
+    return fitted(headings, rows, width=width)
+
+
+def named_columns(names: str) -> dict[str, str]:
+    """The labels and the columns of these headings or keys; `CalibrantError` names those there are."""
+    known = {key: heading for view in VIEWS for key, heading in headings_of(view).items()}
+    if names == ALL:
+        return known
+    chosen = dict(LABELS)
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        found = [key for key, heading in known.items() if name in (key, heading)]
+        if not found:
+            there = ", ".join(key for key in known if key not in LABELS)
+            raise CalibrantError(f"unknown column {shown(name)}; known: {', '.join(VIEWS)}, {ALL}, or any of {there}")
+        chosen[found[0]] = known[found[0]]
+    return chosen
+
+
+def fitted(headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], *, width: int | None) -> Fitted:
+    """The rows with as many columns as fit the width, the most important first; labels go last, while rows differ."""
+    cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
+    widths = {key: max(map(len, (heading, *cells[key]))) + _GAP for key, heading in headings.items()}
+    kept = list(headings)
+    if width is not None and sum(widths.values()) - _GAP > width:
+        kept = _chosen(list(headings), cells, widths, width + _GAP)
+    text = aligned([headings[key] for key in kept], [list(row) for row in zip(*(cells[k] for k in kept), strict=True)])
+    return Fitted(text, tuple(headings[key] for key in headings if key not in kept))
+
+
+def _chosen(
+    keys: Sequence[str], cells: Mapping[str, Sequence[str]], widths: Mapping[str, int], width: int
+) -> list[str]:
+    labels = [key for key in keys if key in LABELS]
+    first = [key for key in FIRST if key in keys]
+    wanted = first + [key for key in keys if key not in LABELS and key not in FIRST]
+    needed = set(wanted[:NEEDED])
+    kept: set[str] = set()
+    for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):
+        shown_labels = [key for key in labels if key not in dropped]
+        if not _distinct([cells[key] for key in shown_labels], len(next(iter(cells.values()), ()))):
+            continue
+        left = width - sum(widths[key] for key in shown_labels)
+        kept = set(shown_labels)
+        for key in wanted:
+            if widths[key] <= left:
+                kept.add(key)
+                left -= widths[key]
+        if needed <= kept:
+            break
+    if not any(key in kept for key in wanted):
+        kept |= set(wanted[:NEEDED])  # labels alone are no table
+    return [key for key in keys if key in kept]
+
+
+def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:
+    return len(set(zip(*columns, strict=True))) == number if columns else number <= 1
 
 
 def aligned(headings: list[str], rows: list[list[str]]) -> str:

@@ -15,7 +15,7 @@ from dsl.errors import in_one_line
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
-_CSV_LABELS = {"pair": "setting", "systems": "system"}  # label headings that go under another name
+_CSV_LABELS = {"pair": "setting", "systems": "system", "way": "other"}  # label headings that go under another name
 
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -5,12 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from statistics import median
 from typing import Any, NamedTuple
 
-from bench.answers.columns import COLUMNS, OUTCOMES, UNDEFINED, Means, Verdict, rate_text
+from bench.answers.columns import (
+    COLUMNS,
+    UNDEFINED,
+    Means,
+    Verdict,
+)
+from bench.answers.samples import Sampled, sample_of
+from bench.report.tally import Tally
+from dsl.replayscm.pools.official import latent_of
 
 SETTINGS = (
     "Ordered",
@@ -35,7 +41,8 @@ class Grouping(Enum):
 class Run(NamedTuple):
     """What a table needs to know about one scored answer besides its score.
 
-    config: the options of a protocol, empty for models; outcome and seconds: of a protocol only
+    config: the options of a protocol, empty for models; outcome: of a protocol only
+    seconds: what the answer took, where it is known; sample: its number among a system's answers to the instance
     """
 
     system: str
@@ -48,43 +55,7 @@ class Run(NamedTuple):
     config: Mapping[str, Any] = {}
     outcome: str | None = None
     seconds: float | None = None
-
-
-@dataclass
-class Tally:
-    """What has been counted for one row. Its memory does not grow with the number of answers, but for their seconds."""
-
-    config: Mapping[str, Any]
-    num: int = 0
-    pools: dict[str, tuple[str, int]] = field(default_factory=dict)
-    values: dict[str, Counter[float]] = field(default_factory=lambda: {c.key: Counter() for c in COLUMNS})
-    outcomes: Counter[str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
-
-    def add(self, run: Run, verdict: Verdict) -> None:
-        self.num += 1
-        self.pools[run.pool_digest] = run.pool, run.pool_size
-        for column in COLUMNS:
-            value = column.value(verdict)
-            if value is not None:
-                self.values[column.key][float(value)] += 1
-        if run.outcome is not None:
-            self.outcomes[run.outcome] += 1
-        if run.seconds is not None:
-            self.seconds.append(run.seconds)
-
-    @property
-    def num_expected(self) -> int:
-        """How many instances its pools have."""
-        return sum(size for _, size in self.pools.values())
-
-    def cells(self) -> dict[str, str]:
-        made = {c.key: rate_text(self.values[c.key], conditional=c.conditional, decimals=c.decimals) for c in COLUMNS}
-        made["structure_scored"] = str(self.values["parent_f1"].total())
-        made |= {name: str(self.outcomes[name]) if self.outcomes else UNDEFINED for name in OUTCOMES}
-        made["seconds_median"] = f"{median(self.seconds):.4f}" if self.seconds else UNDEFINED
-        made["seconds_max"] = f"{max(self.seconds):.4f}" if self.seconds else UNDEFINED
-        return made
+    sample: int = 0
 
 
 _Group = tuple[str, str, str, str, str, str]  # setting, pool name, pool digest, system, options, stratum
@@ -97,6 +68,7 @@ class CalibrationTable:
         self._by = by
         self._means = means
         self._tallies: dict[_Group, Tally] = {}
+        self._equal: dict[Any, Any] = {}  # equal tuples once: most answers count the same as some other one
 
     def add(self, run: Run, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting that its run names."""
@@ -107,47 +79,110 @@ class CalibrationTable:
         tally = self._tallies.get(group)
         if tally is None:
             tally = self._tallies[group] = Tally(run.config)
-        tally.add(run, Verdict(score, run.setting, self._means))
+        verdict, item = Verdict(score, run.setting, self._means), (run.pool_digest, run.instance)
+        read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in COLUMNS)
+        sample = sample_of(verdict)
+        tally.pools[run.pool_digest] = run.pool, run.pool_size
+        tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
+        tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
+        if run.outcome is not None:
+            tally.outcomes[run.outcome] += 1
+        if run.seconds is not None:
+            tally.seconds.append(run.seconds)
 
     def rows(self) -> list[dict[str, str]]:
         """One mapping per row, every value as it is printed."""
-        return [self._row(group, tally) for group, tally in sorted(self._tallies.items(), key=_place)]
+        return [self._place_cells(place, tally) | tally.cells() for place, tally in self._placed()]
 
-    def _row(self, group: _Group, tally: Tally) -> dict[str, str]:
-        setting, _, _, system, _, stratum = group
-        names = sorted({name for name, _ in tally.pools.values()})
-        row = {"setting": setting, "system": system + self._option_suffix(system, tally.config)}
-        row["pool"] = names[0] if len(names) == 1 else f"{len(names)} pools"
+    def figures(self) -> list[dict[str, Any]]:
+        """One mapping per row for JSON: numbers as numbers, null for what is undefined or suppressed."""
+        made = []
+        for place, tally in self._placed():
+            labels = {key: None if text == UNDEFINED else text for key, text in self._place_cells(place, tally).items()}
+            sizes = [len(answers) for answers in tally.answers.values()]
+            numbers = {"n": tally.num_items, "answers": tally.num_answers, "samples": [min(sizes), max(sizes)]}
+            numbers["coverage"] = tally.num_items / tally.num_expected if labels["coverage"] else None
+            digests = {"pools": [{"name": name, "digest": d} for d, (name, _) in sorted(tally.pools.items())]}
+            made.append(labels | numbers | digests | {"options": dict(tally.config)} | tally.figures())
+        return made
+
+    def sampled(self) -> list[Sampled]:
+        """Every row's samples, for the table of those that have several."""
+        return [
+            Sampled(place.setting, place.system, place.pool, tally.samples, {i: latent_of(i[1]) for i in tally.samples})
+            for place, tally in self._placed()
+        ]
+
+    def _placed(self) -> list[tuple[_RowPlace, Tally]]:
+        """The rows in order, each with how it is called; rows that would be called the same are told apart."""
+        configs: dict[str, list[Mapping[str, Any]]] = {}
+        for (_, _, _, system, _, _), tally in self._tallies.items():
+            configs.setdefault(system, []).append(tally.config)
+        differing = {system: differing_names(listed) for system, listed in configs.items()}
+        labels = pool_labels({d: name for tally in self._tallies.values() for d, (name, _) in tally.pools.items()})
+        made = []
+        for group, tally in sorted(self._tallies.items(), key=_place):
+            setting, _, _, system, _, stratum = group
+            name = system + option_suffix(tally.config, differing[system])
+            names = sorted({labels[digest] for digest in tally.pools})
+            made.append(
+                (_RowPlace(setting, name, names[0] if len(names) == 1 else f"{len(names)} pools", stratum), tally)
+            )
+        return made
+
+    def _place_cells(self, place: _RowPlace, tally: Tally) -> dict[str, str]:
+        row = {"setting": place.setting, "system": place.system, "pool": place.pool}
         if self._by is Grouping.STRATUM:
-            row["stratum"] = stratum or UNDEFINED
-        row["n"] = str(tally.num)
+            row["stratum"] = place.stratum or UNDEFINED
+        row |= {"n": str(tally.num_items), "samples": tally.num_samples}
         whole = self._by is not Grouping.STRATUM and tally.num_expected
-        row["coverage"] = f"{tally.num / tally.num_expected:.3f}" if whole else UNDEFINED
-        return row | tally.cells()
-
-    def _option_suffix(self, system: str, config: Mapping[str, Any]) -> str:
-        configs = [tally.config for group, tally in self._tallies.items() if group[3] == system]
-        return differing_options(config, configs)
+        row["coverage"] = f"{tally.num_items / tally.num_expected:.3f}" if whole else UNDEFINED
+        return row
 
     def incomplete(self) -> list[str]:
         """A line for every row that does not cover its pools, and for every row with answers that are crashes."""
         told = []
-        for group, tally in sorted(self._tallies.items(), key=_place):
-            row = self._row(group, tally)
-            if tally.num < tally.num_expected and self._by is not Grouping.STRATUM:
-                scored = f"{tally.num} of {tally.num_expected} instances scored for {row['system']}"
-                told.append(f"{row['pool']}: {scored}; rates are over those")
+        for place, tally in self._placed():
+            if tally.num_items < tally.num_expected and self._by is not Grouping.STRATUM:
+                scored = f"{tally.num_items} of {tally.num_expected} instances scored for {place.system}"
+                told.append(f"{place.pool}: {scored}; rates are over those")
             if tally.outcomes["crashed"]:
-                crashed = f"{tally.outcomes['crashed']} of {tally.num} answers of {row['system']} are crashes"
-                told.append(f"{row['pool']}: {crashed}; rates count them as not valid")
+                crashed = f"{tally.outcomes['crashed']} of {tally.num_answers} answers of {place.system} are crashes"
+                told.append(f"{place.pool}: {crashed}; rates count them as not valid")
         return told
+
+
+class _RowPlace(NamedTuple):
+    """What a row is called."""
+
+    setting: str
+    system: str
+    pool: str
+    stratum: str
+
+
+SHORT_DIGEST = 8
+
+
+def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
+    """What tables call the pools of these digests: the name, with the digest's beginning where two have one name."""
+    times = Counter(names.values())
+    return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
 
 
 def differing_options(config: Mapping[str, Any], configs: Sequence[Mapping[str, Any]]) -> str:
     """The options in which the configurations of one system differ, as a suffix of its name; empty for one alone."""
+    return option_suffix(config, differing_names(configs))
+
+
+def differing_names(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The options in which configurations differ."""
     names = sorted({name for other in configs for name in other})
-    differing = [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
-    return f" ({', '.join(f'{name}={config.get(name)}' for name in differing)})" if differing else ""
+    return [name for name in names if any(other.get(name) != configs[0].get(name) for other in configs)]
+
+
+def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
+    return f" ({', '.join(f'{name}={config.get(name)}' for name in names)})" if names else ""
 
 
 def _place(item: tuple[_Group, Tally]) -> tuple[Any, ...]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +52,10 @@ class RateTable:
         return Table(self.id, self.title, self.caption, ROW_LABELS, headings, whole, (*said, *crashes))
 
     def _is_papers(self, row: SystemRow) -> bool:
-        return len(row.observations) == row.num_expected and is_papers(row.setting, self.id, row.pools)
+        return row.num_items == row.num_expected and is_papers(row.setting, self.id, row.pools)
 
     def _row(self, row: SystemRow) -> TableRow:
-        answered = len(row.observations)
+        answered = row.num_items
         size = str(answered) if answered == row.num_expected else f"{answered} of {row.num_expected}"
         return TableRow((row.setting, row.system, row.pool, size), self.cells(row))
 
@@ -77,10 +77,16 @@ def crash_note(row: SystemRow) -> str:
 
 def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell:
     """A mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
-    values = [column.value(one.verdict) for one in row.observations]
-    known = Counter(float(value) for value in values if value is not None)
-    text = rate_text(known, conditional=column.conditional, decimals=column.decimals)
-    shown = text != UNDEFINED and known.total() > MAX_SUPPRESSED
+    known: dict[float, int | Fraction] = {}
+    items = set()
+    for one in row.observations:
+        value = column.value(one.verdict)
+        if value is not None:
+            weight = 1 if one.num_samples == 1 else Fraction(1, one.num_samples)
+            known[float(value)] = known.get(float(value), 0) + weight
+            items.add((one.pool_digest, one.instance))
+    text = rate_text(known, conditional=column.conditional, decimals=column.decimals, num_items=len(items))
+    shown = text != UNDEFINED and len(items) > MAX_SUPPRESSED
     return cell(text, interval if shown else None, decimals=column.decimals)
 
 
@@ -93,6 +99,6 @@ def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval |
         for k, column in enumerate(columns):
             value = column.value(one.verdict)
             if value is not None:
-                sums[latents[one.latent], k] += value
-                counts[latents[one.latent], k] += 1
+                sums[latents[one.latent], k] += value / one.num_samples
+                counts[latents[one.latent], k] += 1 / one.num_samples
     return bootstrap_intervals(sums, counts)

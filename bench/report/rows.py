@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from bench.answers.columns import Means, Verdict
-from bench.report.rate_rows import Grouping, Run, differing_options, ladder_place, natural
+from bench.report.rate_rows import Grouping, Run, differing_names, ladder_place, natural, option_suffix, pool_labels
 from dsl.errors import in_one_line
 from dsl.replayscm.pools.official import latent_of
 
@@ -20,6 +21,7 @@ class Observation(NamedTuple):
 
     latent: the id that instances with the same latent SCM share
     gold_size: nodes of its formulas, as some valid answer's score states it
+    num_samples: how many answers the row has to the instance; each weighs one of so many
     """
 
     pool_digest: str
@@ -28,6 +30,7 @@ class Observation(NamedTuple):
     verdict: Verdict
     seconds: float | None
     gold_size: int | None = None
+    num_samples: int = 1
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,10 @@ class SystemRow:
     is_model: bool
     observations: tuple[Observation, ...]
     num_crashed: int = 0
+
+    @cached_property
+    def num_items(self) -> int:
+        return len({(o.pool_digest, o.instance) for o in self.observations})
 
     @property
     def pool(self) -> str:
@@ -100,23 +107,28 @@ class RowCollector:
 
     def rows(self) -> list[SystemRow]:
         """By the disclosure ladder, then pool, then system."""
-        made = [self._row(group) for group in self._answers]
+        configs: dict[str, list[Mapping[str, Any]]] = {}
+        for (_, _, system, _), runs in self._runs.items():
+            configs.setdefault(system, []).append(next(iter(runs.values())).config)
+        differing = {system: differing_names(listed) for system, listed in configs.items()}
+        labels = pool_labels({digest: run.pool for runs in self._runs.values() for digest, run in runs.items()})
+        made = [self._row(group, differing[group[2]], labels) for group in self._answers]
         return sorted(made, key=lambda row: (*ladder_place(row.setting), natural(row.pool), *_system_place(row)))
 
-    def _row(self, group: _Group) -> SystemRow:
+    def _row(self, group: _Group, differing: Sequence[str], labels: Mapping[str, str]) -> SystemRow:
         setting, _, system, _ = group
         runs = self._runs[group]
-        configs = [next(iter(self._runs[other].values())).config for other in self._runs if other[2] == system]
+        answers = Counter((o.pool_digest, o.instance) for o in self._answers[group])
         one = next(iter(runs.values()))
         is_model = one.outcome is None and not any(name in system.casefold() for name in SEARCHES_IN_FILES)
         return SystemRow(
             in_one_line(setting),
-            in_one_line(system + differing_options(one.config, configs)),
-            {digest: in_one_line(run.pool) for digest, run in sorted(runs.items())},
+            in_one_line(system + option_suffix(one.config, differing)),
+            {digest: in_one_line(labels[digest]) for digest in sorted(runs)},
             sum(run.pool_size for run in runs.values()),
             is_model,
             tuple(
-                o._replace(gold_size=self._sizes.get(o.latent))
+                o._replace(gold_size=self._sizes.get(o.latent), num_samples=answers[o.pool_digest, o.instance])
                 for o in sorted(self._answers[group], key=lambda o: (o.pool_digest, o.instance))
             ),
             self._crashes[group],

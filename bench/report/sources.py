@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.answers.columns import Means
+from bench.answers.fields import FieldNames
 from bench.answers.sources import scored_runs
 from bench.report.rate_rows import Grouping, Run
 from bench.report.rows import RowCollector, SystemRow
@@ -22,56 +23,53 @@ class Sources:
     predictions: raw predictions, JSON lines, for instances of `pools`; a line of `calibrant score` will do too
     official: pool files that embed model results
     pools: pool files; they say which instances share a latent SCM, where instance names do not
+    fields: what the user calls the fields of raw predictions; say: is told what was recognised in them
     """
 
     runs: Sequence[Path] = ()
     predictions: Sequence[Path] = ()
     official: Sequence[Path] = ()
     pools: Sequence[Path] = ()
+    fields: FieldNames | None = None
+    say: Callable[[str], None] = lambda line: None
 
     def rows(self, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
         """Every scored answer, in rows; `CalibrantError` if there is none."""
         collector = RowCollector(by=by, means=means, latents=latent_ids([*self.pools, *self.official]))
-        seen: set[tuple[str, str, str, str]] = set()
-        for run, score in self._scored():
-            key = run.pool_digest, run.instance, run.system, repr(sorted(run.config.items()))
+        seen: set[tuple[str, str, str, str, int]] = set()
+        recognised: list[str] = []
+        for run, score in self._scored(recognised):
+            key = run.pool_digest, run.instance, run.system, repr(sorted(run.config.items())), run.sample
             if key in seen:
                 raise CalibrantError(f"{run.system} on {shown(run.instance)} of {run.pool} is given twice")
             seen.add(key)
             collector.add(run, score)
+        for line in recognised:
+            self.say(line)
         rows = collector.rows()
         if not rows:
             raise CalibrantError("no scored answers in these folders and files")
         return rows
 
-    def _scored(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    def _scored(self, recognised: list[str]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
         from bench.answers.stored_results import StoredResults
 
         yield from scored_runs(self.runs)
         for path in self.official:
             yield from StoredResults(path).runs()
         for path in self.predictions:
-            yield from self._predicted(path)
+            yield from self._predicted(path, recognised)
 
-    def _predicted(self, path: Path) -> Iterator[tuple[Run, Mapping[str, Any]]]:
-        from bench.answers.predictions import Predictions, PredictionScorer
+    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+        from bench.answers.predictions import Predictions
+        from bench.answers.verdicts import PredictionScorer
 
         if not self.pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
-        num_lines = 0
-        num_known = 0
-        for pool in self.pools:
-            scorer = PredictionScorer(pool, with_structure=True)
-            with path.open("rb") as lines:
-                predictions = Predictions(lines, str(path), scorer, skip_unknown=True)
-                of_pool = 0
-                for prediction in predictions:
-                    of_pool += 1
-                    yield scorer.score(prediction)
-            num_known += of_pool
-            num_lines = of_pool + predictions.num_skipped
-        if num_known < num_lines:
-            raise CalibrantError(f"{path}: {num_lines - num_known} predictions are for instances of none of the pools")
+        scorer = PredictionScorer(self.pools, with_structure=True)
+        predictions = Predictions(path, scorer.items, fields=self.fields)
+        yield from map(scorer.score, predictions)
+        recognised.append(f"{path}: {predictions.recognised}")
 
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:

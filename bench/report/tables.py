@@ -12,6 +12,7 @@ from bench.report.formats import shown_columns
 from bench.report.layout import Table
 from bench.report.pairs import comparisons, disclosure_deltas
 from bench.report.rows import SystemRow
+from bench.report.samples import sample_rows, sample_table, sampled_of
 from bench.report.specs import (
     ALTERNATIVE_SCM,
     CALIBRATION,
@@ -26,7 +27,23 @@ from bench.report.times import times
 from dsl.errors import CalibrantError, shown
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
-TABLE_IDS = ("1", "2", "3A", "3B", "C.1", "C.3", "C.4", "D.1", "F.11", "F.12", "H.2", "paired", "ceiling", "time")
+TABLE_IDS = (
+    "1",
+    "2",
+    "3A",
+    "3B",
+    "C.1",
+    "C.3",
+    "C.4",
+    "D.1",
+    "F.11",
+    "F.12",
+    "H.2",
+    "paired",
+    "samples",
+    "ceiling",
+    "time",
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,7 @@ def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguitie
         "D.1": partial(disclosure_deltas, rows, with_paper=wanted.with_paper),
         "F.11": partial(per_problem, rows, with_paper=wanted.with_paper),
         "paired": partial(comparisons, rows, wanted.against),
+        "samples": lambda: sample_table(sample_rows(map(sampled_of, rows))),
         "ceiling": partial(ceilings, rows, audited or {}),
     }
     if wanted.with_times:

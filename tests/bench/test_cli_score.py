@@ -64,7 +64,7 @@ def test_stored_responses_are_scored_as_stored_by_their_answers(tmp_path: Path) 
         assert line["correct"] == stored_result.evaluation["correct"]
     table = CliRunner().invoke(app, ["table", str(made), "--json"])
     assert table.exit_code == 0
-    assert sum(int(row["n"]) for row in json.loads(table.stdout)) == 18
+    assert sum(row["n"] for row in json.loads(table.stdout)["rows"]) == 18
 
 
 def test_every_way_to_give_an_answer(pool: Path, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_every_way_to_give_an_answer(pool: Path, tmp_path: Path) -> None:
         {"rawResponse": text},
         {"response": json.dumps(GOOD)},
         {"text": text},
-        {},
+        {"response": None},
     ]
     lines = [{"instanceId": "I0", "model": f"m{i}", **way} for i, way in enumerate(ways)]
     lines += [{"instanceId": "I2", "extractedAnswer": WRONG}, {"instanceId": "I1", "model": None, "text": ""}]
@@ -121,17 +121,23 @@ def test_predictions_come_from_standard_input_too(pool: Path) -> None:
         ("[]", "not a JSON object in UTF-8"),
         ("[" * 100_000, "not a JSON object in UTF-8"),
         ('{"instanceId": ' + "9" * 5000 + "}", "not a JSON object in UTF-8"),
-        ({"model": "m"}, "instanceId is None, not a text"),
+        ({"model": "m"}, "it names no item; its keys are model; --id-field names the one that does"),
         ({"instanceId": ["I0"]}, "instanceId is ['I0'], not a text"),
         ({"instanceId": "I0", "model": 4}, "model is 4, not a text"),
         ({"instanceId": "I9", "model": "m"}, "small has no instance 'I9'; --skip-unknown passes over such lines"),
-        ({"instanceId": "I0", "model": "first"}, "a second prediction of model 'first' for 'I0'"),
+        (
+            {"instanceId": "I0", "model": "first", "prediction": "{}"},
+            "no answer in it; its keys are instanceId, model, prediction; --text-field names the one that holds it",
+        ),
+        ({"instanceId": "I0", "text": "", "seconds": -1}, "seconds is -1, not a duration"),
+        ({"instanceId": "I0", "text": "", "sample": "one"}, "sample is 'one', not a number of a sample"),
+        ({"instanceId": "I0", "model": "first", "text": "", "epoch": 0}, "a second sample 0 of model 'first' for 'I0'"),
     ],
 )
 def test_lines_that_cannot_be_scored_are_refused_with_their_number(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], line: Any, reason: str
 ) -> None:
-    file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I0", "model": "first"}, "", line)
+    file = jsonl(tmp_path / "in.jsonl", {"instanceId": "I0", "model": "first", "text": ""}, "", line)
     out = tmp_path / "scores.jsonl"
     assert refused(capsys, "score", pool, file, "--out", out) == f"{file}: line 3: {reason}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "small.jsonl"]  # nothing half written

@@ -32,20 +32,20 @@ def test_all_stored_evaluations_of_the_sample_come_out_the_same(capsys: pytest.C
     assert printed["disagreements"] == []
     rows = {row["system"]: row for row in printed["rows"]}
     assert len(rows) == 9
-    assert all((row["n"], row["setting"]) == ("2", "Alt-Ordered") for row in rows.values())
+    assert all((row["n"], row["setting"]) == (2, "Alt-Ordered") for row in rows.values())
     # jointSuccess as the file stores it, model by model
     assert {model: row["alt_scm_joint"] for model, row in rows.items()} == _stored_rates("jointSuccess")
     assert main(["table", "--official", str(shared_file(SAMPLE))]) == 0
     assert capsys.readouterr().out.endswith(f"{SAMPLE}: 18 of 18 stored evaluations come out the same\n")
 
 
-def _stored_rates(key: str) -> dict[str, str]:
+def _stored_rates(key: str) -> dict[str, float]:
     document = yaml.load(shared_file(SAMPLE).read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     held: dict[str, list[bool]] = {}
     for record in document["problems"]:
         for model, result in record["modelResults"].items():
             held.setdefault(model, []).append(result["evaluation"].get(key) is True)
-    return {model: f"{sum(values) / len(values):.3f}" for model, values in held.items()}
+    return {model: sum(values) / len(values) for model, values in held.items()}
 
 
 @pytest.mark.parametrize(

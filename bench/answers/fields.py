@@ -1,0 +1,168 @@
+"""Which fields of a prediction hold its item, its model and its answer, by the names that tools write.
+
+An answer is an object of the task's shape, or a text. It may stand in what a chat interface gives back: a list of
+choices (a sample each), a conversation (what the assistant said last), content in parts, an object around any of these.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from bench.answers.lines import json_object
+from dsl.errors import CalibrantError, shown
+
+ID_FIELDS = ("instanceId", "id", "item_id", "task_id", "sample_id")
+MODEL_FIELD = "model"
+OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
+ANSWER_FIELDS = (
+    "extractedAnswer",
+    "rawResponse",
+    "response",
+    "text",
+    "completion",
+    "output",
+    "answer",
+    "choices",
+    "messages",
+)
+SAMPLE_FIELDS = ("sample", "epoch")
+_PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
+_AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
+_DEEPEST = 8
+_TEXT_PARTS = ("text", "output_text")
+
+Answer: TypeAlias = str | dict[str, Any]
+
+
+class FieldNames(NamedTuple):
+    """Fields that the user has named; None where the usual names are looked for."""
+
+    id: str | None = None
+    text: str | None = None
+    model: str | None = None
+
+
+@dataclass
+class Recognised:
+    """Where the parts of the predictions were found, and how often."""
+
+    lines: int = 0
+    found: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
+    answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        parts = [f"{self.lines} predictions"]
+        for what, names in self.found.items():
+            parts.append(f"{what} from {_listed(names) or 'no field'}")
+        parts.append("answer from " + _listed(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()})))
+        empty = sum(number for (_, form), number in self.answers.items() if form == "null")
+        return "; ".join(parts) + (f"; {empty} null answers are scored as empty responses" if empty else "")
+
+
+def _listed(names: Counter[str]) -> str:
+    return (names and ", ".join(f"{name} {number}" if len(names) > 1 else name for name, number in names.items())) or ""
+
+
+class AnswerField(NamedTuple):
+    """Where the answers of a line stand. form: text | object | null (the field is there, and nothing is in it)"""
+
+    name: str
+    form: str
+    answers: tuple[Answer, ...]
+
+
+def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerField:
+    """The answers that a line gives, one a sample; `CalibrantError` with its keys if it has no field for them."""
+    null: str | None = None
+    for name in (named,) if named else ANSWER_FIELDS:
+        present, value = _value(line, name)
+        if not present:
+            continue
+        answers = _of_field(name, value, named=named is not None)
+        if answers:
+            form = "object" if isinstance(answers[0], dict) else "text"
+            return AnswerField(name, form, tuple(answers))
+        if answers is not None and null is None:
+            null = name
+    if null is not None:
+        return AnswerField(null, "null", ("",))
+    if named:
+        raise CalibrantError(f"no answer in the field {shown(named)}; its keys are {keys_of(line)}")
+    raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
+
+
+def keys_of(line: Mapping[str, Any]) -> str:
+    return shown(", ".join(line)).strip("'\"") or "none"
+
+
+def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
+    """Whether the line has a field, and what is in it; dots lead into objects."""
+    if name in line:
+        return True, line[name]
+    value: Any = line
+    for part in name.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return False, None
+        value = value[part]
+    return True, value
+
+
+def named_value(line: Mapping[str, Any], name: str) -> Any:
+    """What is in a field that the user has named; `CalibrantError` with the keys if it is not there."""
+    present, value = _value(line, name)
+    if not present:
+        raise CalibrantError(f"no field {shown(name)}; its keys are {keys_of(line)}")
+    return value
+
+
+def _of_field(name: str, value: Any, *, named: bool) -> list[Answer] | None:
+    """Answers of a field; none in a field that is null; None where the field holds something else."""
+    if isinstance(value, str) and name in OBJECT_FIELDS:
+        answer = json_object(value.encode("utf-8", "replace"))
+        return [value if answer is None else answer]
+    if isinstance(value, dict) and name == OBJECT_FIELDS[0]:
+        return [value]
+    found = _found(value)
+    is_answer = isinstance(value, dict) and (named or name in OBJECT_FIELDS)
+    return [value] if found is None and is_answer else found
+
+
+def _found(value: Any, depth: int = 0) -> list[Answer] | None:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        if not _PARTS.isdisjoint(value):
+            return [value]
+        around = (_found(value[key], depth + 1) for key in _AROUND if key in value)
+        return next((answers for answers in around if answers is not None), None)
+    if isinstance(value, list):
+        return _of_list(value, depth)
+    return None
+
+
+def _of_list(values: list[Any], depth: int) -> list[Answer] | None:
+    if all(isinstance(one, str) for one in values):
+        return list(values)
+    if not all(isinstance(one, dict) for one in values):
+        return None
+    if any("role" in one for one in values):
+        said = [one for one in values if one.get("role") in ("assistant", "user")]
+        last = said[-1] if said else {}
+        return _found(last.get("content"), depth + 1) if last.get("role") == "assistant" else None
+    texts = [one.get("text") for one in values if one.get("type") in _TEXT_PARTS]
+    if texts:
+        return ["".join(text for text in texts if isinstance(text, str))]
+    answers: list[Answer] = []
+    for one in values:
+        found = _found(one, depth + 1)
+        if found is None:
+            return None
+        answers += found or [""]
+    return answers

@@ -1,0 +1,113 @@
+"""Several answers of one model to one item: pass@k without bias, and what a majority of them means.
+
+pass@k is the probability that k of the n samples, drawn without replacement, hold a right one: 1 - C(n-c, k) / C(n, k)
+with c right ones (Chen et al. 2021, Evaluating Large Language Models Trained on Code, eq. 1). The majority is the
+meaning that most valid samples have; where several are equally frequent it is the mean over these, and an item
+without a valid sample counts as wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import NamedTuple, TypeAlias
+
+from bench.answers.columns import Verdict
+from dsl.formulas.table import MAX_TABLE_VARS
+from dsl.formulas.text import render
+from dsl.replayscm.problem import TaskKind
+from dsl.replayscm.scm import local_function
+from dsl.replayscm.score import Score
+
+MEANING = "meaning"
+
+
+class Sample(NamedTuple):
+    """What counts of one answer. meaning: equal for two answers that mean the same; None where that is not known"""
+
+    valid: bool
+    correct: bool
+    train_exact: bool
+    heldout_exact: bool
+    meaning: str | None
+
+
+Item: TypeAlias = tuple[str, str]  # pool digest, instance
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One system's samples. latents: the latent SCM of each item"""
+
+    setting: str
+    system: str
+    pool: str
+    items: Mapping[Item, Sequence[Sample]]
+    latents: Mapping[Item, str]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The smallest and the largest number of samples of an item."""
+        numbers = [len(samples) for samples in self.items.values()]
+        return min(numbers), max(numbers)
+
+    @property
+    def is_several(self) -> bool:
+        return bool(self.items) and self.sizes[1] > 1
+
+
+MEASURES: tuple[tuple[str, str, Callable[[Sample], bool]], ...] = (
+    ("task_correct", "TaskCorrect", lambda sample: sample.correct),
+    ("train_exact", "TrainExact", lambda sample: sample.train_exact),
+    ("heldout_exact", "HeldoutExact", lambda sample: sample.heldout_exact),
+)
+
+
+def sample_of(verdict: Verdict) -> Sample:
+    meant = verdict.score.get(MEANING)
+    correct = verdict.score.get("correct") is True
+    known = meant if isinstance(meant, str) else None
+    return Sample(verdict.valid, correct, verdict.train_exact, verdict.heldout_exact, known)
+
+
+def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
+    """The probability that k of the samples hold a right one; k is at most their number."""
+    return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))
+
+
+def share(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fraction:
+    return Fraction(sum(map(right, samples)), len(samples))
+
+
+def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fraction | None:
+    """How right the most frequent meaning is, from 0 to 1; None if some valid sample's meaning is not known."""
+    votes: defaultdict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        if sample.valid:
+            if sample.meaning is None:
+                return None
+            votes[sample.meaning].append(sample)
+    most = max(map(len, votes.values()), default=0)
+    leading = [share(group, right) for group in votes.values() if len(group) == most]
+    return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)
+
+
+def meaning(score: Score) -> str | None:
+    """A digest of what a valid answer means: roots, functional parents and truth tables; experiment and witness too."""
+    model = score.model
+    if model is None:
+        return None
+    functions = [
+        (variable, tuple(local_function(formula)) if len(formula.mentioned) <= MAX_TABLE_VARS else render(formula))
+        for variable, formula in sorted(model.mechanisms.items())
+    ]
+    asked = {}
+    if score.problem.task.kind is TaskKind.ALTERNATIVE and score.answer is not None:
+        asked = {key: score.answer.get(key) for key in ("experiment", "witness")}
+    text = repr((sorted(model.roots), functions, json.dumps(asked, sort_keys=True)))
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]

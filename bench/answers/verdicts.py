@@ -1,0 +1,142 @@
+"""Verdicts on predictions: lines with the published scorer's keys, written by `calibrant score`, read by tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.answers.lines import json_object, numbered_lines
+from bench.answers.measured import funnel, structure
+from bench.answers.predictions import PoolItems, Prediction
+from bench.answers.samples import meaning
+from bench.report.rate_rows import Run
+from dsl.errors import CalibrantError
+from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.pools.published_files import table_setting
+from dsl.replayscm.problem import Pool, Problem
+from dsl.replayscm.score import Evaluator
+
+NO_MODEL = "(no model)"  # the system of predictions that name none
+
+
+class Scored(NamedTuple):
+    """A prediction's verdict: the line to write, and what a table calls its run."""
+
+    run: Run
+    line: dict[str, Any]
+
+
+class _ScoredPool:
+    """A pool, and the evaluators of its items: each is made when its item is first met, and kept."""
+
+    def __init__(self, path: Path, extractor: str) -> None:
+        self.pool: Pool = read_pool(path, keep_results=False)
+        self.digest = file_digest(path)
+        self.names = tuple(dict.fromkeys((self.pool.name, path.name)))
+        self._extractor = extractor
+        self.problems: dict[str, Problem] = {problem.id: problem for problem in self.pool.problems}
+        self._evaluators: dict[str, Evaluator] = {}
+
+    def evaluator(self, instance: str) -> Evaluator:
+        found = self._evaluators.get(instance)
+        if found is None:
+            found = self._evaluators[instance] = Evaluator(self.problems[instance], extractor=self._extractor)
+        return found
+
+
+class PredictionScorer:
+    """Scores predictions for one or more pools.
+
+    extractor: how texts become answers; with_structure: also the structure metrics, which cost as much as all the rest
+    """
+
+    def __init__(self, pools: Sequence[Path], *, extractor: str = "paper", with_structure: bool = False) -> None:
+        loaded = [_ScoredPool(path, extractor) for path in pools]
+        self._pools = {pool.digest: pool for pool in loaded}
+        self._extras = (funnel, structure) if with_structure else (funnel,)
+
+    @property
+    def items(self) -> list[PoolItems]:
+        """What predictions may be about."""
+        return [PoolItems(pool.digest, pool.names, pool.problems.keys()) for pool in self._pools.values()]
+
+    def score(self, prediction: Prediction) -> Scored:
+        """The verdict on one prediction for an item of the pools."""
+        pool = self._pools[prediction.pool]
+        evaluator = pool.evaluator(prediction.instance)
+        answer = prediction.answer
+        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        problem = evaluator.problem
+        place = {
+            "pool": pool.pool.name,
+            "poolDigest": pool.digest,
+            "poolSize": len(pool.pool),
+            "setting": table_setting(pool.digest, problem.setting),
+            "stratum": problem.stratum,
+        }
+        whose = {"instanceId": problem.id, "model": prediction.model, "sample": prediction.sample}
+        line = {**whose, **score.to_dict(), **place, "meaning": meaning(score), "seconds": prediction.seconds}
+        for extra in self._extras:
+            line |= extra(score)
+        return Scored(run_of_line(line), line)
+
+
+def json_line(value: Mapping[str, Any]) -> str:
+    """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and (value != value or abs(value) == float("inf")) else value
+
+
+class _Line(msgspec.Struct):
+    """What a table needs of a line that `score` wrote, besides the verdict itself."""
+
+    instanceId: str  # noqa: N815  # the names of the file
+    valid: bool
+    pool: str
+    poolDigest: str  # noqa: N815
+    poolSize: int  # noqa: N815
+    setting: str
+    stratum: str
+    model: str | None = None
+    sample: int = 0
+    seconds: float | None = None
+
+
+def run_of_line(line: Mapping[str, Any]) -> Run:
+    """What a table calls the run of a scored prediction; `msgspec.ValidationError` if it is not one."""
+    read = msgspec.convert(line, _Line)
+    return Run(
+        read.model or NO_MODEL,
+        read.pool,
+        read.poolDigest,
+        read.poolSize,
+        read.instanceId,
+        read.setting,
+        read.stratum,
+        seconds=read.seconds,
+        sample=read.sample,
+    )
+
+
+def scored_lines(path: Path) -> Iterator[Scored]:
+    """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
+    for number, raw in numbered_lines(path):
+        line = json_object(raw)
+        try:
+            yield Scored(run_of_line(line or {}), line or {})
+        except msgspec.ValidationError:
+            raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None

@@ -1,0 +1,141 @@
+"""The table of systems that answered items several times: mean, pass@k, majority, with intervals over items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bench.answers.samples import MEASURES, Item, Sample, Sampled, majority, pass_at, sample_of, share
+from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
+from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from bench.report.rows import SystemRow
+
+Right: TypeAlias = Callable[[Sample], bool]
+
+
+@dataclass(frozen=True)
+class SampleRow:
+    """One way to count a system's samples.
+
+    way: mean | pass@k | majority; k: of pass@k; values: by measure, None where it is not known; intervals over items
+    """
+
+    of: Sampled
+    way: str
+    k: int | None
+    values: Mapping[str, float | None]
+    intervals: Mapping[str, Interval | None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Numbers as numbers, what is undefined as null."""
+        low, high = self.of.sizes
+        made: dict[str, Any] = {"setting": self.of.setting, "system": self.of.system, "pool": self.of.pool}
+        made |= {"n": len(self.of.items), "samples": [low, high], "way": self.way, "k": self.k}
+        for key, value in self.values.items():
+            ends = self.intervals[key] or (None, None)
+            made[key] = {"value": value, "low": ends[0], "high": ends[1]}
+        return made
+
+    def labels(self) -> tuple[str, ...]:
+        low, high = self.of.sizes
+        times = str(low) if low == high else f"{low}-{high}"
+        way = self.way if self.k is None else f"pass@{self.k}"
+        return self.of.setting, self.of.system, self.of.pool, f"{len(self.of.items)} x {times}", way
+
+    def cells_by_name(self) -> dict[str, str]:
+        """As a text table has them, under the keys of HEADINGS."""
+        figures = (f"{one.text} {one.interval}".strip() for one in self.cells())
+        return dict(zip(HEADINGS, self.labels(), strict=False)) | dict(zip(self.values, figures, strict=True))
+
+    def cells(self) -> tuple[Cell, ...]:
+        return tuple(
+            NOTHING if value is None else cell(f"{value:.3f}", self.intervals[key])
+            for key, value in self.values.items()
+        )
+
+
+def sample_rows(sampled: Iterable[Sampled]) -> list[SampleRow]:
+    """A row for each way to count, of each system that has several samples of an item."""
+    return [row for one in sampled if one.is_several for row in _rows(one)]
+
+
+def _rows(sampled: Sampled) -> list[SampleRow]:
+    least = sampled.sizes[0]
+    powers = [2**i for i in range(1, least.bit_length()) if 2**i < least]
+    ways: list[tuple[str, int | None, Callable[[Sequence[Sample], Right], Fraction | None]]] = [("mean", None, share)]
+    ways += [("pass", k, _pass_at(k)) for k in (*powers, least) if k > 1]
+    ways.append(("majority", None, majority))
+    figures = [[_per_item(sampled, right, count) for _, _, right in MEASURES] for _, _, count in ways]
+    intervals = _intervals(sampled, [values for row in figures for values in row])
+    made = []
+    for (way, k, _), row in zip(ways, figures, strict=True):
+        values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(MEASURES, row, strict=True)}
+        ends = {key: next(intervals) for key, _, _ in MEASURES}
+        made.append(SampleRow(sampled, way, k, values, ends))
+    return made
+
+
+def _pass_at(k: int) -> Callable[[Sequence[Sample], Right], Fraction]:
+    return lambda samples, right: pass_at(len(samples), sum(map(right, samples)), k)
+
+
+def _per_item(
+    sampled: Sampled, right: Right, count: Callable[[Sequence[Sample], Right], Fraction | None]
+) -> dict[Item, Fraction] | None:
+    found = {item: count(samples, right) for item, samples in sampled.items.items()}
+    known = {item: value for item, value in found.items() if value is not None}
+    return known if len(known) == len(found) else None
+
+
+def _mean(values: Mapping[Item, Fraction]) -> float:
+    return float(sum(values.values(), Fraction(0)) / len(values))
+
+
+def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | None]) -> Any:
+    """Bootstrap intervals over latent SCMs, of one column after the other."""
+    latents = {latent: place for place, latent in enumerate(sorted(set(sampled.latents.values())))}
+    sums = np.zeros((len(latents), len(columns)))
+    counts = np.zeros_like(sums)
+    for k, values in enumerate(columns):
+        for item, value in sorted((values or {}).items()):
+            sums[latents[sampled.latents[item]], k] += float(value)
+            counts[latents[sampled.latents[item]], k] += 1
+    return iter(bootstrap_intervals(sums, counts))
+
+
+HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
+HEADINGS |= {key: heading for key, heading, _ in reversed(MEASURES)}
+_LABELS = (
+    Heading("setting", "Setting"),
+    Heading("system", "System"),
+    Heading("pool", "Pool"),
+    Heading("n", "n"),
+    Heading("way", "Samples"),
+)
+CAPTION = (
+    "Systems that answered items several times; n: items x samples of each. mean: of one sample. pass@k: one of k"
+    " samples is right, estimated without bias. majority: of the meaning that most valid samples have. Every item"
+    f" weighs the same. In brackets: {LEVEL:.0%} percentile bootstrap over latent SCMs."
+)
+
+
+def sample_table(rows: Sequence[SampleRow]) -> Table | None:
+    """The table of these rows; None if there are none."""
+    if not rows:
+        return None
+    headings = tuple(Heading(key, heading) for key, heading, _ in MEASURES)
+    lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
+    return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
+
+
+def sampled_of(row: SystemRow) -> Sampled:
+    """The samples of a report's row."""
+    items: dict[Item, list[Sample]] = {}
+    for one in row.observations:
+        items.setdefault((one.pool_digest, one.instance), []).append(sample_of(one.verdict))
+    latents = {(one.pool_digest, one.instance): one.latent for one in row.observations}
+    return Sampled(row.setting, row.system, row.pool, items, latents)

@@ -1,0 +1,234 @@
+"""Predictions as people have them: names of fields, chats, samples, compressed files, several pools."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.cli import main
+from dsl.replayscm.pools.files import file_digest, read_pool, write_pool
+from dsl.replayscm.problem import Pool, Problem
+from tests.support.commands import command, jsonl, refused
+from tests.support.stub_protocols import small_pool
+
+GOOD, WRONG = {"mechanisms": {"X3": "(and X1 X2)"}}, {"mechanisms": {"X3": "(xor X1 X2)"}}
+TEXT = json.dumps(GOOD)
+FENCED = f"So:\n```json\n{TEXT}\n```"
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    path = tmp_path / "small.jsonl"
+    write_pool(small_pool(["good", "or", "good"]), path)
+    return path
+
+
+def scored(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[list[dict[str, Any]], str]:
+    """The verdicts and what was said of them."""
+    assert main(["score", *map(str, arguments), "--json"]) == 0
+    printed = capsys.readouterr()
+    return [json.loads(line) for line in printed.out.splitlines()], printed.err
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        *[{name: TEXT} for name in ("response", "completion", "output", "text", "answer", "extractedAnswer")],
+        *[{name: GOOD} for name in ("response", "completion", "output", "text", "answer", "extractedAnswer")],
+        {"rawResponse": FENCED},
+        {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": FENCED}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "text", "text": FENCED}]}]},
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": FENCED}}]},
+        {"choices": [{"text": FENCED, "finish_reason": "stop"}]},
+        {"response": {"status_code": 200, "body": {"choices": [{"message": {"content": FENCED}}]}}},
+        {"output": {"model": "m", "choices": [{"message": {"content": FENCED}}], "completion": FENCED}},
+        {"output": [{"type": "reasoning"}, {"role": "assistant", "content": [{"type": "output_text", "text": TEXT}]}]},
+        {"response": {"role": "assistant", "content": [{"type": "text", "text": FENCED}]}},
+        {"extractedAnswer": None, "response": TEXT},
+        {"answer": {"text": FENCED}},
+        {"text": "the prompt", "extractedAnswer": GOOD},
+        {"messages": [{"role": "user", "content": "?"}], "completion": TEXT},
+    ],
+    ids=str,
+)
+def test_an_answer_is_found_where_tools_put_it(
+    way: dict[str, Any], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,), _ = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", {"instanceId": "I0", **way}))
+    assert (line["valid"], line["correct"]) == (True, True)
+
+
+@pytest.mark.parametrize("name", ["instanceId", "id", "item_id", "task_id", "sample_id"])
+def test_an_item_is_found_under_the_names_that_tools_give_it(
+    name: str, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", {name: "I0", "response": TEXT}))
+    assert line["instanceId"] == "I0"
+    assert f"item from {name}; model from no field; answer from response (text)" in said
+
+
+def test_the_id_is_the_one_that_a_pool_knows(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"id": "chatcmpl-1", "task_id": "I2", "response": TEXT}
+    (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", line))
+    assert found["instanceId"] == "I2"
+    assert "item from task_id" in said
+    stray = jsonl(tmp_path / "stray.jsonl", {"id": "nobody", "task_id": "nothing", "response": TEXT})
+    assert "small has no instance 'nobody'" in refused(capsys, "score", pool, stray)
+
+
+def test_named_fields_are_taken_and_dots_lead_into_objects(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {"custom": {"key": "I0"}, "llm": "m", "data": {"said": FENCED}, "response": "not this", "model": "nor this"}
+    names = ["--id-field", "custom.key", "--text-field", "data.said", "--model-field", "llm"]
+    file = jsonl(tmp_path / "p.jsonl", line)
+    (found,), said = scored(capsys, pool, file, *names)
+    assert (found["instanceId"], found["model"], found["correct"]) == ("I0", "m", True)
+    assert "item from custom.key; model from llm; answer from data.said (text)" in said
+    told = refused(capsys, "score", pool, file, *names[:3], "gone")
+    assert "line 1: no answer in the field 'gone'; its keys are custom, llm, data, response, model" in told
+    assert "no field 'nope'; its keys are" in refused(capsys, "score", pool, file, "--id-field", "nope")
+    assert "no field 'nope'; its keys are" in refused(capsys, "score", pool, file, *names[:2], "--model-field", "nope")
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        {"prediction": TEXT},
+        {"response": 4},
+        {"response": {"usage": {"tokens": 4}}},
+        {"choices": [{"delta": {}}]},
+        {"messages": [{"role": "assistant", "content": "?"}, {"role": "user", "content": TEXT}]},
+        {"output": [TEXT, 4]},
+    ],
+    ids=str,
+)
+def test_a_line_without_an_answer_is_refused_and_never_scored(
+    way: dict[str, Any], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "p.jsonl", {"instanceId": "I0", "response": TEXT}, {"instanceId": "I1", **way})
+    told = refused(capsys, "score", pool, file)
+    keys = f"instanceId, {next(iter(way))}"
+    assert f"line 2: no answer in it; its keys are {keys}; --text-field names the one that holds it" in told
+
+
+def test_null_answers_are_empty_responses_and_said_to_be(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ways: list[dict[str, Any]] = [{"response": None}, {"choices": []}]
+    lines = [{"instanceId": f"I{i}", "model": "m", **way} for i, way in enumerate(ways)]
+    found, said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", *lines))
+    assert [line["valid"] for line in found] == [False, False]
+    assert "2 null answers are scored as empty responses" in said
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
+def test_an_empty_file_is_an_error(
+    content: str, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(content, encoding="utf-8")
+    assert refused(capsys, "score", pool, file) == f"{file}: no predictions in it"
+
+
+def test_a_file_of_which_everything_is_passed_over_is_an_error(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "p.jsonl", *[{"instanceId": "I9", "response": TEXT}] * 3)
+    told = refused(capsys, "score", pool, file, "--skip-unknown")
+    assert told == f"{file}: none of its 3 lines is about an item of these pools"
+
+
+def test_compressed_files_and_byte_order_marks_are_read(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "\ufeff" + json.dumps({"instanceId": "I0", "response": TEXT}) + "\r\n"
+    plain, packed = tmp_path / "p.jsonl", tmp_path / "p.jsonl.gz"
+    plain.write_text(text, encoding="utf-8", newline="")
+    packed.write_bytes(gzip.compress(text.encode()))
+    out = tmp_path / "scores.jsonl.gz"
+    for file in (plain, packed):
+        found, _ = scored(capsys, pool, file)
+        assert [line["correct"] for line in found] == [True]
+    with packed.open("rb") as redirected:
+        done = command("score", pool, "-", "--json", stdin=redirected)
+    assert json.loads(done.stdout)["correct"] is True
+    assert done.stderr.startswith("standard input: 1 predictions; item from instanceId")
+    out.write_bytes(gzip.compress(done.stdout.encode()))
+    assert main(["table", str(out)]) == 0  # what tables read may be compressed too
+    capsys.readouterr()
+    packed.write_bytes(gzip.compress(text.encode())[:-9])
+    assert "not whole as a gzip file" in refused(capsys, "score", pool, packed)
+
+
+def of_pool(name: str, ids: list[str], path: Path) -> Path:
+    problems = small_pool(["good"] * len(ids)).problems
+    renamed = (Problem(i, p.task, p.sealed) for i, p in zip(ids, problems, strict=True))
+    write_pool(Pool(name, tuple(renamed)), path)
+    return path
+
+
+def test_several_pools_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = of_pool("one", ["A", "B"], tmp_path / "one.jsonl")
+    two = of_pool("two", ["C", "B"], tmp_path / "two.jsonl")
+    lines = [{"id": i, "model": "m", "response": TEXT} for i in ("A", "C")]
+    found, _ = scored(capsys, one, two, jsonl(tmp_path / "p.jsonl", *lines))
+    assert [(line["instanceId"], line["pool"], line["poolSize"]) for line in found] == [
+        ("A", "one", 2),
+        ("C", "two", 2),
+    ]
+    both = {"id": "B", "model": "m", "response": TEXT}
+    told = refused(capsys, "score", one, two, jsonl(tmp_path / "q.jsonl", both))
+    assert told.endswith("line 1: 2 pools have 'B': one, two; a field 'pool' names one")
+    for name in ("two", "two.jsonl", file_digest(two)):
+        (line,), _ = scored(capsys, one, two, jsonl(tmp_path / "q.jsonl", both | {"pool": name}))
+        assert line["pool"] == "two"
+    assert "give at least one pool" in refused(capsys, "score", tmp_path / "q.jsonl")
+
+
+def test_pools_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = (of_pool("same", [name], tmp_path / f"{name}.jsonl") for name in "AB")
+    lines = [{"id": i, "model": "m", "response": TEXT} for i in "AB"]
+    out = tmp_path / "scores.jsonl"
+    assert main(["score", str(one), str(two), str(jsonl(tmp_path / "p.jsonl", *lines)), "--out", str(out)]) == 0
+    labels = [f"same ({file_digest(path)[:8]})" for path in (one, two)]
+    printed = capsys.readouterr().out
+    assert all(label in printed for label in labels)
+    assert main(["report", str(out), "--format", "csv", "--table", "1", "--no-paper"]) == 0
+    assert all(label in capsys.readouterr().out for label in labels[:1])
+    assert main(["table", str(out), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert sorted(row["pool"] for row in rows) == sorted(labels)
+    assert {row["pools"][0]["digest"] for row in rows} == {file_digest(one), file_digest(two)}
+    assert main(["table", str(out), "--by", "setting"]) == 0
+    assert "2 pools" in capsys.readouterr().out
+
+
+def test_seconds_are_kept_and_shown(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"id": f"I{i}", "model": "m", "response": TEXT, "seconds": s} for i, s in enumerate((1, 2.5, 4))]
+    out = tmp_path / "scores.jsonl"
+    found, _ = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", *lines), "--out", out)
+    assert [line["seconds"] for line in found] == [1, 2.5, 4]
+    assert main(["table", str(out), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["seconds_median"], row["seconds_max"]) == (2.5, 4)
+
+
+def test_a_verdict_does_not_depend_on_where_its_answer_stood(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [problem.id for problem in read_pool(pool).problems]
+    ways: list[dict[str, Any]] = [
+        {"response": FENCED},
+        {"choices": [{"message": {"content": FENCED}}]},
+        {"completion": FENCED},
+    ]
+    made = []
+    for way in ways:
+        found, _ = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", *({"id": i, "model": "m", **way} for i in ids)))
+        made.append(found)
+    assert made[0] == made[1] == made[2]
