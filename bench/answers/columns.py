@@ -154,9 +154,11 @@ Weighted: TypeAlias = Mapping[float, int | Fraction]
 
 def weighted_mean(values: Weighted) -> float | None:
     """The mean of a multiset of values, the same however they came in; None if there is none."""
+    if len(values) < 2:
+        return next(iter(values), None)
     count = sum(values.values(), Fraction(0))
     total = sum((Fraction(value) * times for value, times in values.items()), Fraction(0))
-    return float(total / count) if count else None
+    return float(total / count)
 
 
 def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_items: int | None = None) -> str:
