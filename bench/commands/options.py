@@ -15,6 +15,11 @@ PoolPath: TypeAlias = Annotated[
 PoolPaths: TypeAlias = Annotated[
     list[Path], typer.Argument(metavar="POOL...", help="Pool files: official YAML or native JSONL."), READS
 ]
+RunSources: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
+    READS,
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")]
 IdField: TypeAlias = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import IdField, ModelField, TextField
+from bench.commands.options import IdField, ModelField, RunSources, TextField
 
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
@@ -30,11 +30,7 @@ PlotFolder: TypeAlias = Annotated[
 
 
 def report(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
-        READS,
-    ] = None,
+    sources: RunSources = None,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="Raw predictions (JSONL) for instances of --pools; may be repeated."),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.commands.guard import READS
-from bench.commands.options import AsJson
+from bench.commands.options import AsJson, RunSources
 
 if TYPE_CHECKING:
     from bench.answers.stored_results import StoredResults
@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 def table(
-    sources: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
-        READS,
-    ] = None,
+    sources: RunSources = None,
     official: Annotated[
         list[Path] | None,
         typer.Option(
