@@ -22,6 +22,11 @@ TableNames: TypeAlias = Annotated[
 Against: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
 ]
+AuditFolders: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="DIR", help="Folder of `calibrant audit --out`, for success against ambiguity."),
+    READS,
+]
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
@@ -46,11 +51,7 @@ def report(
         typer.Option(metavar="POOL", help="Pool file that says which instances share a latent SCM; may be repeated."),
         READS,
     ] = None,
-    audits: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="Folder of `calibrant audit --out`, for success against ambiguity."),
-        READS,
-    ] = None,
+    audits: AuditFolders = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing."), WRITES] = None,
     form: Annotated[
         Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
