@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from audits.claims import Certificate
+
 
 class Standing(StrEnum):
     """What is known of a claim: shown, shown false, or neither within the budget."""
@@ -23,6 +25,7 @@ class Finding:
     where: the item, table or file that it is about
     claim: one line
     data: the figures behind it, flat and ready for JSON
+    certificate: what a third party can check the claim by, where there is such a thing
     """
 
     kind: str
@@ -30,3 +33,4 @@ class Finding:
     where: str
     claim: str
     data: Mapping[str, int | float | str] = field(default_factory=dict)
+    certificate: Certificate | None = None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from dsl.blickets.item import Task
-from dsl.blickets.readings import moved, readings
+from dsl.blickets.readings import moved, placed_after, readings
 from dsl.blickets.rule import Rule
-from dsl.episode import Episode
+from dsl.episode import Episode, Step
 from solvers.blickets.control import Belief, best_answer, greedy_move
 from solvers.blickets.static import StaticSpace
 from solvers.experiment import Move
@@ -144,8 +144,20 @@ MAX_REMEMBERED = 100_000
 _toggles: dict[tuple[int, int, frozenset[int]], tuple[str, int]] = {}
 
 
-def answered(episode: Episode[Task, str], rule: Rule) -> Mapping[str, object]:
-    """Submit an answer; the action that was taken."""
-    action = {"check": rule.as_json(episode.task.objects)}
-    episode.act(action)
-    return action
+def answered(episode: Episode[Task, str], rule: Rule) -> Step[str]:
+    """Submit an answer; what came of it."""
+    return episode.act({"check": rule.as_json(episode.task.objects)})
+
+
+def concluded(episode: Episode[Task, str], make: Callable[[Task], Learner]) -> Learned:
+    """Let a learner play an episode and submit its guess, which it takes for its answer if it has to.
+
+    Where submissions are not accepted yet, one object is toggled, each in turn, and what that showed is taken in.
+    """
+    while True:
+        learned = learn(episode, make(episode.task))
+        if not answered(episode, learned.guess).refused or episode.left <= 0:
+            return learned
+        placed = placed_after(episode.task, episode.steps)
+        index = episode.left % episode.task.n
+        episode.act({"remove" if index in placed else "place": episode.task.objects[index]})

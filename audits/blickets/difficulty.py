@@ -1,0 +1,120 @@
+"""How hard an item is: what an exact learner of its own class needs, and how much is open beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem, Mechanism, Sealed
+from dsl.blickets.rule import Rule, set_of
+from solvers.blickets.certificate import certifiable
+from solvers.blickets.families import exact_learner
+from solvers.blickets.learner import concluded
+from solvers.blickets.noise import NoiseSpace
+from solvers.blickets.order import OrderSpace
+from solvers.blickets.static import StaticSpace
+from solvers.blickets.switch import SwitchSpace
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+MAX_PERMUTED = 5  # objects; with more not every assignment of roles is played
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Labels of an item.
+
+    members: hypotheses of each family before any reading
+    steps: moves of the exact learner to a decided and correct answer; OutOfBudget where its moves ran out or its
+        answer was wrong all the same (with noise), Impossible where no exact learner knows the mechanism
+    certifiable: whether the first rule allows a silent certificate
+    winnable: share of the assignments of roles to objects in which the exact learner comes to a decided and correct
+        answer; Impossible as with steps, and for more than MAX_PERMUTED objects
+    """
+
+    members: Mapping[str, int]
+    steps: Outcome[int]
+    certifiable: bool
+    winnable: Outcome[float]
+
+    def as_labels(self) -> dict[str, str]:
+        """Texts, as an item's labels have to be."""
+        texts = {f"members_{family}": str(number) for family, number in self.members.items()}
+        for name, outcome in (("steps", self.steps), ("winnable", self.winnable)):
+            if isinstance(outcome, Found):
+                texts[name] = f"{outcome.value:.4g}"
+        return {**texts, "certifiable": "yes" if self.certifiable else "no"}
+
+
+def difficulty(item: BlicketItem) -> Difficulty:
+    """The labels of an item."""
+    n = item.task.n
+    members = {
+        "static": StaticSpace.full(n).count,
+        "switch": SwitchSpace.full(n, item.task.count).count,
+        "order": OrderSpace.full(n, item.task.order_reading).count,
+        "noise": NoiseSpace.full(n).count,
+    }
+    return Difficulty(members, steps_needed(item), certifiable(item.sealed.mechanisms[0].rule), winnable_share(item))
+
+
+def steps_needed(item: BlicketItem) -> Outcome[int]:
+    """Moves of the exact learner, see `Difficulty`."""
+    learner = exact_learner(item)
+    if not isinstance(learner, Found):
+        return learner
+    episode = BlicketEpisode(item)
+    learned = concluded(episode, learner.value)
+    if not isinstance(learned.outcome, Found):
+        return learned.outcome
+    moves = item.task.budget - episode.left
+    if not grade(item, episode.steps).correct:
+        return OutOfBudget(f"the answer after {moves} moves was wrong")
+    return Found(moves)
+
+
+def winnable_share(item: BlicketItem) -> Outcome[float]:
+    """See `Difficulty`. Items that differ in names and roles only are worked out once per process."""
+    if item.task.n > MAX_PERMUTED:
+        return Impossible(f"roles are permuted for at most {MAX_PERMUTED} objects")
+    return _winnable_share(replace(item, id="", labels=_NO_LABELS, sealed=_normal(item)))
+
+
+def _normal(item: BlicketItem) -> Sealed:
+    """The mechanism under the first of all permutations: the same for items that differ in roles only."""
+    return min((_permuted(item.sealed, roles) for roles in permutations(range(item.task.n))), key=repr)
+
+
+def _permuted(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
+    def rule(old: Rule) -> Rule:
+        return Rule(old.form, set_of(roles[i] for i in range(len(roles)) if old.blickets >> i & 1))
+
+    def order(old: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if old is None else tuple(roles[i] for i in old)
+
+    mechanisms = tuple(Mechanism(rule(old.rule), order(old.order)) for old in sealed.mechanisms)
+    return replace(sealed, mechanisms=mechanisms, start_on=order(sealed.start_on))
+
+
+_NO_LABELS: Mapping[str, str] = {}
+_shares: dict[str, Outcome[float]] = {}
+
+
+def _winnable_share(item: BlicketItem) -> Outcome[float]:
+    key = repr(item)
+    if key not in _shares:
+        _shares[key] = _played_out(item)
+    return _shares[key]
+
+
+def _played_out(item: BlicketItem) -> Outcome[float]:
+    won, played = 0, 0
+    for sealed in {_permuted(item.sealed, roles): None for roles in permutations(range(item.task.n))}:
+        steps = steps_needed(replace(item, sealed=sealed))
+        if isinstance(steps, Impossible):
+            return steps
+        won += isinstance(steps, Found)
+        played += 1
+    return Found(won / played)

@@ -1,0 +1,108 @@
+"""What the score rewards: an answer before the switch, and a way of counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from audits.blickets.evidence import evidence_of
+from audits.claims import certified
+from audits.finding import Finding, Standing
+from dsl.action import Action
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import Grade, grade
+from dsl.blickets.item import BlicketItem, Count
+from dsl.blickets.reference import ACTIVE
+from dsl.blickets.rule import Form, Rule, set_of
+from dsl.episode import Step
+from solvers.blickets.learner import Static, concluded
+
+TRANSCRIPT = "this sequence of moves"
+
+
+def quiet(episode: BlicketEpisode) -> None:
+    """Try single objects and pairs until the first activation, and submit what activated.
+
+    A pair that activates although neither of its objects did is the whole of a conjunctive rule, so one activation is
+    enough for the kind of rule that the paper switches from. Without an activation nothing is submitted.
+    """
+    objects = episode.task.objects
+    for first, second in combinations(range(len(objects)), 2):
+        for step in _toggled_to(episode, (first, second)):
+            if step.reading == ACTIVE or episode.left == 0:
+                _submit(episode, step)
+                return
+
+
+def _toggled_to(episode: BlicketEpisode, pair: tuple[int, int]) -> Iterator[Step[str]]:
+    objects = episode.task.objects
+    for index in [index for index in episode.placed if index not in pair]:
+        yield episode.act({"remove": objects[index]})
+    for index in pair:
+        if index not in episode.placed:
+            yield episode.act({"place": objects[index]})
+
+
+def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
+    if last.reading == ACTIVE:
+        form = Form.CONJUNCTIVE if len(episode.placed) > 1 else Form.DISJUNCTIVE
+        episode.act({"check": Rule(form, set_of(episode.placed)).as_json(episode.task.objects)})
+
+
+def gameable(item: BlicketItem) -> Iterator[Finding]:
+    """Whether one activation and an early answer are worth full marks on an item that switches.
+
+    Proved by the moves of `quiet`, which anybody can replay; without such moves the claim stays open.
+    """
+    if not item.sealed.switches:
+        return
+    episode = BlicketEpisode(item)
+    quiet(episode)
+    found = grade(item, episode.steps)
+    if not found.correct:
+        yield Finding(
+            "gameable", Standing.OPEN, item.id, "a single activation did not lead to full marks", _figures(found)
+        )
+        return
+    claim = (
+        f"full marks after {found.activations} activation(s), {found.steps} moves and no reading under a later rule "
+        f"(class {found.exposed})"
+    )
+    opening = 0 if item.sealed.start_on is None else 1
+    data = {"actions": [dict(step.action) for step in episode.steps[opening:]], "activations": found.activations}
+    certificate = certified("full-marks-before-the-switch", TRANSCRIPT, evidence_of(item), data)
+    yield Finding("gameable", Standing.PROVED, item.id, claim, _figures(found), certificate)
+
+
+def _figures(found: Grade) -> dict[str, int | float | str]:
+    return {"correct": int(bool(found.correct)), "steps": found.steps, "activations": found.activations}
+
+
+def counting_decides(item: BlicketItem) -> Iterator[Finding]:
+    """Whether what counts as an activation decides the verdict on one and the same learner, the static one."""
+    if not item.sealed.switches:
+        return
+    played = {count: _static_play(replace(item, task=replace(item.task, count=count))) for count in Count}
+    verdicts = {count: bool(found.correct) for count, (found, _) in played.items()}
+    told = ", ".join(f"{count}: {'correct' if verdicts[count] else 'wrong'}" for count in Count)
+    data: dict[str, Any] = {str(count): [dict(a) for a in actions] for count, (_, actions) in played.items()}
+    differs = len(set(verdicts.values())) > 1
+    yield Finding(
+        "counting",
+        Standing.PROVED if differs else Standing.REFUTED,
+        item.id,
+        f"the learner that expects one rule is judged by the convention of counting ({told})"
+        if differs
+        else f"both conventions of counting give the static learner the same verdict ({told})",
+        {str(count): int(verdicts[count]) for count in Count},
+        certified("counting-decides", TRANSCRIPT, evidence_of(item), data) if differs else None,
+    )
+
+
+def _static_play(item: BlicketItem) -> tuple[Grade, Sequence[Action]]:
+    episode = BlicketEpisode(item)
+    concluded(episode, Static)
+    opening = 0 if item.sealed.start_on is None else 1
+    return grade(item, episode.steps), [step.action for step in episode.steps[opening:]]

@@ -1,0 +1,90 @@
+"""Labels of items: what the exact learner needs, and how often it gets there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from math import factorial
+
+import pytest
+
+from audits.blickets.difficulty import difficulty, steps_needed, winnable_share
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem
+from dsl.blickets.rule import Form, Rule, all_rules
+from dsl.blickets.sampling import SUITES, drawn
+from solvers.blickets.families import exact_learner, knowing_space, space_after
+from solvers.blickets.learner import concluded
+from solvers.outcome import Found, Impossible, OutOfBudget
+from tests.support.blickets import static_item
+
+
+def _item(suite: str) -> BlicketItem:
+    return next(drawn(SUITES[suite], 3))
+
+
+def test_members_beforehand_are_those_of_the_formulas() -> None:
+    for n in (2, 3, 4, 5):
+        rules = 2 * (2**n - 1) - n
+        orders = sum(factorial(n) // factorial(n - k) for k in range(2, n + 1))
+        assert difficulty(static_item(Rule(Form.CONJUNCTIVE, 3), n)).members == {
+            "static": rules,
+            "switch": rules * (rules - 1) * 12,
+            "order": orders,
+            "noise": rules * 5,
+        }
+
+
+def test_labels_are_texts_that_an_item_can_carry() -> None:
+    labels = difficulty(_item("hard-3")).as_labels()
+    assert labels["members_static"] == "57"
+    assert (labels["certifiable"], labels["winnable"]) == ("yes", "1")
+    assert 10 <= int(labels["steps"]) <= 25
+    assert "steps" not in difficulty(_item("several-switches")).as_labels()
+
+
+@pytest.mark.parametrize(
+    "suite", ["conjunctive", "easy-3", "hard-3-AC", "order-3-of-4", "forced-exposure", "forced-moves"]
+)
+def test_an_exact_learner_wins_under_every_assignment_of_roles(suite: str) -> None:
+    assert winnable_share(_item(suite)) == Found(1.0)
+
+
+def test_what_no_class_here_knows_has_no_exact_learner() -> None:
+    for suite in ("several-switches", "switch-by-steps", "noisy-switch"):
+        assert isinstance(exact_learner(_item(suite)), Impossible)
+        assert isinstance(steps_needed(_item(suite)), Impossible)
+        assert isinstance(winnable_share(_item(suite)), Impossible)
+    assert isinstance(winnable_share(static_item(all_rules(6)[0], 6)), Impossible)
+
+
+def test_a_short_budget_is_out_of_budget_and_not_winnable() -> None:
+    item = _item("conjunctive")
+    short = replace(item, task=replace(item.task, budget=2))
+    assert isinstance(steps_needed(short), OutOfBudget)
+    assert winnable_share(short) == Found(0.0)
+
+
+def test_winnable_share_is_that_of_playing_every_assignment() -> None:
+    """Seven moves are enough for some pairs and not for others; roles are 10 pairs, each played here by itself."""
+    item = _item("conjunctive")
+    short = replace(item, task=replace(item.task, budget=7))
+    pairs = [rule for rule in all_rules(5) if rule.form is Form.CONJUNCTIVE and rule.blickets.bit_count() == 2]
+    won = [isinstance(steps_needed(static_item(rule, 5, 7)), Found) for rule in pairs]
+    assert 0 < sum(won) < 10
+    assert winnable_share(short) == Found(sum(won) / 10)
+
+
+@pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "easy-3", "order", "stochastic", "noisy-switch"])
+def test_the_knowing_space_keeps_the_rule_in_force(suite: str) -> None:
+    for item in islice(drawn(SUITES[suite], 9), 10):
+        learner = exact_learner(item)
+        if suite == "noisy-switch":
+            assert isinstance(learner, Impossible)
+            continue
+        assert isinstance(learner, Found)
+        episode = BlicketEpisode(item)
+        concluded(episode, learner.value)
+        space = space_after(knowing_space(item.task, item.condition), item.task, episode.steps)
+        assert grade(item, episode.steps).rule_in_force.canonical in space.verdicts()

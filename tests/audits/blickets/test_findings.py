@@ -1,0 +1,203 @@
+"""Findings about items: what is proved carries a certificate that holds, and tampering with either is noticed."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import msgspec
+import pytest
+
+from audits.blickets.episodes import episode_findings
+from audits.blickets.evidence import evidence_of
+from audits.blickets.items import duplicates, item_findings
+from audits.blickets.public_runs import attributed_runs
+from audits.blickets.strategies import counting_decides, gameable
+from audits.blickets.verification import VERIFIERS
+from audits.claims import Certificate, verify
+from audits.finding import Finding, Standing
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem, Count
+from dsl.blickets.sampling import SUITES, drawn
+from dsl.blickets.text_game import text_runs
+from solvers.blickets.learner import Static, concluded
+from tests.support.blickets import text_game_expected, text_game_lines
+
+
+def _items(suite: str, number: int = 3) -> list[BlicketItem]:
+    return list(islice(drawn(SUITES[suite], 5), number))
+
+
+def _all_findings(item: BlicketItem) -> Iterator[Finding]:
+    yield from item_findings(item)
+    yield from gameable(item)
+    yield from counting_decides(item)
+
+
+def _found(suite: str) -> dict[str, Standing]:
+    (item,) = _items(suite, 1)
+    return {finding.kind: finding.verdict for finding in _all_findings(item)}
+
+
+PROVED, REFUTED, OPEN = Standing.PROVED, Standing.REFUTED, Standing.OPEN
+
+
+@pytest.mark.parametrize(
+    ("suite", "kinds"),
+    [
+        ("conjunctive", {}),
+        ("disjunctive", {}),
+        ("stochastic", {"never-suffices": PROVED}),
+        ("order-2-of-4", {"vacuous": PROVED}),
+        ("order-4-of-4", {"vacuous": PROVED, "unwinnable": REFUTED}),
+        ("order-5-of-5", {"vacuous": PROVED, "unwinnable": PROVED}),
+    ],
+)
+def test_suites_have_the_flaws_that_the_specification_lists(suite: str, kinds: dict[str, Standing]) -> None:
+    assert _found(suite) == kinds
+
+
+def test_items_that_switch_are_gameable_and_judged_by_the_counting() -> None:
+    found = _found("easy-3")
+    assert (found["vacuous"], found["gameable"], found["never-suffices"]) == (PROVED, PROVED, PROVED)
+    verdicts = [finding.verdict for item in _items("hard-3", 20) for finding in counting_decides(item)]
+    assert verdicts.count(PROVED) >= 10  # the static learner: about .25 right by level, all by edge
+    strict = replace(_items("easy-3", 1)[0], sealed=replace(_items("easy-3", 1)[0].sealed, strict_singleton=True))
+    assert "unfair" in {finding.kind for finding in item_findings(strict)}
+
+
+def test_five_ordered_objects_leave_84_of_120_orders_untried_and_four_leave_none() -> None:
+    (unwinnable,) = [f for f in item_findings(_items("order-5-of-5", 1)[0]) if f.kind == "unwinnable"]
+    assert (unwinnable.data["tried"], unwinnable.data["orders"]) == (36, 120)
+    (winnable,) = [f for f in item_findings(_items("order-4-of-4", 1)[0]) if f.kind == "unwinnable"]
+    assert (winnable.data["moves"], winnable.data["orders"]) == (50, 24)
+
+
+@pytest.mark.parametrize("budget", range(1, 16))
+def test_the_bound_on_orders_is_met_by_search_over_all_walks(budget: int) -> None:
+    """Three objects: the most full configurations on any walk, by breadth-first search over (place, visited)."""
+    base = replace(_items("order-4-of-4", 1)[0].task, objects=("A", "B", "C"), budget=budget)
+    state: tuple[tuple[int, ...], frozenset[tuple[int, ...]]] = ((), frozenset())
+    queue, seen, most = deque([(state, 0)]), {state}, 0
+    while queue:
+        (placed, visited), moves = queue.popleft()
+        most = max(most, len(visited))
+        if moves == budget:
+            continue
+        for index in range(3):
+            on = tuple(i for i in placed if i != index) if index in placed else (*placed, index)
+            following = (on, visited | {on} if len(on) == 3 else visited)
+            if following not in seen:
+                seen.add(following)
+                queue.append((following, moves + 1))
+    bound = 0 if budget < 3 else 1 + (budget - 3) // 2
+    assert base.budget == budget
+    assert most == min(6, bound)
+
+
+def _certified() -> list[tuple[BlicketItem, Finding, Certificate]]:
+    suites = ["easy-3", "hard-3", "hard-3-AC", "stochastic", "order-4-of-4", "order-5-of-5", "several-switches"]
+    return [
+        (item, finding, finding.certificate)
+        for suite in suites
+        for item in _items(suite)
+        for finding in _all_findings(item)
+        if finding.certificate is not None
+    ]
+
+
+def test_every_certificate_holds_and_every_claim_is_among_them() -> None:
+    claims = set()
+    for item, finding, certificate in _certified():
+        again = msgspec.json.decode(msgspec.json.encode(certificate), type=Certificate)
+        verdict = verify(again, evidence_of(item), VERIFIERS)
+        assert (verdict.holds, verdict.reason) == (True, ""), finding
+        claims.add(certificate.claim)
+    assert claims == set(VERIFIERS)
+
+
+def test_a_certificate_holds_for_its_own_item_and_words_only() -> None:
+    for item, finding, certificate in _certified():
+        other = replace(item, task=replace(item.task, budget=item.task.budget + 1))
+        assert not verify(certificate, evidence_of(other), VERIFIERS).holds, finding
+        reworded = msgspec.structs.replace(certificate, in_words="everything")
+        assert verify(reworded, evidence_of(item), VERIFIERS).reason == "it is about another class"
+
+
+TAMPERED: dict[str, list[dict[str, Any]]] = {
+    "either-word": [{"rule": 1}, {"rule": 9}, {"rule": "2"}, {}],
+    "always-explained": [
+        {"other": {"rule": "conjunctive", "blickets": ["A", "B", "C", "D", "E"]}},
+        {"other": {"rule": "conjunctive", "blickets": []}},
+        {"other": 3},
+        {},
+    ],
+    "silently-switched": [
+        {"other": {"rule": "disjunctive", "blickets": ["A", "B", "C", "D", "E"]}},
+        {"other": {"rule": "xor", "blickets": ["A"]}},
+    ],
+    "unreachable-orders": [{"tried": 35, "orders": 120}, {"tried": 36, "orders": 121}, {}],
+    "reachable-orders": [{"moves": ["A", "B", "C", "D"]}, {"moves": ["Z"]}, {"moves": [["A"]]}, {"moves": ["A"] * 101}],
+    "full-marks-before-the-switch": [{"actions": [], "activations": 1}, {"actions": [{"place": "Z"}, {"check": {}}]}],
+    "counting-decides": [{"level": [], "edge": []}, {}],
+}
+
+
+def test_tampered_certificates_do_not_hold() -> None:
+    claims = set()
+    for item, _, certificate in _certified():
+        claims.add(certificate.claim)
+        for data in TAMPERED[certificate.claim]:
+            verdict = verify(msgspec.structs.replace(certificate, data=data), evidence_of(item), VERIFIERS)
+            assert not verdict.holds, (certificate.claim, data)
+            assert len(verdict.reason.splitlines()) == 1
+    assert claims == set(TAMPERED) == set(VERIFIERS)
+
+
+def test_a_wrong_final_answer_is_not_worth_full_marks() -> None:
+    for item, _, certificate in _certified():
+        if certificate.claim != "full-marks-before-the-switch":
+            continue
+        actions = [*certificate.data["actions"][:-1], {"check": {"rule": "disjunctive", "blickets": ["A"]}}]
+        changed = msgspec.structs.replace(certificate, data={**certificate.data, "actions": actions})
+        assert verify(changed, evidence_of(item), VERIFIERS).reason == "the answer is wrong"
+
+
+def test_episodes_show_evidence_at_n_and_what_conditioning_hides() -> None:
+    grades = []
+    for item in _items("hard-3", 60):
+        episode = BlicketEpisode(item)
+        concluded(episode, Static)
+        grades.append(grade(item, episode.steps))
+    found = {finding.kind: finding for finding in episode_findings(grades, "static")}
+    at_n = [g for g in grades if g.exposed == "exactly-N"]
+    assert found["evidence-at-n"].data == {"exactly_n": len(at_n), "seen": sum(g.post_evidence != 0 for g in at_n)}
+    assert len(at_n) > 30
+    assert list(episode_findings([], "nobody")) == []
+
+
+def test_the_same_item_twice_is_a_duplicate() -> None:
+    first, second = _items("conjunctive", 2)
+    again = replace(first, id="again")
+    found = list(duplicates([first, again, replace(second, task=replace(second.task, count=Count.EDGE))]))
+    assert [(finding.kind, finding.where) for finding in found] == [("duplicate", "again")]
+
+
+def test_the_public_runs_have_the_attribution_that_is_expected() -> None:
+    expected = text_game_expected()
+    audited = attributed_runs(text_runs(text_game_lines()))
+    assert (audited.runs, audited.truth_kept) == (expected["rows"], expected["rows_whose_space_keeps_the_truth"])
+    assert {
+        setting: {
+            "decided and right": counts.earned,
+            "decided and wrong": counts.missed,
+            "undecided and right": counts.lucky,
+            "undecided and wrong": counts.short,
+        }
+        for setting, counts in audited.counts.items()
+    } == expected["counts"]
+    assert [finding.verdict for finding in audited.findings()] == [PROVED] * 5
