@@ -39,6 +39,16 @@ def gold_class(problem: Problem) -> ModelClass:
     return ModelClass(max(LEAST_PARENTS, gold_parents(problem)))
 
 
+def headline_parents(problem: Problem) -> int:
+    """The bound of parents that verdicts are about: of the smallest class with gold, as far as classes are counted.
+
+    Without gold LEAST_PARENTS: nothing says that it is too narrow but that nothing fits.
+    """
+    gold = problem.sealed.gold
+    widest = max((len(f.parents) for f in gold.local_functions.values()), default=0) if gold else 0
+    return min(max(LEAST_PARENTS, widest), MAX_PARENTS)
+
+
 def capped(model_class: ModelClass) -> ModelClass:
     """The same class with the largest cap on formula size that is complete for its number of parents."""
     largest = max(cap for cap, parents in CAPS.items() if parents >= model_class.max_parents)

@@ -135,7 +135,7 @@ class Split(msgspec.Struct, frozen=True):
 class Findings(msgspec.Struct, frozen=True):
     """The audit of one instance.
 
-    classes: by bound of functional parents, ascending; headline: the bound that verdicts are about
+    classes: by bound of functional parents, ascending; headline: the bound of the class that the verdict is about
     capped: classes with a bound of formula size, largest first
     draws, ceilings: over a class that has gold as a member, uniform and by size; [] where there is none
     bounded: the paper's searches with budgets and flags, each with the exact number; None without gold

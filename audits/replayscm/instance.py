@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from audits.replayscm.ambiguity import PARENTS, profile_classes, sized_class
+from audits.replayscm.ambiguity import PARENTS, headline_parents, profile_classes, sized_class
 from audits.replayscm.bounded import BoundedAudit
 from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
 from audits.replayscm.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum, Survivors
@@ -26,13 +26,18 @@ T = TypeVar("T")
 class AuditOptions:
     """What is asked.
 
-    max_parents: the headline class; classes: all bounds that are counted, ascending
+    max_parents: the headline class, which verdicts are about; None: the smallest that has gold, at least four parents
+    classes: bounds that are counted beside it
     nested_roots: in Hidden-roots, only root sets whose columns are nested over shared units
     """
 
-    max_parents: int = 4
+    max_parents: int | None = None
     classes: tuple[int, ...] = PARENTS
     nested_roots: bool = False
+
+    def headline(self, problem: Problem) -> int:
+        """The bound of parents of the headline class of an instance."""
+        return headline_parents(problem) if self.max_parents is None else self.max_parents
 
     def to_dict(self) -> dict[str, Any]:
         return {"max_parents": self.max_parents, "classes": list(self.classes), "nested_roots": self.nested_roots}
@@ -42,6 +47,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     """Everything about one instance. Reads what is sealed: this is for benchmark authors."""
     left_out: dict[str, str] = {}
     spaces = Spaces(problem, nested_roots=options.nested_roots)
+    headline = options.headline(problem)
 
     def attempted(part: str, make: Callable[[], T]) -> T | None:
         try:
@@ -50,11 +56,11 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
             left_out[part] = str(error)
             return None
 
-    classes = [_counted(spaces, k) for k in options.classes]
+    classes = [_counted(spaces, k) for k in sorted({*options.classes, headline})]
     capped = [_capped(spaces, c.max_parents, c.max_size) for c in profile_classes() if c.max_size is not None]
     task = problem.task
     exposed = attempted("exposure", lambda: exposure(problem))
-    prior = attempted("draws", lambda: prior_parents(problem, options.max_parents, classes))
+    prior = attempted("draws", lambda: prior_parents(problem, headline, classes))
     ceilings: list[Ceiling | None] = []
     if prior is not None:
         ceilings.append(attempted("ceiling", lambda: uniform_ceiling(spaces, prior)))
@@ -65,10 +71,10 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         num_worlds=len(task.training.worlds),
         num_rows=task.training.num_rows,
         num_heldout=len(problem.sealed.heldout.worlds),
-        headline=options.max_parents,
+        headline=headline,
         classes=classes,
         capped=capped,
-        spectrum=attempted("spectrum", lambda: _spectrum(spaces, options.max_parents)),
+        spectrum=attempted("spectrum", lambda: _spectrum(spaces, headline)),
         draws=draws(spaces, prior) if prior else [],
         ceilings=[found for found in ceilings if found],
         bounded=attempted(
@@ -78,7 +84,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         coverage=attempted("coverage", lambda: _coverage(problem)),
         mix=intervention_mix(problem),
         balance=heldout_balance(problem),
-        survivors=attempted("survivors", lambda: _survivors(spaces, options.max_parents, classes)),
+        survivors=attempted("survivors", lambda: _survivors(spaces, headline, classes)),
         split=attempted("split", lambda: split(spaces, prior)) if prior else None,
         left_out=left_out,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from math import log10
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.audit.text import (
     NOTHING,
     answers_name,
     ceiling_text,
+    counted_bounds,
     heldout_share,
     measures,
     share_text,
@@ -45,17 +47,15 @@ def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
     anchors = {record.instance: f"i{record.index}" for record in records}
     problems = {problem.id: problem for problem in audited.pool.problems}
     done = [record.findings for record in records if record.findings]
-    headline = done[0].headline if done else 4
     return {
         "pool": audited.pool.name,
         "digest": audited.digest,
         "program": program_version(),
-        "headline": headline,
-        "in_words": done[0].counted(headline).in_words if done else "",
-        "tiles": _tiles(records, headline),
-        "bounds": [counted.max_parents for counted in done[0].classes] if done else [],
+        "headlines": _headlines(done),
+        "tiles": _tiles(records),
+        "bounds": counted_bounds(records),
         "measures": MEASURES,
-        "rows": [_row(record, anchors) for record in records],
+        "rows": [_row(record, anchors, counted_bounds(records)) for record in records],
         "profile": profile_plot(records, anchors),
         "agreement": agreement_plot(records, anchors),
         "means": [(prior, number, _between(low, high)) for prior, (number, low, high) in calibrated.means.items()],
@@ -65,10 +65,17 @@ def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
     }
 
 
-def _tiles(records: list[AuditRecord], headline: int) -> list[tuple[str, str]]:
-    verdicts = Counter(verdict(record, headline) for record in records)
+def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
+    """The classes that verdicts are of, and for how many instances."""
+    numbers = Counter(found.headline for found in done)
+    words = {found.headline: found.counted(found.headline).in_words for found in reversed(done)}
+    return [(words[bound], number) for bound, number in sorted(numbers.items())]
+
+
+def _tiles(records: list[AuditRecord]) -> list[tuple[str, str]]:
+    verdicts = Counter(map(verdict, records))
     done = [record.findings for record in records if record.findings]
-    shares = [heldout_share(found.counted(headline)) for found in done]
+    shares = [heldout_share(found.counted(found.headline)) for found in done]
     known = sorted(share for share in shares if share is not None)
     tiles = [("instances", str(len(records)))]
     tiles += [(name, str(verdicts[name])) for name in ("unique", "ambiguous", "empty")]
@@ -76,7 +83,7 @@ def _tiles(records: list[AuditRecord], headline: int) -> list[tuple[str, str]]:
     if known:
         middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
         tiles.append(("median share of members that are held-out exact", share_text(middle)))
-    missed = sum(_bounded_is_silent(found) and found.members(headline) > 1 for found in done)
+    missed = sum(_bounded_is_silent(found) and found.members(found.headline) > 1 for found in done)
     if any(found.bounded for found in done):
         tiles.append(("ambiguous, though no bounded search finds anything", str(missed)))
     return tiles
@@ -89,7 +96,7 @@ def _bounded_is_silent(found: Findings) -> bool:
     return not any(one.found for one in local) and not any(pair.found for pair in found.bounded.pairs)
 
 
-def _row(record: AuditRecord, anchors: dict[str, str]) -> dict[str, Any]:
+def _row(record: AuditRecord, anchors: dict[str, str], bounds: list[int]) -> dict[str, Any]:
     found = record.findings
     made: dict[str, Any] = {
         "anchor": anchors[record.instance],
@@ -100,10 +107,12 @@ def _row(record: AuditRecord, anchors: dict[str, str]) -> dict[str, Any]:
     }
     if found is None:
         return made | {"verdict": record.outcome, "counts": None}
+    by_bound = {counted.max_parents: counted.members for counted in found.classes}
     return made | {
-        "verdict": verdict(record, found.headline),
+        "verdict": verdict(record),
+        "bound": found.headline,
         "sizes": [found.num_variables, found.num_worlds],
-        "counts": [_count(counted.members) for counted in found.classes],
+        "counts": [_count(by_bound.get(k)) for k in bounds],
         "measures": _measures(found),
         "bounded": _bounded_total(found),
     }
@@ -115,7 +124,7 @@ def _measures(found: Findings) -> list[dict[str, Any]]:
     keys += [heldout_share(found.counted(found.headline))]
     keys += [next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)]
     keys += [next((one.upper for one in found.ceilings if one.size_penalty == penalty), None) for penalty in PRIORS]
-    texts = measures(found, found.headline)
+    texts = measures(found)
     return [{"text": t, "sort": _UNSORTABLE if key is None else key} for t, key in zip(texts, keys, strict=True)]
 
 
@@ -143,8 +152,10 @@ def _bounded_total(found: Findings) -> dict[str, Any]:
     return {"text": f"{number}{'+' if hit else ''}", "sort": number}
 
 
-def _count(members: str) -> dict[str, Any]:
-    """A count as it is shown, in full for a pointer over it, and its sort key."""
+def _count(members: str | None) -> dict[str, Any]:
+    """A count as it is shown, in full for a pointer over it, and its sort key; None was not counted."""
+    if members is None:
+        return {"text": NOTHING, "full": "", "sort": _UNSORTABLE}
     return {
         "text": short_count(members),
         "full": members if len(members) > LONGEST else "",
@@ -171,7 +182,7 @@ def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> 
         for counted in found.classes
     ]
     return made | {
-        "verdict": verdict(record, found.headline),
+        "verdict": verdict(record),
         "classes": classes,
         "caps": sorted({one.max_size for one in found.capped}, reverse=True),
         "draws": [(draw.in_words, PRIORS[draw.size_penalty], share_text(draw.probability)) for draw in found.draws],

@@ -11,7 +11,7 @@ from math import ceil, floor, log10
 from statistics import median
 
 from bench.audit.records import AuditRecord
-from bench.audit.text import heldout_share
+from bench.audit.text import counted_bounds, heldout_share
 
 WIDTH, HEIGHT = 960, 340
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 56
@@ -82,7 +82,7 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
     """log10 of the number of members, a column per stratum and in it one per class; medians of nonempty counts."""
     audited = [record for record in records if record.findings]
     strata = list(dict.fromkeys(record.stratum for record in audited))
-    bounds = [c.max_parents for c in audited[0].findings.classes] if audited and audited[0].findings else []
+    bounds = counted_bounds(audited)
     found = [(r, c.max_parents, int(c.members)) for r in audited if r.findings for c in r.findings.classes]
     y = _Scale([0.0, *(log10(members) for _, _, members in found if members)], _FLOOR, TOP)
     width = (WIDTH - LEFT - RIGHT) / max(1, len(strata))

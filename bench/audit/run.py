@@ -7,7 +7,7 @@ or how often the audit was interrupted.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,10 @@ from typing import Any, Literal, NamedTuple
 from audits.replayscm.findings import Findings
 from audits.replayscm.instance import AuditOptions, audit_instance
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
+from bench.pools.show import chosen_instances
 from bench.runs.jobs import Failure, Progress, completed, error_line, one_line
 from bench.runs.records import Timing, config_digest
+from bench.runs.runner import EVERYTHING, Selection
 from bench.version import program_version
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.problem import Pool, Problem
@@ -35,7 +37,7 @@ class Audited(NamedTuple):
 
 @dataclass(frozen=True)
 class AuditedPool:
-    """A pool with the audits of its instances, in their order. skipped: records that were there before."""
+    """The selected part of a pool with its audits, in order. skipped: records that were there before."""
 
     pool: Pool
     digest: str
@@ -47,18 +49,20 @@ def audit_pool(
     path: Path,
     folder: Path,
     options: AuditOptions,
+    selection: Selection = EVERYTHING,
     *,
     workers: int = 1,
     wall_budget: float | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> AuditedPool:
-    """Audit every instance that has no record in the folder yet, and append its record.
+    """Audit every selected instance that has no record in the folder yet, and append its record.
 
     wall_budget: seconds per instance after which its worker is killed. Instances without findings are tried again.
     """
     pool, digest = read_pool(path, keep_results=False), file_digest(path)
+    chosen = dict(chosen_instances(pool, selection))
     config = {**options.to_dict(), "wall_budget": wall_budget}
-    keys = {i: AuditKey(digest, problem.id, config_digest(config)) for i, problem in enumerate(pool.problems)}
+    keys = {i: AuditKey(digest, problem.id, config_digest(config)) for i, problem in chosen.items()}
     with AuditFile(folder) as file:
         file.forget_unfinished()
         pending = {i: pool.problems[i] for i, key in keys.items() if key not in file.keys}
@@ -71,7 +75,8 @@ def audit_pool(
             done += 1
             progress(pool.name, done, len(keys))
         file.sort()
-        return AuditedPool(pool, digest, file.of_pool(keys.values()), skipped)
+        part = replace(pool, problems=tuple(chosen.values()))
+        return AuditedPool(part, digest, file.of_pool(keys.values()), skipped)
 
 
 def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited: Audited) -> AuditRecord:

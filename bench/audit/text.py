@@ -18,14 +18,17 @@ LONGEST = 9  # digits of a count that is written in full
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
 
-def gate_class(text: str, *, headline: int) -> int:
-    """The bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6."""
+def gate_class(text: str) -> int | None:
+    """The bound of functional parents that `ambiguous[:CLASS]` names; CLASS is kN or parents<=N, N from 1 to 6.
+
+    None without a class: every instance is judged in the headline class of its audit.
+    """
     condition, colon, named = text.partition(":")
     found = _CLASS.fullmatch(named)
     if condition != "ambiguous" or (colon and not found):
         known = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
         raise CalibrantError(f"--fail-on {shown(text)}: it has to be {known}")
-    return int(found[1]) if found else headline
+    return int(found[1]) if found else None
 
 
 def short_count(members: str) -> str:
@@ -33,12 +36,20 @@ def short_count(members: str) -> str:
     return members if len(members) <= LONGEST else f"{members[0]}.{members[1:3]}e{len(members) - 1}"
 
 
-def verdict(record: AuditRecord, max_parents: int) -> str:
-    """unique | ambiguous | empty (no member in the class) | why there are no findings."""
+def verdict(record: AuditRecord, max_parents: int | None = None) -> str:
+    """unique | ambiguous | empty (no member in the class) | why there are no findings.
+
+    max_parents: the class; None: the headline class of the audit
+    """
     if record.findings is None:
         return record.outcome
-    members = record.findings.members(max_parents)
+    members = record.findings.members(record.findings.headline if max_parents is None else max_parents)
     return "unique" if members == 1 else "ambiguous" if members else "empty"
+
+
+def judged_in(record: AuditRecord) -> str:
+    """The verdict with the class that it is of."""
+    return verdict(record) if record.findings is None else f"{verdict(record)}, k<={record.findings.headline}"
 
 
 def heldout_share(counted: ClassCount) -> float | None:
@@ -52,32 +63,33 @@ def share_text(share: float | None) -> str:
     return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
 
 
-def audits_text(records: Sequence[AuditRecord], headline: int) -> str:
+def audits_text(records: Sequence[AuditRecord]) -> str:
     """One row per instance, then what the verdicts are."""
-    bounds = next(([c.max_parents for c in r.findings.classes] for r in records if r.findings), [])
+    bounds = counted_bounds(records)
     headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
-    rows = [_row(record, bounds, headline) for record in records]
-    return "\n".join([aligned(headings, rows), "", summary(records, headline)])
+    rows = [_row(record, bounds) for record in records]
+    return "\n".join([aligned(headings, rows), "", summary(records)])
 
 
-def _row(record: AuditRecord, bounds: Sequence[int], headline: int) -> list[str]:
+def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:
+    """The bounds of parents that were counted for some instance, ascending."""
+    return sorted({counted.max_parents for r in records if r.findings for counted in r.findings.classes})
+
+
+def _row(record: AuditRecord, bounds: Sequence[int]) -> list[str]:
     found = record.findings
     if found is None:
-        return [
-            record.instance,
-            record.setting,
-            *[NOTHING] * (len(bounds) + 2 + len(MEASURES)),
-            verdict(record, headline),
-        ]
-    counts = [short_count(found.counted(k).members) for k in bounds]
+        return [record.instance, record.setting, *[NOTHING] * (len(bounds) + 2 + len(MEASURES)), judged_in(record)]
+    by_bound = {counted.max_parents: short_count(counted.members) for counted in found.classes}
+    counts = [by_bound.get(k, NOTHING) for k in bounds]
     sizes = [str(found.num_variables), str(found.num_worlds)]
-    return [record.instance, record.setting, *sizes, *counts, *measures(found, headline), verdict(record, headline)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(found), judged_in(record)]
 
 
-def measures(found: Findings, headline: int) -> list[str]:
+def measures(found: Findings) -> list[str]:
     """Coverage; shares of the members that are held-out exact, plain and by size; ceilings, plain and by size."""
     shares = [
-        heldout_share(found.counted(headline)),
+        heldout_share(found.counted(found.headline)),
         *(d.probability for d in found.draws if d.size_penalty is not None),
     ]
     coverage = share_text(found.coverage.share if found.coverage else None)
@@ -129,9 +141,26 @@ def answers_name(row: AnswerRow) -> str:
     return f"{row.protocol} ({options})" if options else row.protocol
 
 
-def summary(records: Sequence[AuditRecord], max_parents: int) -> str:
-    """How many instances have which verdict in a class, in one line."""
-    verdicts = [verdict(record, max_parents) for record in records]
+def summary(records: Sequence[AuditRecord], max_parents: int | None = None) -> str:
+    """How many instances have which verdict, a line for each class that verdicts are of.
+
+    max_parents: one class for all; None: the headline class of each audit
+    """
+    groups: dict[int | None, list[str]] = {}
+    for record in records:
+        bound = record.findings.headline if record.findings and max_parents is None else max_parents
+        groups.setdefault(bound, []).append(verdict(record, max_parents))
+    lines = [
+        f"{_class_name(bound)}: {_numbers(groups[bound])}" for bound in sorted(groups, key=lambda k: k or MAX_CLASS + 1)
+    ]
+    return "\n".join(lines) or "no instances"
+
+
+def _class_name(bound: int | None) -> str:
+    return "no verdict" if bound is None else f"functional parents <= {bound}"
+
+
+def _numbers(verdicts: Sequence[str]) -> str:
     kinds = ("unique", "ambiguous", "empty", "out_of_budget", "crashed")
     parts = [f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts]
-    return f"functional parents <= {max_parents}: {', '.join(parts) or 'no instances'}, of {len(records)} instances"
+    return f"{', '.join(parts)}, of {len(verdicts)} instances"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import AsJson, PoolPath, Workers
+from bench.commands.options import AsJson, Limit, Only, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 from dsl.errors import in_one_line
 
@@ -18,13 +18,26 @@ if TYPE_CHECKING:
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import Calibration
     from bench.audit.run import AuditedPool
-    from solvers.replayscm.version_space import ModelClass
+    from bench.runs.runner import Selection
+    from dsl.replayscm.problem import Problem
 
 CertifiedSize: TypeAlias = Annotated[
     int | None, typer.Option("--max-size", min=1, max=12, help="Cap on formula size of the certificates' class.")
 ]
 Details: TypeAlias = Annotated[
     bool, typer.Option("--details", help="Print everything that was found in each instance.")
+]
+Headline: TypeAlias = Annotated[
+    int | None,
+    typer.Option(min=1, max=6, help="The class that verdicts are about. [default: the smallest with gold, at least 4]"),
+]
+FailOn: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ambiguous[:CLASS]",
+        help="Exit 1 unless one SCM of the class fits each instance: none is as bad as two. CLASS is kN or parents<=N; "
+        "without it the class of each verdict.",
+    ),
 ]
 
 
@@ -35,7 +48,7 @@ def audit(
         typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier audit resumes."),
         Writes(("audits.jsonl", "audits.lock"), goes_on=True),
     ] = None,
-    max_parents: Annotated[int, typer.Option(min=1, max=6, help="The class that verdicts are about.")] = 4,
+    max_parents: Headline = None,
     nested_roots: Annotated[
         bool, typer.Option("--nested-roots", help="Hidden-roots: only roots with columns nested over shared units.")
     ] = False,
@@ -48,15 +61,14 @@ def audit(
         Writes(("*.json",)),
     ] = None,
     max_size: CertifiedSize = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(metavar="ambiguous[:CLASS]", help="Exit 1 if an instance is; CLASS is kN or parents<=N."),
-    ] = None,
+    fail_on: FailOn = None,
     runs: Annotated[
         list[Path] | None,
         typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below."),
         READS,
     ] = None,
+    only: Only = None,
+    limit: Limit = None,
     workers: Workers = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
@@ -74,14 +86,15 @@ def audit(
     from bench.audit.calibration import calibration
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
+    from bench.runs.runner import Selection
 
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
-    certified = _certified_class(max_parents, max_size, certificates, nested_roots=nested_roots)
-    gate = None if fail_on is None else gate_class(fail_on, headline=max_parents)
-    classes = sorted({*PARENTS, max_parents, *([gate] if gate else [])})
-    options = AuditOptions(max_parents, tuple(classes), nested_roots)
-    audited = _audited(pool, out, options, workers or usable_cores(), budget)
+    _check_cap(max_parents, max_size, certificates)
+    gate = None if fail_on is None else gate_class(fail_on)
+    options = AuditOptions(max_parents, tuple(sorted({*PARENTS, *([gate] if gate else [])})), nested_roots)
+    selection = Selection(frozenset(only or ()), limit)
+    audited = _audited(pool, out, options, selection, workers or usable_cores(), budget)
     calibrated = calibration(audited.records, runs or [])
     if html:
         from bench.audit.html import report
@@ -90,48 +103,58 @@ def audit(
         write_whole(html, report(audited, calibrated))
         typer.echo(f"report written to {html}", err=True)
     if certificates:
-        _certify(audited, certificates, certified)
+        _certify(audited, certificates, options, max_size)
     if details and not as_json:
         _print_details(audited)
-    _print(audited, calibrated, max_parents, as_json=as_json)
-    return _exit_code(audited, gate)
+    _print(audited, calibrated, as_json=as_json)
+    return _exit_code(audited, gated=fail_on is not None, gate=gate)
 
 
-def _audited(pool: Path, out: Path | None, options: AuditOptions, workers: int, budget: float | None) -> AuditedPool:
+def _audited(
+    pool: Path, out: Path | None, options: AuditOptions, selection: Selection, workers: int, budget: float | None
+) -> AuditedPool:
     """The audits of a pool; their records are kept if there is a folder for them."""
     from bench.audit.run import audit_pool
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
-        folder = out or Path(scratch)
-        made = audit_pool(pool, folder, options, workers=workers, wall_budget=budget, progress=progress)
+        made = audit_pool(
+            pool, out or Path(scratch), options, selection, workers=workers, wall_budget=budget, progress=progress
+        )
     if out:
         new = len(made.records) - made.skipped
         typer.echo(f"{new} instances audited, {made.skipped} had a record already", err=True)
     return made
 
 
-def _certified_class(
-    max_parents: int, max_size: int | None, certificates: Path | None, *, nested_roots: bool
-) -> ModelClass:
+def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path | None) -> None:
+    from audits.replayscm.ambiguity import LEAST_PARENTS
     from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+
+    if max_size is None:
+        return
+    if certificates is None:
+        reason = "it is the cap of the certificates' class: give --certificates too"
+        raise typer.BadParameter(reason, param_hint="--max-size")
+    parents = max_parents or LEAST_PARENTS
+    most = LARGEST_CAP.get(parents, 0)
+    if max_size > most:
+        reason = f"with {parents} parents, `calibrant verify` recounts sizes up to {most}"
+        raise typer.BadParameter(reason if most else f"{reason}: none", param_hint="--max-size")
+
+
+def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size: int | None) -> None:
+    from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from bench.audit.certificates import write_certificates
     from solvers.replayscm.version_space import ModelClass
 
-    if max_size is not None and certificates is None:
-        raise typer.BadParameter(
-            "it is the cap of the certificates' class: give --certificates too", param_hint="--max-size"
-        )
-    most = LARGEST_CAP.get(max_parents, 0)
-    if max_size is not None and max_size > most:
-        reason = f"with {max_parents} parents, `calibrant verify` recounts sizes up to {most}"
-        raise typer.BadParameter(reason if most else f"{reason}: none", param_hint="--max-size")
-    return ModelClass(max_parents, max_size, nested_roots)
+    def class_of(problem: Problem) -> ModelClass:
+        parents = options.headline(problem)
+        if max_size is not None and max_size > LARGEST_CAP.get(parents, 0):
+            raise ValueError(f"with {parents} parents, `calibrant verify` does not recount sizes up to {max_size}")
+        return ModelClass(parents, max_size, options.nested_roots)
 
-
-def _certify(audited: AuditedPool, folder: Path, model_class: ModelClass) -> None:
-    from bench.audit.certificates import write_certificates
-
-    for line in write_certificates(audited.pool.problems, folder, lambda problem: model_class):
-        typer.echo(line, err=True)
+    for line in write_certificates(audited.pool.problems, folder, class_of):
+        typer.echo(in_one_line(line), err=True)
 
 
 def _print_details(audited: AuditedPool) -> None:
@@ -140,25 +163,25 @@ def _print_details(audited: AuditedPool) -> None:
     typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
 
 
-def _print(audited: AuditedPool, calibrated: Calibration, max_parents: int, *, as_json: bool) -> None:
+def _print(audited: AuditedPool, calibrated: Calibration, *, as_json: bool) -> None:
     from bench.audit.text import audits_text, calibration_text
 
     if as_json:
         made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
         typer.echo(json.dumps(made, indent=1))
     else:
-        typer.echo("\n".join(filter(None, (audits_text(audited.records, max_parents), calibration_text(calibrated)))))
+        typer.echo("\n".join(filter(None, (audits_text(audited.records), calibration_text(calibrated)))))
 
 
-def _exit_code(audited: AuditedPool, gate: int | None) -> int:
-    """1 if an instance has no findings or, where that is asked for, more than one member."""
+def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:
+    """1 if an instance has no findings or, where that is asked for, not exactly one member. gate: in which class."""
     from bench.audit.text import summary, verdict
 
     unfinished = [record for record in audited.records if record.findings is None]
     for record in unfinished:
         typer.echo(in_one_line(f"{record.instance}: {record.error}"), err=True)
-    if gate is None:
+    if not gated:
         return 1 if unfinished else 0
-    typer.echo(f"--fail-on: {summary(audited.records, gate)}", err=True)
-    ambiguous = any(verdict(record, gate) == "ambiguous" for record in audited.records)
-    return 1 if unfinished or ambiguous else 0
+    for line in summary(audited.records, gate).splitlines():
+        typer.echo(f"--fail-on: {line}", err=True)
+    return 0 if all(verdict(record, gate) == "unique" for record in audited.records) else 1

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.commands.guard import READS, WRITES, WRITES_POOL, Writes
-from bench.commands.options import PoolPath, Workers
+from bench.commands.options import Limit, Only, PoolPath, Workers
 from bench.commands.progress import progress_bar, usable_cores
 from dsl.errors import in_one_line
 
@@ -54,16 +54,20 @@ def harden(
         typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
         READS,
     ] = None,
+    only: Only = None,
+    limit: Limit = None,
     workers: Workers = None,
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 
     cex completes local coverage, separates the alternatives, then reduces the SCMs that fit to the goal or proves that
-    no admissible world can. Exit 1 if an instance could not be hardened; it is then written unchanged. What is done is
-    kept in POOL2.unfinished until POOL2 is written; the same command goes on from there.
+    no admissible world can. Exit 1 unless every instance gets there. One that does not (impossible, out of budget)
+    keeps the worlds that left fewest SCMs; one to which nothing can be added (no gold, gold outside the class) is
+    written unchanged. What is done is kept in POOL2.unfinished until POOL2 is written; the same command goes on there.
     """
     from bench.pools.hardened import HardenOptions, hardened_pool
     from bench.pools.known_alternatives import read_alternatives
+    from bench.runs.runner import Selection
 
     if mode != "cex" and (alternatives or goal != "one-member"):
         raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
@@ -71,14 +75,21 @@ def harden(
     options = HardenOptions(mode, seed, max_parents, goal)
     with ExitStack() as stack:
         with progress_bar() as progress:
-            cores = workers or usable_cores()
-            making = hardened_pool(pool, out, options, alternatives=supplied, workers=cores, progress=progress)
+            making = hardened_pool(
+                pool,
+                out,
+                options,
+                alternatives=supplied,
+                selection=Selection(frozenset(only or ()), limit),
+                workers=workers or usable_cores(),
+                progress=progress,
+            )
             made = stack.enter_context(making)
         _write(made, options, out, report, certificates)
     _print(made)
     if supplied:
         _print_alternatives(made, supplied)
-    return 1 if made.num_failed else 0
+    return 1 if made.num_short else 0
 
 
 def _write(

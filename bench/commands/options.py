@@ -21,6 +21,8 @@ RunSources: TypeAlias = Annotated[
     READS,
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+Only: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")]
+Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")]
 Workers: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Processes. [default: one per usable core]")]
 IdField: TypeAlias = Annotated[
     str | None, typer.Option("--id-field", metavar="NAME", help="Field of a prediction that names the instance.")

@@ -14,9 +14,11 @@ from audits.replayscm.hardening.limits import Goal
 from audits.replayscm.hardening.steps import AddedWorld
 from audits.replayscm.patterns import latent_scm
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
+from bench.pools.show import chosen_instances
 from bench.pools.unfinished import Made, unfinished_pool
 from bench.runs.jobs import Progress
 from bench.runs.records import config_digest
+from bench.runs.runner import EVERYTHING, Selection
 from dsl.names import natural_key
 from dsl.replayscm.pools.files import as_written, file_digest, read_pool
 from dsl.replayscm.problem import Pool, Problem
@@ -63,8 +65,9 @@ class HardenedPool:
     reports: list[dict[str, Any]]
 
     @property
-    def num_failed(self) -> int:
-        return sum(report["outcome"] == "failed" for report in self.reports)
+    def num_short(self) -> int:
+        """How many did not get what was asked for: proved impossible, out of budget, or failed."""
+        return sum(report["outcome"] not in ("reached", "done") for report in self.reports)
 
 
 @contextmanager
@@ -74,21 +77,23 @@ def hardened_pool(
     options: HardenOptions,
     *,
     alternatives: Sequence[SuppliedAnswer] = (),
+    selection: Selection = EVERYTHING,
     workers: int = 1,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[HardenedPool]:
-    """Every instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
+    """Every selected instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
 
     What is done is kept beside `out` until the block has succeeded, so that the same call goes on after a kill.
     """
     source = read_pool(path, keep_results=False)
     supplied = by_instance(alternatives)
-    jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in source.problems}
+    chosen = [problem for _, problem in chosen_instances(source, selection)]
+    jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in chosen}
     how = {**asdict(options), "of": file_digest(path)}
+    if len(chosen) < len(source):
+        how["instances"] = list(jobs)
     if alternatives:
-        how["alternatives"] = config_digest(
-            {one.id: [s.answer for s in supplied.get(one.id, ())] for one in source.problems}
-        )
+        how["alternatives"] = config_digest({one.id: [s.answer for s in supplied.get(one.id, ())] for one in chosen})
     with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
         made = work.make(source.name, jobs, harden_instance, workers=workers, progress=progress)
         problems = tuple(one.problem for one in made)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from bench.pages.aligned import aligned
+from bench.runs.runner import Selection
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.text import render
 from dsl.replayscm.disclosure import Disclosure
@@ -31,6 +32,15 @@ def find_instance(pool: Pool, instance: str) -> Problem:
     close = [problem.id for problem in pool.problems if instance in problem.id] or [p.id for p in pool.problems]
     listed = ", ".join(close[:3]) + (", ..." if len(close) > 3 else "")
     raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
+
+
+def chosen_instances(pool: Pool, selection: Selection) -> list[tuple[int, Problem]]:
+    """The selected problems with their places in the pool; `CalibrantError` for an id that it does not have."""
+    for instance in sorted(selection.only):
+        find_instance(pool, instance)
+    return [(place, problem) for place, problem in enumerate(pool.problems) if selection.has(problem.id)][
+        : selection.limit
+    ]
 
 
 def instance_text(problem: Problem) -> str:

@@ -34,8 +34,12 @@ class Selection(NamedTuple):
     only: Collection[str] = ()
     limit: int | None = None
 
+    def has(self, instance: str) -> bool:
+        """Whether it is one of those named, if any are."""
+        return not self.only or instance in self.only
+
     def of(self, pool: ItemPool[Item[Any, Any]]) -> list[tuple[int, Item[Any, Any]]]:
-        chosen = [(i, item) for i, item in enumerate(pool.items) if not self.only or item.id in self.only]
+        chosen = [(i, item) for i, item in enumerate(pool.items) if self.has(item.id)]
         return chosen[: self.limit]
 
 

@@ -113,9 +113,9 @@ def test_equal_audits_give_equal_bytes(pool: Path, tmp_path: Path, text: str) ->
 def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
     rows = [row for row in Page(text).cells if len(row) == 16]
     assert [(row[0], row[1], row[6:10]) for row in rows] == [
-        ("I0", "unique", ["1"] * 4),
-        ("I1", "ambiguous", ["2"] * 4),
-        ("I2", "ambiguous", ["4"] * 4),
+        ("I0", "unique, k ≤ 4", ["1"] * 4),
+        ("I1", "ambiguous, k ≤ 4", ["2"] * 4),
+        ("I2", "ambiguous, k ≤ 4", ["4"] * 4),
     ]
     assert [row[10] for row in rows] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
     assert [row[11] for row in rows] == ["1", "0.5", "0.25"]

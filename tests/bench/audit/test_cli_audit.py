@@ -23,6 +23,7 @@ from bench.pools.bundled import bundled_pool
 from dsl.replayscm.pools.files import read_pool, write_pool
 from solvers.replayscm.version_space import VersionSpace
 from tests.support.commands import command, refused
+from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
 ALL_ROWS = ("000", "100", "010", "111")
@@ -86,12 +87,71 @@ def test_fail_on_ambiguous(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (two, "ambiguous", 1),
         (two, "ambiguous:k2", 1),
         (two, "ambiguous:parents<=6", 1),
-        (two, "ambiguous:k1", 0),  # the constant alone
+        (two, "ambiguous:k1", 1),  # nothing fits all rows of the first
+        (unique, "ambiguous:k1", 1),
     ]:
         assert main(["audit", str(pool), "--fail-on", condition, "--workers", "1"]) == code, condition
     for nonsense in ("ambiguous:", "ambiguous:k7", "ambiguous:4", "unique", "ambiguous:parents<4"):
         line = refused(capsys_after(capsys), "audit", unique, "--fail-on", nonsense)
         assert line.startswith(f"--fail-on '{nonsense}': it has to be ambiguous, ambiguous:k4 or")
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """The first two bundled instances and one whose gold has five parents somewhere; nothing of four fits that."""
+    path = tmp_path / "wide.jsonl"
+    lines = bundled_pool("hidden-order").read_text(encoding="utf-8").splitlines(keepends=True)
+    (strict,) = [line for line in lines if '"CAL_vhs_n9_dense_strict_20000001"' in line]
+    path.write_text("".join([*lines[:3], strict]), encoding="utf-8")
+    return path
+
+
+def test_verdicts_are_of_the_smallest_class_with_gold(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty class k <= 4 says nothing of an instance whose gold has five parents, and does not pass the gate."""
+    records = audited(capsys, wide)
+    assert [record["findings"]["headline"] for record in records] == [4, 4, 5]
+    strict = {one["max_parents"]: int(one["members"]) for one in records[-1]["findings"]["classes"]}
+    assert strict[4] == 0
+    assert strict[5] > 1
+    line = ["audit", str(wide), "--only", "CAL_vhs_n9_dense_strict_20000001", "--workers", "1"]
+    assert main([*line, "--fail-on", "ambiguous"]) == 1
+    printed = capsys.readouterr()
+    assert "--fail-on: functional parents <= 5: 1 ambiguous, of 1 instances" in printed.err
+    assert "ambiguous, k<=5" in printed.out
+    for named in ("ambiguous:k4", "ambiguous:k2"):
+        assert main([*line, "--fail-on", named]) == 1
+        assert ": 1 empty, of 1 instances" in capsys.readouterr().err
+    assert main([*line, "--max-parents", "4"]) == 0
+    assert "empty, k<=4" in capsys.readouterr().out
+
+
+def test_a_gate_in_a_class_where_every_instance_is_empty_fails(wide: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(wide), "--fail-on", "ambiguous:k1", "--workers", "1"]) == 1
+    assert "--fail-on: functional parents <= 1: 3 empty, of 3 instances" in capsys.readouterr().err
+
+
+def test_each_class_has_its_line_and_the_page_says_which_verdict_is_of_which(
+    wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["audit", str(wide), "--html", str(page), "--workers", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("functional parents <= 4: ") and line.endswith("of 2 instances") for line in lines)
+    assert "functional parents <= 5: 1 ambiguous, of 1 instances" in lines
+    text = page.read_text(encoding="utf-8")
+    assert "functional parents &lt;= 4, any formula size, Hidden-order</b> (2 instances)" in text
+    assert ">ambiguous, k ≤ 5</td>" in text
+
+
+def test_only_and_limit_choose_what_is_audited(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = audited(capsys, pool)
+    assert audited(capsys, pool, "--only", "I2", "--only", "I0") == [whole[0], whole[2]]
+    assert audited(capsys, pool, "--limit", "2") == whole[:2]
+    folder = tmp_path / "certificates"
+    assert main(["audit", str(pool), "--only", "I1", "--certificates", str(folder), "--workers", "1"]) == 0
+    assert [path.name for path in folder.iterdir()] == ["I1.json"]
+    capsys.readouterr()
+    assert "no instance 'I9'; there is I0, I1, I2" in refused(capsys, "audit", pool, "--only", "I9")
 
 
 def capsys_after(capsys: pytest.CaptureFixture[str]) -> pytest.CaptureFixture[str]:
@@ -143,7 +203,7 @@ def test_a_crash_costs_one_instance_and_is_tried_again(
         assert main(line) == 1
     printed = capsys.readouterr()
     assert "I1: RuntimeError: no idea" in printed.err
-    assert "1 unique, 1 ambiguous, 1 crashed" in printed.out
+    assert "1 unique, 1 ambiguous, of 2 instances\nno verdict: 1 crashed, of 1 instances\n" in printed.out
     assert main(line) == 0
     assert "1 instances audited, 2 had a record already" in capsys.readouterr().err
 
@@ -294,6 +354,37 @@ def test_harden_until_all_members_replay_the_held_out_worlds(
     assert read_pool(out).metadata["hardened"]["goal"] == "heldout-agreement"
     capsys.readouterr()
     assert "--goal needs --mode cex" in refused(capsys, *line, "--goal", "heldout-agreement", "--mode", "extra-worlds")
+
+
+def test_harden_says_by_its_exit_code_whether_every_instance_got_there(
+    wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(wide), "--out", str(out), "--report", str(report), "--workers", "1"]
+    strict = ["--only", "CAL_vhs_n9_dense_strict_20000001"]
+    assert main([*line, *strict, "--max-parents", "4"]) == 1
+    printed = capsys.readouterr()
+    assert "1 impossible" in printed.out
+    assert "has 5 functional parents in gold" in printed.err
+    (unchanged,) = read_pool(out).problems
+    assert unchanged in read_pool(wide).problems
+    assert main([*line, "--limit", "1"]) == 0
+    assert [problem.id for problem in read_pool(out).problems] == [read_pool(wide).problems[0].id]
+    assert read_pool(out).metadata["hardened"]["instances"] == [read_pool(wide).problems[0].id]
+
+
+def test_worlds_that_do_not_suffice_are_kept_and_the_exit_code_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = shared_file("thr2.jsonl", part="replayscm/adversarial")
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(pool), "--out", str(out), "--report", str(report), "--seed", "1", "--workers", "1"]
+    assert main(line) == 1
+    assert "1 out of budget" in capsys.readouterr().out
+    (told,) = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    assert told["outcome"] == "out_of_budget"
+    assert told["worlds"][1] > told["worlds"][0]
+    assert len(read_pool(out).problems[0].task.training.worlds) == told["worlds"][1]
 
 
 def test_harden_without_gold_is_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
