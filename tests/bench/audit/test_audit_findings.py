@@ -30,7 +30,7 @@ from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.reference import evaluate
 from dsl.replayscm.scm import scm
-from tests.bench.audit.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
+from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
 from tests.support.commands import refused
 from tests.support.written import written_problem, written_world
 

@@ -18,7 +18,7 @@ from dsl.formulas.text import parse
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import evaluate, replays_exactly
 from dsl.replayscm.scm import Scm, scm
-from tests.bench.audit.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
+from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 from tests.support.browser import needs_chromium, pressed
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}

@@ -18,7 +18,7 @@ from dsl.replayscm.problem import Pool, Problem
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.bench.audit.test_cli_audit import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.commands import jsonl, refused
 from tests.support.written import written_problem, written_scm, written_world
 

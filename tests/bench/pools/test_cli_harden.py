@@ -1,0 +1,154 @@
+"""harden and generate as commands: what they write, what they say, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from audits.replayscm.ambiguity import gold_class
+from bench.cli import main
+from dsl.replayscm.pools.files import read_pool
+from solvers.replayscm.version_space import VersionSpace
+from tests.support.audited_pools import (
+    ALL_ROWS,
+    audited,
+    two_bundled,
+    with_a_wide_gold,
+    written_pool,
+)
+from tests.support.commands import refused
+from tests.support.shared import shared_file
+
+
+@pytest.fixture
+def bundled(tmp_path: Path) -> Path:
+    return two_bundled(tmp_path / "two.jsonl")
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    return with_a_wide_gold(tmp_path / "wide.jsonl")
+
+
+def test_harden_until_one_member_is_left_and_certify_it(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report, folder = tmp_path / "hard.jsonl", tmp_path / "report.jsonl", tmp_path / "certificates"
+    line = ["harden", str(bundled), "--out", str(out), "--report", str(report), "--seed", "5", "--workers", "1"]
+    assert main([*line, "--certificates", str(folder)]) == 0
+    first = out.read_bytes()
+    assert main(line) == 0
+    assert out.read_bytes() == first
+    before, after = read_pool(bundled), read_pool(out)
+    for old, new, text in zip(before.problems, after.problems, report.read_text().splitlines(), strict=True):
+        told = json.loads(text)
+        worlds = old.task.training.worlds, new.task.training.worlds
+        assert worlds[1][: len(worlds[0])] == worlds[0]
+        assert told["worlds"] == [len(worlds[0]), len(worlds[1])]
+        assert new.sealed.heldout == old.sealed.heldout
+        assert (told["outcome"], told["members"][1]) == ("reached", "1")
+    capsys.readouterr()
+    assert main(["verify", *map(str, sorted(folder.iterdir())), str(out)]) == 0
+    assert main(["audit", str(out), "--fail-on", "ambiguous", "--workers", "1"]) == 0
+    assert main(["audit", str(bundled), "--fail-on", "ambiguous", "--workers", "1"]) == 1
+
+
+def test_harden_until_all_members_replay_the_held_out_worlds(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(bundled), "--out", str(out), "--report", str(report), "--workers", "1"]
+    assert main([*line, "--goal", "heldout-agreement"]) == 0
+    told = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    assert [one["outcome"] for one in told] == ["reached"] * 2
+    for problem in read_pool(out).problems:
+        space = VersionSpace(problem.task, gold_class(problem))
+        assert space.agreement(problem.sealed.heldout.worlds) == 1
+    assert read_pool(out).metadata["hardened"]["goal"] == "heldout-agreement"
+    capsys.readouterr()
+    assert "--goal needs --mode cex" in refused(capsys, *line, "--goal", "heldout-agreement", "--mode", "extra-worlds")
+
+
+def test_harden_says_by_its_exit_code_whether_every_instance_got_there(
+    wide: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(wide), "--out", str(out), "--report", str(report), "--workers", "1"]
+    strict = ["--only", "CAL_vhs_n9_dense_strict_20000001"]
+    assert main([*line, *strict, "--max-parents", "4"]) == 1
+    printed = capsys.readouterr()
+    assert "1 impossible" in printed.out
+    assert "has 5 functional parents in gold" in printed.err
+    (unchanged,) = read_pool(out).problems
+    assert unchanged in read_pool(wide).problems
+    assert main([*line, "--limit", "1"]) == 0
+    assert [problem.id for problem in read_pool(out).problems] == [read_pool(wide).problems[0].id]
+    assert read_pool(out).metadata["hardened"]["instances"] == [read_pool(wide).problems[0].id]
+
+
+def test_worlds_that_do_not_suffice_are_kept_and_the_exit_code_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = shared_file("thr2.jsonl", part="replayscm/adversarial")
+    out, report = tmp_path / "hard.jsonl", tmp_path / "report.jsonl"
+    line = ["harden", str(pool), "--out", str(out), "--report", str(report), "--seed", "1", "--workers", "1"]
+    assert main(line) == 1
+    assert "1 out of budget" in capsys.readouterr().out
+    (told,) = [json.loads(text) for text in report.read_text(encoding="utf-8").splitlines()]
+    assert told["outcome"] == "out_of_budget"
+    assert told["worlds"][1] > told["worlds"][0]
+    assert len(read_pool(out).problems[0].task.training.worlds) == told["worlds"][1]
+
+
+def test_harden_without_gold_is_a_failed_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = written_pool(tmp_path / "p.jsonl", [ALL_ROWS])
+    header, text = pool.read_text(encoding="utf-8").splitlines()
+    record = json.loads(text)
+    del record["sealed"]["gold"]
+    pool.write_text(f"{header}\n{json.dumps(record)}\n", encoding="utf-8")
+    out = tmp_path / "hard.jsonl"
+    assert main(["harden", str(pool), "--out", str(out), "--workers", "1"]) == 1
+    assert "I0: failed: problem 'I0' has no gold SCM" in capsys.readouterr().err
+    assert read_pool(out).problems == read_pool(pool).problems
+    (audit,) = audited(capsys, pool)  # what needs gold is left out, and says so; counts do not
+    assert audit["findings"]["left_out"].keys() == {"exposure", "bounded", "coverage"}
+    assert audit["findings"]["classes"][0]["members"] == "1"
+
+
+def test_generate_writes_a_pool_and_its_audits(tmp_path: Path) -> None:
+    made = []
+    for name, workers in (("one", 1), ("two", 2)):
+        out, audits = tmp_path / f"{name}.jsonl", tmp_path / f"{name}_audits.jsonl"
+        line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "2", "--seed", "7"]
+        assert main([*line, "--out", str(out), "--audits", str(audits), "--workers", str(workers)]) == 0
+        made.append((out.read_bytes(), audits.read_bytes()))
+    assert made[0] == made[1]
+    pool = read_pool(tmp_path / "one.jsonl")
+    assert [problem.stratum for problem in pool.problems] == ["hs_n6_easy_calibration"] * 2
+    told = [json.loads(line)["id"] for line in (tmp_path / "one_audits.jsonl").read_text().splitlines()]
+    assert told == [problem.id for problem in pool.problems]
+
+
+def test_generate_names_the_strata_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(capsys, "generate", "--strata", "none", "--seed", "1", "--out", tmp_path / "g.jsonl")
+    assert "hs_n6_easy_calibration" in line
+
+
+def test_items_that_ask_for_an_alternative_are_not_hardened(
+    bundled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items, out = tmp_path / "items.jsonl", tmp_path / "out.jsonl"
+    assert main(["pool", "alternatives", str(bundled), str(items)]) == 0
+    assert main(["harden", str(items), "--out", str(out), "--workers", "1"]) == 1
+    assert "failed: it asks for an alternative to a reference" in capsys.readouterr().err
+    assert read_pool(out).problems == read_pool(items).problems
+
+
+def test_generated_pools_have_their_audits_beside_them(tmp_path: Path) -> None:
+    out = tmp_path / "pool.jsonl"
+    line = ["generate", "--strata", "hs_n6_easy_calibration", "--per-stratum", "1", "--seed", "7", "--workers", "1"]
+    assert main([*line, "--out", str(out)]) == 0
+    (told,) = (tmp_path / "pool.audits.jsonl").read_text(encoding="utf-8").splitlines()
+    assert json.loads(told)["id"] == read_pool(out).problems[0].id
