@@ -7,7 +7,7 @@ for each node, and their number is a sum over DAGs of products.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -170,6 +170,13 @@ class WeightedDags:
                     found[nodes[parent], nodes[child]] = number
         return found
 
+    def having_graph(self, edges: Set[Edge]) -> int:
+        """How many members have exactly these edges."""
+        masks = masks_of(edges, self.evidence.nodes)
+        if masks is None:
+            return 0
+        return total(DagWeights({node: _only(own, masks[node]) for node, own in self._options.items()}, 0))
+
     @cached_property
     def certain_edges(self) -> frozenset[Edge]:
         """The edges of every member; none if there is no member."""
@@ -197,6 +204,21 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
         reactor[-1] = possible[0] / PER_UNIT
     found = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
     return WeightedDags(evidence, bounded, (*found, frequency))
+
+
+def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
+    """The parents of each node as masks; None if an edge is not between two of the nodes."""
+    number = {node: i for i, node in enumerate(nodes)}
+    masks = [0] * len(nodes)
+    for parent, child in edges:
+        if parent not in number or child not in number:
+            return None
+        masks[number[child]] |= 1 << number[parent]
+    return masks
+
+
+def _only(options: Mapping[int, int], mask: int) -> dict[int, int]:
+    return {mask: options[mask]} if mask in options else {}
 
 
 def frequencies(frequency: Local, evidence: Evidence) -> Floats:

@@ -9,7 +9,7 @@ larger than what the laboratory can do in one respect: what base a setting leave
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -23,7 +23,7 @@ from solvers.budget import BudgetSpent
 from solvers.causalab.evidence import Evidence
 from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
 from solvers.causalab.replay import mechanism_of
-from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
+from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies, masks_of
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
 DRAWS = (-1, 0, 1)
@@ -74,6 +74,14 @@ class World:
             options = {n.node: n.options(shifted=shifted) for n in self.nodes}
             options[child] = {mask: number for mask, number in options[child].items() if mask >> parent & 1}
             both.append(_total(options))
+        return both[0] - both[1]
+
+    def with_parents(self, masks: Sequence[int]) -> int:
+        """Members whose parents are these masks."""
+        both = []
+        for shifted in (True, False):
+            own = [n.options(shifted=shifted) for n in self.nodes]
+            both.append(_total({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(own)}))
         return both[0] - both[1]
 
     def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
@@ -152,6 +160,11 @@ class NoisyDags:
                 for parent in range(len(nodes)):
                     found[nodes[parent], nodes[child]] += world.having(parent, child)
         return {edge: number for edge, number in found.items() if number}
+
+    def having_graph(self, edges: Set[Edge]) -> int:
+        """How many members have exactly these edges."""
+        masks = masks_of(edges, self.evidence.nodes)
+        return 0 if masks is None else sum(world.with_parents(masks) for world in self.worlds)
 
     @property
     def certain_edges(self) -> frozenset[Edge]:

@@ -1,0 +1,134 @@
+"""What can be proved about one laboratory: unwinnable, vacuous, trivial, ambiguous."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from audits.causalab.certificates import (
+    AMBIGUOUS,
+    CANNOT_MATTER,
+    FREQUENCY_DECIDED,
+    GRAPH_DECIDED,
+    UNWINNABLE,
+    Claimed,
+    equations_record,
+    evidence_record,
+    sealed_record,
+)
+from audits.causalab.spaces import decided_frequency, space_of
+from audits.claims import certified
+from audits.finding import Finding, Standing
+from dsl.causalab.episode import LabEpisode, LabStep
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import FREQUENCY, Edge
+from dsl.causalab.reactor import HIGHEST, winnable
+from solvers.budget import BudgetSpent
+from solvers.causalab.evidence import evidence_of
+from solvers.causalab.linear import solve_linear
+from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
+
+BASE_RANGE = (15.0, 25.0)
+
+
+def item_findings(item: LabItem) -> list[Claimed]:
+    """Every finding about an item; kinds: unwinnable, vacuous, trivial, ambiguous."""
+    found = [unwinnable_finding(item), vacuous_finding(item), trivial_finding(item), ambiguous_finding(item)]
+    return [claimed for claimed in found if claimed is not None]
+
+
+def unwinnable_finding(item: LabItem) -> Claimed | None:
+    """No dialled frequency activates the reactor."""
+    target = item.sealed.target
+    if winnable(target, item.task.tries):
+        return None
+    claim = f"the target {target:g} cannot be dialled: the dial ends at {HIGHEST:g}, and the last try never succeeds"
+    evidence, data = sealed_record(item), {"target": target}
+    certificate = certified(UNWINNABLE, "frequencies from 0 to 10,000", evidence, data)
+    finding = Finding("unwinnable", Standing.PROVED, item.id, claim, {"target": target, "tries": item.task.tries})
+    return Claimed(finding, certificate, evidence)
+
+
+def mattering_edges(item: LabItem) -> frozenset[Edge]:
+    """The edges that the reactor crystal's frequency can depend on, given what is shown of it."""
+    mechanism, shown = item.sealed.mechanism, item.task.reactor
+    found: set[Edge] = set()
+    open_nodes = {FREQUENCY}
+    for node in reversed(mechanism.order):
+        if node in open_nodes:
+            parents = mechanism.equations[node].parents
+            found |= {(parent, node) for parent in parents}
+            open_nodes |= {parent for parent in parents if parent not in shown}
+    return frozenset(found)
+
+
+def vacuous_finding(item: LabItem) -> Claimed | None:
+    """Edges that no prediction of the reactor crystal can depend on."""
+    edges = item.sealed.mechanism.edges
+    idle = sorted(edges - mattering_edges(item))
+    if not idle:
+        return None
+    evidence = sealed_record(item)
+    certificate = certified(CANNOT_MATTER, "the item's mechanism", evidence, {"edges": [list(edge) for edge in idle]})
+    claim = f"{len(idle)} of {len(edges)} edges cannot matter for the prediction: the reactor shows what they lead to"
+    finding = Finding("vacuous", Standing.PROVED, item.id, claim, {"idle": len(idle), "edges": len(edges)})
+    return Claimed(finding, certificate, evidence)
+
+
+def trivial_finding(item: LabItem) -> Claimed | None:
+    """The frequency is decided before any setting."""
+    try:
+        space = space_of(item.task)
+        bounded = decided_frequency(space) is None
+        space = space_of(item.task, bounded=True) if bounded else space
+        frequency = decided_frequency(space)
+    except BudgetSpent:
+        return None
+    if frequency is None:
+        return None
+    evidence = evidence_record(item.task)
+    data = {"frequency": frequency} | ({"base": list(BASE_RANGE)} if bounded else {})
+    claim = f"the records decide the frequency: {frequency:g}, before any setting"
+    finding = Finding("trivial", Standing.PROVED, item.id, claim, {"frequency": frequency, "members": str(space.count)})
+    return Claimed(finding, certified(FREQUENCY_DECIDED, space.in_words, evidence, data), evidence)
+
+
+def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]] | None:
+    """What is left with free bases when every property was set once, as far as that is allowed; None if not listed."""
+    if not_enumerated(item.task) is not None:
+        return None
+    episode = LabEpisode(item)
+    if item.task.allowance:
+        solve_linear(episode)
+    return weighted_dags(evidence_of(item.task, episode.steps), bounded=False), episode.steps
+
+
+def ambiguous_finding(item: LabItem) -> Claimed | None:
+    """What no number of settings decides; refuted with a certificate where one graph is left."""
+    made = after_every_setting(item)
+    if made is None or not made[0].count:
+        return None
+    space, steps = made
+    evidence = evidence_record(item.task, steps)
+    where = "by the static records" if not item.task.allowance else "after every property was set"
+    data: dict[str, int | float | str] = {"members": str(space.count), "settings": len(steps)}
+    if space.count == 1:
+        edges = [list(edge) for edge in sorted(space.certain_edges)]
+        finding = Finding("ambiguous", Standing.REFUTED, item.id, f"one mechanism is left {where}", data)
+        return Claimed(finding, certified(GRAPH_DECIDED, space.in_words, evidence, {"edges": edges}), evidence)
+    claim = f"{space.count} mechanisms are left {where}"
+    finding = Finding("ambiguous", Standing.PROVED, item.id, claim, data)
+    certificate = certified(AMBIGUOUS, space.in_words, evidence, {"members": _two_members(space)})
+    return Claimed(finding, certificate, evidence)
+
+
+def _two_members(space: WeightedDags) -> list[dict[str, Any]]:
+    """Two different members of several; drawn where they are too many to list."""
+    rng = np.random.default_rng(0)
+    found: dict[str, dict[str, Any]] = {}
+    while len(found) < 2:
+        record = equations_record(space.sample(rng, 1)[0])
+        found[str(record)] = record
+    return list(found.values())

@@ -1,0 +1,89 @@
+"""Printed rows of the paper beside what can be computed: abstention, mixtures, denominators, duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from audits.causalab.certificates import NOT_A_MEAN, Claimed
+from audits.claims import certified
+from audits.finding import Finding, Standing
+from dsl.causalab.mechanism import Edge
+from dsl.causalab.score import into_frequency
+from dsl.graph_metrics import edge_scores
+
+NARROW = 0.125  # spread of graph figures that a mixture of perfect and empty records would show
+MUCH = 0.25  # accuracy above all graph figures
+ROWS_CLAIMED = 50
+
+
+class PrintedRow(NamedTuple):
+    """One row of a table, figures as printed texts by column name."""
+
+    where: str
+    figures: Mapping[str, str]
+
+
+def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Finding:
+    """Whether a printed row is that of somebody who states the frequency's edges rightly and no other edge.
+
+    graphs: the true edges of every item that the row is about
+    """
+    scores = [edge_scores(edges, into_frequency(edges)) for edges in graphs]
+    abstaining = {
+        f"all_edge_{name}": f"{sum(getattr(s, name) for s in scores) / len(scores):.3f}"
+        for name in ("precision", "recall", "f1")
+    }
+    printed = {name: row.figures[name] for name in abstaining}
+    same = printed == abstaining
+    figures = "/".join(printed.values())
+    return Finding(
+        "abstention",
+        Standing.PROVED if same else Standing.REFUTED,
+        row.where,
+        f"P/R/F1 {figures} are {'digit for digit' if same else 'not'} those of correct abstention on all other edges",
+        {"graphs": len(graphs), **{f"printed_{k}": v for k, v in printed.items()}, **abstaining},
+    )
+
+
+def mixture_finding(row: PrintedRow) -> Finding:
+    """Whether graph figures are so alike that perfect and empty records mixed would explain them. An inference only."""
+    names = ("all_edge_precision", "all_edge_recall", "all_edge_f1", "freq_edge_f1", "freq_weight_f1")
+    figures = [float(row.figures[name]) for name in names]
+    accuracy = float(row.figures["accuracy_percent"]) / 100
+    spread = max(figures) - min(figures)
+    alike = spread <= NARROW and accuracy - max(figures) > MUCH
+    range_of = f"figures from {min(figures):.3f} to {max(figures):.3f} at {accuracy:.0%} accuracy"
+    seen = "look like perfect and empty records mixed: an inference, no proof" if alike else "show no such mixture"
+    claim = f"{range_of} {seen}"
+    data = {"lowest": min(figures), "highest": max(figures), "accuracy": accuracy}
+    return Finding("mixture", Standing.OPEN, row.where, claim, data)
+
+
+def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Iterator[Claimed]:
+    """Printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do."""
+    for row in rows:
+        printed, claimed = row.figures[column], int(row.figures.get("rows", ROWS_CLAIMED))
+        possible = [n for n in range(1, claimed + 1) if _sum_over(printed, n) is not None]
+        if claimed in possible:
+            continue
+        sums = {n: _sum_over(printed, n) for n in possible}
+        best = max(possible, default=0)
+        evidence = {"printed": printed, "rows": claimed}
+        certificate = certified(NOT_A_MEAN, "means of whole numbers", evidence, {"denominators": possible})
+        claim = f"{column} {printed} is no mean over {claimed} rows; {sums.get(best)}/{best} is printed so"
+        data: dict[str, int | float | str] = {
+            "printed": printed,
+            "rows": claimed,
+            "denominator": best,
+            "total": sums.get(best) or 0,
+        }
+        yield Claimed(Finding("misprint", Standing.PROVED, row.where, claim, data), certificate, evidence)
+
+
+def _sum_over(printed: str, rows: int) -> int | None:
+    """The whole number whose share of the rows is printed so; None if there is none."""
+    places = len(printed.partition(".")[2])
+    near = round(float(printed) * rows)
+    fitting = (total for total in (near, near - 1, near + 1) if f"{total / rows:.{places}f}" == printed)
+    return next(fitting, None)

@@ -1,0 +1,43 @@
+"""The version space of a run: what its own evidence left, whatever the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import replace
+from typing import TypeAlias
+
+from dsl.causalab.episode import LabStep
+from dsl.causalab.item import Task
+from dsl.causalab.mechanism import Edge
+from solvers.causalab.evidence import evidence_of
+from solvers.causalab.noise.worlds import NoisyDags, noisy_dags
+from solvers.causalab.space import WeightedDags, weighted_dags
+
+LabSpace: TypeAlias = WeightedDags | NoisyDags
+
+
+def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
+    """The members after these steps; `BudgetSpent` for families whose members are not enumerated.
+
+    bounded: whether bases are taken to be drawn as the benchmark draws them. A noisy task is given no such bounds once
+        something was set; before that its evidence is free of noise, and so is the space.
+    """
+    evidence = evidence_of(task, steps)
+    if not task.noise:
+        return weighted_dags(evidence, bounded=bounded)
+    if any(seen.noisy for seen in evidence.seen):
+        return noisy_dags(evidence)
+    return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
+
+
+def decided_frequency(space: LabSpace) -> float | None:
+    """The reactor crystal's frequency, if all members predict the same."""
+    verdicts: Mapping[float, int] = space.verdicts()
+    return next(iter(verdicts)) if len(verdicts) == 1 else None
+
+
+def graph_fits(space: LabSpace, edges: Set[Edge]) -> bool:
+    """Whether some member has exactly these edges."""
+    if not edges <= space.possible_edges or not space.certain_edges <= edges:
+        return False
+    return space.having_graph(edges) > 0

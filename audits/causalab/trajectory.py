@@ -1,0 +1,110 @@
+"""What a run believed when, beside what it could have known: claims contradicted, unproven or missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audits.causalab.spaces import decided_frequency, space_of
+from dsl.causalab.episode import LabStep
+from dsl.causalab.hypothesis import EMPTY, Hypothesis, number
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import Edge
+from dsl.causalab.run import stated_with
+from dsl.causalab.score import HypothesisScore, Scorer
+from solvers.causalab.evidence import Evidence
+
+WITHIN = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """After one step.
+
+    settings: carried out so far; members: left by the evidence so far
+    score: of the hypothesis that stands; equation_fits: whether its equation gives every frequency that was read within
+        0.01; contradicted: whether it claims an edge that no member has
+    """
+
+    settings: int
+    members: int
+    score: HypothesisScore
+    equation_fits: bool
+    contradicted: bool
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether the hypothesis agrees with all data so far."""
+        return self.equation_fits and not self.contradicted
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A whole run. Steps count from 0 for what was known before any; None where nothing was decided.
+
+    contradicted: claimed edges that no member has; unproven: in some members, not in all
+    missed: edges of all members that were not claimed
+    frequency_decided, graph_decided: settings after which the evidence decided the question
+    premature: whether the run ended with a question undecided and settings left
+    wasted: settings made after both questions were decided
+    """
+
+    moments: tuple[Moment, ...]
+    settings: int
+    contradicted: frozenset[Edge]
+    unproven: frozenset[Edge]
+    missed: frozenset[Edge]
+    frequency_decided: int | None
+    graph_decided: int | None
+    premature: bool
+    wasted: int
+
+
+def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> Trajectory:
+    """The trajectory of a run; `BudgetSpent` where its space is not enumerated.
+
+    bounded: whether bases are taken to be drawn as the benchmark draws them
+    """
+    scorer = Scorer(item.sealed.mechanism)
+    space = space_of(item.task, bounded=bounded)
+    frequency_at = 0 if decided_frequency(space) is not None else None
+    graph_at = 0 if space.graph_decided else None
+    said, settings, moments = EMPTY, 0, []
+    for i, step in enumerate(steps):
+        said = stated_with(step) or said
+        if step.cost and step.reading is not None:
+            settings += 1
+            space = space_of(item.task, steps[: i + 1], bounded=bounded)
+            if frequency_at is None and decided_frequency(space) is not None:
+                frequency_at = settings
+            if graph_at is None and space.graph_decided:
+                graph_at = settings
+        fits = equation_fits(said, space.evidence)
+        moments.append(Moment(settings, space.count, scorer.score(said), fits, bool(said.edges - space.possible_edges)))
+    decided = None if frequency_at is None or graph_at is None else max(frequency_at, graph_at)
+    return Trajectory(
+        moments=tuple(moments),
+        settings=settings,
+        contradicted=said.edges - space.possible_edges,
+        unproven=(said.edges & space.possible_edges) - space.certain_edges,
+        missed=space.certain_edges - said.edges,
+        frequency_decided=frequency_at,
+        graph_decided=graph_at,
+        premature=decided is None and settings < item.task.allowance,
+        wasted=0 if decided is None else settings - decided,
+    )
+
+
+def equation_fits(said: Hypothesis, evidence: Evidence) -> bool:
+    """Whether base and weights c_p give every frequency that was read without noise, within 0.01."""
+    base = number(said.coefficients.get("base"))
+    if base is None:
+        return False
+    linear = [number(said.coefficients.get(f"c_{node}")) or 0.0 for node in evidence.task.properties]
+    square = [number(said.coefficients.get(f"c2_{node}")) or 0.0 for node in evidence.task.properties]
+    for seen in evidence.seen:
+        *values, frequency = seen.values
+        found = base + sum(w * x + s * x * x for w, s, x in zip(linear, square, values, strict=True))
+        if not seen.noisy and not abs(found - frequency) <= WITHIN + 1e-9:
+            return False
+    return True

@@ -1,0 +1,246 @@
+"""Findings about items, files and printed rows, with the figures of the released data; certificates and forgeries."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+
+from audits.causalab.certificates import (
+    AMBIGUOUS,
+    CANNOT_MATTER,
+    FREQUENCY_DECIDED,
+    GRAPH_DECIDED,
+    NOT_A_MEAN,
+    UNWINNABLE,
+    Claimed,
+)
+from audits.causalab.items import item_findings, mattering_edges
+from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from audits.causalab.suites import suite_findings
+from audits.causalab.verification import VERIFIERS
+from audits.claims import Certificate, certified, verify
+from audits.finding import Finding, Standing
+from dsl.causalab.configs import Config, item_of_config
+from dsl.causalab.generation import PLANS, View, generated
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import FREQUENCY
+from dsl.causalab.reference import values
+from tests.support.causalab import LINEAR, SUITES, items, released_suite
+from tests.support.shared import shared_file
+
+
+def by_kind(item: LabItem) -> dict[str, Claimed]:
+    return {claimed.finding.kind: claimed for claimed in item_findings(item)}
+
+
+def certificate_of(claimed: Claimed) -> Certificate:
+    assert claimed.certificate is not None
+    return claimed.certificate
+
+
+def holds(claimed: Claimed, certificate: Certificate | None = None) -> bool:
+    return verify(certificate or certificate_of(claimed), claimed.evidence, VERIFIERS).holds
+
+
+@settings(max_examples=60, deadline=None)
+@given(items(tuple(s for s in SUITES if s[0] in "345")))
+def test_every_certificate_holds_and_survives_json(item: LabItem) -> None:
+    for claimed in item_findings(item):
+        text = msgspec.json.encode(certificate_of(claimed))
+        read = msgspec.json.decode(text, type=Certificate)
+        assert holds(claimed, read), claimed.finding
+
+
+@pytest.mark.parametrize("suite", ["6nodes", "6nodes_freqparent", "7nodes", "6nodes_golden"])
+def test_certificates_of_large_items_hold(suite: str) -> None:
+    (item,) = generated(PLANS[suite], 3, 1)
+    found = item_findings(item)
+    assert {c.finding.kind for c in found} >= {"vacuous", "trivial", "ambiguous"}
+    assert all(holds(claimed) for claimed in found)
+
+
+def unwinnable_item() -> LabItem:
+    items = (item_of_config(made, seed) for seed in range(3) for made in released_suite("6nodes"))
+    return next(item for item in items if item.sealed.target >= 10_005)
+
+
+def test_targets_beyond_the_dial_are_unwinnable() -> None:
+    claimed = by_kind(unwinnable_item())["unwinnable"]
+    assert claimed.finding.verdict is Standing.PROVED
+    assert holds(claimed)
+
+
+def changed(certificate: Certificate, **data: Any) -> Certificate:
+    return msgspec.structs.replace(certificate, data={**certificate.data, **data})
+
+
+def test_forged_certificates_do_not_hold() -> None:
+    item = item_of_config(released_suite("5nodes")[3], 0)
+    found = by_kind(item)
+    edges = sorted(item.sealed.mechanism.edges)
+    for forged, kind in [
+        (changed(certificate_of(found["trivial"]), frequency=item.sealed.target + 1), "trivial"),
+        (changed(certificate_of(found["vacuous"]), edges=[list(e) for e in edges]), "vacuous"),
+        (changed(certificate_of(found["vacuous"]), edges=[["a", "b"]]), "vacuous"),
+        (changed(certificate_of(found["ambiguous"]), edges=[list(e) for e in edges[1:]]), "ambiguous"),
+        (msgspec.structs.replace(certificate_of(found["ambiguous"]), evidence="0" * 64), "ambiguous"),
+        (msgspec.structs.replace(certificate_of(found["ambiguous"]), data={}), "ambiguous"),
+    ]:
+        assert not holds(found[kind], forged)
+
+
+def test_a_winnable_item_has_no_unwinnable_certificate() -> None:
+    item, lost = item_of_config(released_suite("3nodes")[0], 0), by_kind(unwinnable_item())["unwinnable"]
+    evidence = {**(lost.evidence or {}), "equations": {}}
+    assert not verify(certificate_of(lost), evidence, VERIFIERS).holds
+    vacuous = by_kind(item)["vacuous"].evidence
+    made = certified(UNWINNABLE, "frequencies", vacuous, {"target": item.sealed.target})
+    assert "activates" in verify(made, vacuous, VERIFIERS).reason
+
+
+def test_forged_pairs_of_members_do_not_hold() -> None:
+    found = next(
+        c
+        for item in generated(PLANS["4nodes_freqparent"], 0, 20)
+        if (c := by_kind(item)["ambiguous"]).finding.verdict is Standing.PROVED
+    )
+    certificate = certificate_of(found)
+    first, second = certificate.data["members"]
+    assert holds(found)
+    assert not holds(found, changed(certificate, members=[first, first]))
+    heavy = json.loads(json.dumps(second))
+    next(e for e in heavy.values() if e["terms"])["terms"][0][2] = 4
+    assert not holds(found, changed(certificate, members=[first, heavy]))
+    other = json.loads(json.dumps(second))
+    term = next(e for e in other.values() if e["terms"])["terms"][0]
+    term[2] = 1 + term[2] % 3
+    assert not holds(found, changed(certificate, members=[first, other]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(items((*LINEAR, "4nodes_freqparent")))
+def test_an_edge_matters_exactly_if_its_weight_changes_the_prediction(item: LabItem) -> None:
+    """With everything shown: the frequency from the shown values, with the weight of one edge made larger."""
+    truth, shown = item.sealed.mechanism, item.task.reactor
+    for parent, child in truth.edges:
+        heavier = {
+            node: replace(
+                e, terms=tuple(t._replace(weight=t.weight + (t.parent == parent and node == child)) for t in e.terms)
+            )
+            for node, e in truth.equations.items()
+        }
+        first, second = (
+            (e[FREQUENCY].base or 0) + sum(t.weight * shown[t.parent] for t in e[FREQUENCY].terms)
+            for e in (truth.equations, heavier)
+        )
+        assert (first != second) == ((parent, child) in mattering_edges(item)) or shown.get(parent) == 0
+
+
+def test_hidden_properties_make_the_edges_before_them_matter() -> None:
+    for item in generated(replace(PLANS["6nodes"], view=View.ROOTS), 3, 10):
+        hidden = set(item.task.properties) - set(item.task.reactor)
+        mattering = mattering_edges(item)
+        assert {e for e in item.sealed.mechanism.edges if e[1] == FREQUENCY} <= mattering
+        assert all(child == FREQUENCY or child in hidden for _, child in mattering)
+
+
+@pytest.fixture(scope="module")
+def findings() -> dict[tuple[str, str], Finding]:
+    suites = {suite: released_suite(suite) for suite in SUITES}
+    return {(f.kind, f.where): f for f in suite_findings(suites, range(2))}
+
+
+def test_the_figures_of_the_released_files(findings: dict[tuple[str, str], Finding]) -> None:
+    shares = [findings["vacuous", suite].data["share"] for suite in LINEAR]
+    assert [f"{share:.0%}" for share in shares] == ["33%", "51%", "60%", "68%", "75%"]
+    for suite, mean, unique in (("4nodes_freqparent", "2.30", 0.46), ("6nodes_freqparent", "2.50", 0.58)):
+        data = findings["ambiguous", suite].data
+        assert f"{data['mean']:.2f}" == mean
+        assert data["unique"] == round(unique * float(data["episodes"]))
+    assert findings["never suffices", "6nodes_golden"].data["without"] == 14
+    assert findings["never suffices", "4nodes_golden"].verdict is Standing.REFUTED
+    assert [where for kind, where in findings if kind == "duplicate"] == ["4nodes_hidden_n1 = 4nodes_hidden_vrange_pm5"]
+    assert {suite for kind, suite in findings if kind == "unwinnable"} == {
+        "5nodes",
+        "6nodes",
+        "6nodes_freqparent",
+        "6nodes_golden",
+        "7nodes",
+    }
+    assert all(
+        float(f.data["decided"]) >= 0.98 * float(f.data["episodes"]) for (k, _), f in findings.items() if k == "trivial"
+    )
+
+
+def test_the_fixed_seed_of_the_records_gives_every_graph_away(findings: dict[tuple[str, str], Finding]) -> None:
+    seeds = [f for (kind, where), f in findings.items() if kind == "leak" and where.endswith(": seed")]
+    assert len(seeds) == 16
+    assert all(f.data["decided"] == 50 for f in seeds)
+    names = [f.data for (kind, where), f in findings.items() if kind == "leak" and where.endswith(": names")]
+    assert {data["least"] for data in names} == {1}
+    assert max(data["most"] for data in names) == 5
+
+
+def test_the_order_of_keys_is_topological_in_the_released_records() -> None:
+    for made in released_suite("6nodes"):
+        order = list(values(made.mechanism, dict.fromkeys(made.mechanism.drawn, 1.0)))
+        assert all(order.index(parent) < order.index(child) for parent, child in made.mechanism.edges)
+
+
+def printed_rows(table: str) -> list[PrintedRow]:
+    found = json.loads(shared_file("causalab_paper_rows.json", part="family").read_text(encoding="utf-8"))
+    about = found["tables"][table]
+    labels = len(about["labels"])
+    rows = []
+    for row in about["rows"]:
+        where = f"Table {table}: {' '.join(row[:labels])}"
+        rows.append(PrintedRow(where, dict(zip(about["columns"], row[labels:], strict=True))))
+    return rows
+
+
+def graphs(configs: tuple[Config, ...]) -> list[Any]:
+    return [made.mechanism.edges for made in configs]
+
+
+def test_pure_observation_rows_equal_correct_abstention() -> None:
+    verdicts = {}
+    for table, suite in (("11", "4nodes"), ("12", "6nodes")):
+        rows = [row for row in printed_rows(table) if "pure observation" in row.where]
+        verdicts[table] = [abstention_finding(row, graphs(released_suite(suite))).verdict for row in rows]
+    assert verdicts["11"] == [Standing.PROVED] * 3
+    assert verdicts["12"] == [Standing.REFUTED, Standing.PROVED, Standing.PROVED]  # the first is .990/.316/.469
+
+
+def test_pure_intervention_rows_look_like_mixtures_and_that_is_left_open() -> None:
+    rows = {row.where: mixture_finding(row) for table in ("9", "10", "11", "12") for row in printed_rows(table)}
+    assert {f.verdict for f in rows.values()} == {Standing.OPEN}
+    alike = [where for where, f in rows.items() if "look like" in f.claim]
+    assert alike == [f"Table 11: pure intervention 0o{n}i" for n in (3, 6, 12)] + [
+        f"Table 12: pure intervention 0o{n}i" for n in (5, 10, 20)
+    ]
+
+
+def test_printed_distances_are_means_over_fewer_rows_than_claimed() -> None:
+    found = {c.finding.where: c for c in denominator_findings(printed_rows("7"))}
+    assert all(holds(claimed) for claimed in found.values())
+    expected = {
+        "Table 7: GPT-5-mini 3": (22, 48),
+        "Table 7: GPT-5.2-high 4": (18, 46),
+        "Table 7: GPT-5.2-high 7": (219, 46),
+    }
+    for where, (whole, rows) in expected.items():
+        data = found[where].finding.data
+        assert (data["total"], data["denominator"]) == (whole, rows)
+    assert "Table 7: Qwen3.5 non-thinking 3" not in found
+    claimed = found["Table 7: GPT-5-mini 3"]
+    assert not holds(claimed, changed(certificate_of(claimed), denominators=[50]))
+
+
+def test_each_claim_has_a_verifier() -> None:
+    claims = {UNWINNABLE, CANNOT_MATTER, FREQUENCY_DECIDED, GRAPH_DECIDED, AMBIGUOUS, NOT_A_MEAN}
+    assert set(VERIFIERS) == claims

@@ -1,0 +1,125 @@
+"""Attribution and trajectories of runs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from audits.attribution import Kind
+from audits.causalab.attribution import RunAttribution, attributed_run
+from audits.causalab.trajectory import trajectory
+from baselines.causalab.rows import ROWS, play
+from dsl.causalab.configs import item_of_config
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.hypothesis import stated
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import FREQUENCY
+from solvers.budget import BudgetSpent
+from tests.support.causalab import LINEAR, items, released_suite
+
+ENUMERATED = (*LINEAR[:4], "4nodes_freqparent", "4nodes_hidden_n1", "4nodes_hidden_freqnode_n2", "4nodes_golden")
+
+
+def ran(row: str, item: LabItem) -> LabEpisode:
+    episode = LabEpisode(item)
+    play(ROWS[row], episode, 0)
+    return episode
+
+
+def attributed(row: str, item: LabItem) -> RunAttribution:
+    return attributed_run(item, ran(row, item).steps)
+
+
+@settings(max_examples=40, deadline=None)
+@given(items(ENUMERATED))
+def test_the_exact_row_earns_what_its_evidence_decides(item: LabItem) -> None:
+    found = attributed("exact", item)
+    assert found.frequency.kind is not Kind.MISSED
+    assert found.graph.kind is not Kind.MISSED
+    if found.graph.decided:
+        assert found.graph.kind is Kind.EARNED
+        assert found.graph.fits
+    assert found.graph.members >= 1
+
+
+def test_kinds_tell_inference_from_evidence() -> None:
+    item = item_of_config(released_suite("4nodes")[7], 0)
+    assert attributed("exact", item).graph.kind is Kind.EARNED
+    assert attributed("abstain", item).graph.kind is Kind.SHORT
+    assert attributed("abstain", item).frequency.kind is Kind.EARNED
+    assert attributed("mean", item).frequency.kind is Kind.MISSED
+    assert attributed("mean", item).frequency.fits is False
+    assert attributed("prior", item).frequency.fits is None
+    episode = LabEpisode(item)  # the truth without any evidence for it
+    episode.act({"submit": {"hypothesis": stated(item.sealed.mechanism)}})
+    found = attributed_run(item, episode.steps).graph
+    assert (found.kind, found.fits) == (Kind.LUCKY, True)
+
+
+def test_a_graph_of_no_member_does_not_fit() -> None:
+    item = item_of_config(released_suite("4nodes")[7], 0)
+    episode = ran("exact", item)
+    assert attributed_run(item, episode.steps[:-1]).graph.fits is False  # the empty hypothesis
+    assert attributed("random", item).graph.fits is False
+
+
+def test_known_draws_of_bases_leave_fewer_members() -> None:
+    item = item_of_config(released_suite("6nodes")[2], 0)
+    steps = ran("abstain", item).steps
+    free, bounded = (attributed_run(item, steps, bounded=b).graph for b in (False, True))
+    assert bounded.members < free.members
+    assert "integers from 0 to 100" in bounded.in_words
+
+
+def test_families_without_a_listed_space_say_so() -> None:
+    (item,) = generated(PLANS["4nodes_quad_hard"], 0, 1)
+    with pytest.raises(BudgetSpent):
+        attributed("exact", item)
+
+
+def test_a_trajectory_says_when_what_was_decided() -> None:
+    item = item_of_config(released_suite("5nodes")[11], 0)
+    found = trajectory(item, ran("exact", item).steps)
+    assert found.frequency_decided == 0
+    assert found.settings == 4
+    assert found.graph_decided is not None
+    assert found.wasted == 4 - found.graph_decided
+    assert not found.premature
+    assert found.contradicted == found.unproven == found.missed == frozenset()
+    assert [m.settings for m in found.moments] == [1, 2, 3, 4, 4, 4]
+    members = [m.members for m in found.moments]
+    assert members == sorted(members, reverse=True)
+    assert members[-1] == 1
+    assert found.moments[-1].reproduces
+    assert found.moments[-1].score.distance.shd == 0
+    assert not found.moments[0].equation_fits
+
+
+def test_claims_are_contradicted_unproven_or_missed() -> None:
+    item = item_of_config(released_suite("5nodes")[11], 0)
+    total = trajectory(item, ran("total-effects", item).steps)
+    assert total.contradicted == {(e, c) for e, c in total.contradicted if (e, c) not in item.sealed.mechanism.edges}
+    assert not total.missed
+    abstaining = trajectory(item, ran("abstain", item).steps)
+    assert abstaining.premature
+    assert abstaining.contradicted == abstaining.unproven == frozenset()
+    episode = LabEpisode(item)
+    first, second = item.task.properties[:2]
+    guess = {"edges": [{"from": first, "to": second}, {"from": FREQUENCY, "to": first}]}
+    episode.act({"submit": {"hypothesis": guess}})
+    found = trajectory(item, episode.steps)
+    assert found.unproven == {(first, second)}
+    assert found.contradicted == {(FREQUENCY, first)}
+    assert all(child == FREQUENCY for _, child in found.missed)
+
+
+@settings(max_examples=25, deadline=None)
+@given(items(ENUMERATED))
+def test_what_is_missed_or_contradicted_is_so_by_the_truth(item: LabItem) -> None:
+    for row in ("greedy", "random", "total-effects"):
+        found = trajectory(item, ran(row, item).steps)
+        truth = item.sealed.mechanism.edges
+        assert found.missed <= truth
+        assert not found.contradicted & truth
+        assert found.wasted >= 0
