@@ -1,0 +1,145 @@
+"""Training data: prompts with worked solutions, complete answer sets and levels, in the order of a curriculum.
+
+One JSON object a line; `TrainingRecord` is the schema. A reward is membership: `answers` where `exhausted`, else the
+scorer's local checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from dsl.causim.item import BENCHMARK, CausimItem
+from dsl.causim.question import QuestionType, Scenario
+from dsl.causim.topology import TOPOLOGIES
+from dsl.causim.values import ModelError, plain
+from dsl.whole_file import whole_file
+from solvers.causim.answers import AnswerSet
+from solvers.causim.elimination import treewidth
+from solvers.causim.solution import solution
+from solvers.outcome import Found
+
+FORMAT: Final = "calibrant-training"
+VERSION: Final = 1
+BLOCKS: Final = (2, 4, 6, 8, 10)  # versions up to these numbers
+MAX_ANSWERS: Final = 1_000
+Order: TypeAlias = Literal["version", "topology", "scenario"]
+
+
+class StepRecord(msgspec.Struct, frozen=True):
+    """One line of a solution."""
+
+    stage: Literal["abduction", "action", "prediction"]
+    name: str
+    text: str
+
+
+class Level(msgspec.Struct, frozen=True):
+    """What a curriculum can go by.
+
+    version: number of nodes; block: the least of 2, 4, 6, 8, 10 that is not below it, else the version
+    treewidth: of the min-fill order, an upper bound; size: number of right answers
+    moved: nodes outside `do` that have an intervened ancestor
+    """
+
+    version: int
+    block: int
+    topology: str
+    scenario: Scenario
+    treewidth: int
+    size: int
+    moved: int
+
+
+class TrainingRecord(msgspec.Struct, frozen=True):
+    """One example. `solution` ends in a right answer; `answers` are right ones, all of them where `exhausted`."""
+
+    id: str
+    benchmark: str
+    type: QuestionType
+    prompt: str
+    steps: list[StepRecord]
+    solution: str
+    answer: dict[str, Any]
+    answers: list[dict[str, Any]]
+    exhausted: bool
+    required_keys: list[str]
+    level: Level
+
+
+def level_of(item: CausimItem) -> Level:
+    model, question = item.task.model, item.task.question
+    reached = set(question.do)
+    for node in model.nodes:
+        if any(parent in reached for parent in node.parents):
+            reached.add(node.name)
+    block = next((block for block in BLOCKS if item.version <= block), item.version)
+    return Level(
+        item.version,
+        block,
+        item.topology,
+        item.task.scenario,
+        treewidth(model.system),
+        item.labels.size,
+        len(reached - set(question.do)),
+    )
+
+
+def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> TrainingRecord:
+    """`ModelError` for an item that no answer is right for, or whose answers are out of reach."""
+    model, question = item.task.model, item.task.question
+    worked = solution(model, question)
+    if not isinstance(worked, Found):
+        raise ModelError(f"{item.id}: no solution can be shown")
+    members = AnswerSet(model, question)
+    answers = [plain(answer) for answer in islice(members.answers(), max_answers)]
+    return TrainingRecord(
+        item.id,
+        BENCHMARK,
+        question.type,
+        item.task.prompt,
+        [StepRecord(step.stage, step.name, step.text) for step in worked.value.steps],
+        worked.value.text,
+        plain(worked.value.answer),
+        answers,
+        members.size() == Found(len(answers)),
+        list(members.keys),
+        level_of(item),
+    )
+
+
+def curriculum(items: Iterable[CausimItem], order: Order) -> list[CausimItem]:
+    """The items from easy to hard: by version; by topology, then version; or by scenario, then version.
+
+    Items of one level keep their order.
+    """
+    topologies = {name: k for k, name in enumerate(TOPOLOGIES)}
+    scenarios = {"deterministic": 0, "stochastic": 1, "impossible": 2}
+
+    def key(item: CausimItem) -> tuple[int, int]:
+        if order == "topology":
+            return topologies.get(item.topology, len(topologies)), item.version
+        if order == "scenario":
+            return scenarios[item.task.scenario], item.version
+        return item.version, 0
+
+    return sorted(items, key=key)
+
+
+def training_lines(items: Iterable[CausimItem], max_answers: int = MAX_ANSWERS) -> Iterator[bytes]:
+    """A header, then a line for each item that can be solved; items without a right answer are left out."""
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    yield encode({"format": FORMAT, "version": VERSION, "benchmark": BENCHMARK}) + b"\n"
+    for item in items:
+        if item.labels.size:
+            yield encode(training_record(item, max_answers)) + b"\n"
+
+
+def write_training(path: Path, items: Iterable[CausimItem], max_answers: int = MAX_ANSWERS) -> None:
+    """Write training data, whole or not at all."""
+    with whole_file(path) as file:
+        file.writelines(training_lines(items, max_answers))
