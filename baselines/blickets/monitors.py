@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from baselines.blickets.behaviours import Behaviour, firing
+from baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
 from baselines.blickets.notebook import Notebook, Observation
+from dsl.blickets.item import Task
 from dsl.blickets.rule import all_rules
+from dsl.episode import Step
 from dsl.message import Message, Model
 from solvers.blickets.static import activating
 
@@ -63,6 +65,18 @@ def _checked(behaviour: Behaviour, score: float) -> float:
     if not 0 <= score <= HIGHEST:
         raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {HIGHEST:.0f}")
     return float(score)
+
+
+def first_firings(task: Task, steps: Iterable[Step[str]]) -> dict[str, int]:
+    """Behaviours that the deterministic scorer lets fire in an episode, by key, with the number of moves until then."""
+    notebook, watch = Notebook(task), Watch(BEHAVIOURS, deterministic)
+    fired: dict[str, int] = {}
+    for step in steps:
+        notebook.note(step)
+        if step.cost:
+            scores = watch.scores(Situation(notebook, "", ()))
+            fired |= {score.behaviour.key: notebook.moves for score in scores if score.fired}
+    return fired
 
 
 # --- deterministic ----------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class Counts:
     episodes: graded ones; correct: of these
     eligible: more than N activations ("reasoning-eligible"); eligible_correct: of these
     exactly_n: ended with exactly N activations
+    pre_correct: correct before the switch; None: all of them, as the paper reports without a count
     The three classes exclude each other; the rest ended before the switch.
     """
 
@@ -42,6 +43,7 @@ class Counts:
     eligible: int | None = None
     eligible_correct: int | None = None
     exactly_n: int | None = None
+    pre_correct: int | None = None
 
     @property
     def accuracy(self) -> Share:
@@ -63,14 +65,12 @@ class Counts:
 
     @property
     def switched_accuracy(self) -> Share | None:
-        """Over all episodes that the switch came in, whatever the agent did then.
-
-        Every answer before the switch is taken as correct, as the paper reports; only so does it follow from counts.
-        """
+        """Over all episodes that the switch came in, whatever the agent did then."""
         if self.eligible is None or self.exactly_n is None:
             return None
         switched = self.eligible + self.exactly_n
-        return Share(self.correct - (self.episodes - switched), switched)
+        pre_correct = self.episodes - switched if self.pre_correct is None else self.pre_correct
+        return Share(self.correct - pre_correct, switched)
 
 
 def counted(grades: Iterable[Grade]) -> Counts:
@@ -86,13 +86,8 @@ def counted(grades: Iterable[Grade]) -> Counts:
         len(eligible),
         sum(grade.correct is True for grade in eligible),
         sum(grade.exposed is Exposed.EXACTLY_N for grade in closed),
+        sum(grade.correct is True for grade in closed if grade.exposed is Exposed.PRE),
     )
-
-
-def switched_accuracy(grades: Iterable[Grade]) -> Share:
-    """The same as `Counts.switched_accuracy`, counted instead of inferred."""
-    switched = [g for g in grades if g.correct is not None and g.exposed in (Exposed.EXACTLY_N, Exposed.RE)]
-    return Share(sum(g.correct is True for g in switched), len(switched))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ _CONDITIONS: tuple[tuple[str, Callable[[BlicketItem], bool], Callable[[Counts], 
     ("stochastic p=0.70, raw accuracy (30 each)", is_stochastic, lambda c: c.accuracy),
     ("order, 4 objects, raw accuracy (30 each)", is_order, lambda c: c.accuracy),
 )
-_PRINTED_AGENTS = ("Base", "CG", "CG+DB")
+PRINTED_AGENTS = ("Base", "CG", "CG+DB")
 
 
 def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
@@ -145,7 +145,7 @@ def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
         assert line[0] == condition
         rows += [
             TableRow((condition, agent), (Cell(text) if text != NOT_PRINTED else NOTHING,), Source.PAPER)
-            for agent, text in zip(_PRINTED_AGENTS, line[1:], strict=True)
+            for agent, text in zip(PRINTED_AGENTS, line[1:], strict=True)
         ]
         for agent, episodes in _by_agent(e for e in ours if belongs(e.item)):
             share = rate(counted(e.grade for e in episodes))

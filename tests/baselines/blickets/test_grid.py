@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
 from baselines.blickets.grid import GRID, PRESETS, GridAgent
@@ -26,6 +25,7 @@ from dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Seale
 from dsl.blickets.rule import Form, Rule, all_rules, set_of
 from dsl.episode import Step
 from dsl.message import Model
+from tests.support.binomial import within
 from tests.support.blickets import items, static_item
 
 EPISODES = 200
@@ -51,11 +51,6 @@ def grades(agent: GridAgent | SimpleAgent, made: Callable[[int], BlicketItem], n
     return found
 
 
-def within(hits: int, rate: float, number: int = EPISODES) -> bool:
-    """Whether a count is inside the central 99.99 % of the binomial distribution of that rate."""
-    return bool(binom.cdf(hits, number, rate) > 5e-5 and binom.sf(hits - 1, number, rate) > 5e-5)
-
-
 # --- figures of the hard switch, N = 3 --------------------------------------------------------------------------------
 
 
@@ -79,7 +74,7 @@ def test_exactly_n_is_arithmetic_on_the_stopping_rule() -> None:
 def test_three_confirmations_always_see_the_new_rule_and_about_half_end_at_exactly_n() -> None:
     found = grades(_scripted(Stop.CONFIRM, 3), hard)
     assert {g.split for g in found} == {Split.SEEN}
-    assert within(sum(g.exposed is Exposed.EXACTLY_N for g in found), 0.45)
+    assert within(sum(g.exposed is Exposed.EXACTLY_N for g in found), 0.45, EPISODES)
 
 
 def test_silence_has_every_answer_right_and_never_sees_the_new_rule() -> None:

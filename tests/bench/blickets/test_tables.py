@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench.blickets.paper import paper
-from bench.blickets.rates import Counts, Share, counted, detected, errors_of, switched_accuracy
+from bench.blickets.rates import Counts, Share, counted, detected, errors_of
 from bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
 from bench.report.layout import NOTHING, Source, Table
 from dsl.blickets.episode import BlicketEpisode
@@ -145,8 +145,10 @@ def _grades(*episodes: PlayedEpisode) -> list[Grade]:
 
 def test_episodes_are_counted_by_class_and_open_ones_not_at_all() -> None:
     assert [e.grade.exposed for e in ALL[:6]] == [Exposed.PRE, *[Exposed.EXACTLY_N] * 2, *[Exposed.RE] * 3]
-    assert counted(_grades(*ALL)) == Counts(6, 3, 3, 1, 2)
-    assert counted(_grades(*ALL)).switched_accuracy == switched_accuracy(_grades(*ALL)) == Share(2, 5)
+    assert counted(_grades(*ALL)) == Counts(6, 3, 3, 1, 2, 1)
+    assert counted(_grades(*ALL)).switched_accuracy == Share(2, 5)
+    early = _played(HARD, "+A", "conjunctive AC")  # wrong before the switch
+    assert counted(_grades(*ALL, early)).switched_accuracy == Share(2, 5)
     assert counted([]) == Counts(0, 0)
 
 

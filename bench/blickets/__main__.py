@@ -1,0 +1,72 @@
+"""The command `python -m bench.blickets`: agents under the paper's conditions, and the paper's tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+
+from baselines.blickets.grid import GRID
+from bench.blickets.agents import agent
+from bench.blickets.standing import DEFAULT_AGENTS, all_played, standing_table
+from bench.blickets.suites import SUITES
+from bench.blickets.tables import paper_tables
+from bench.pages.aligned import aligned
+from bench.report.layout import Table, TableRow
+from dsl.errors import CalibrantError, shown
+
+TABLES = ("standing", "paper")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, count, print; 0."""
+    given = _arguments().parse_args(arguments)
+    agents = [member.name for member in GRID] if given.grid else given.agents
+    episodes = all_played(agents, given.suites, given.episodes, seed=given.seed, jobs=given.jobs)
+    tables = (standing_table(episodes),) if given.table == "standing" else paper_tables(episodes)
+    sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
+    return 0
+
+
+def text_of(table: Table) -> str:
+    """A table with its caption and notes, for a terminal; intervals behind the figures."""
+    headings = [heading.text for heading in (*table.labels, *table.headings)]
+    lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
+    title = f"Table {table.id}: {table.title}"
+    return "\n".join([title, table.caption, "", lines, "", *table.notes])
+
+
+def _texts(row: TableRow) -> Iterator[str]:
+    yield row.source.value
+    yield from row.labels
+    yield from (f"{cell.text} {cell.interval}".rstrip() for cell in row.cells)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.blickets", description="Agents beside the paper's rows.")
+    parser.add_argument("table", choices=TABLES, help="where agents stand, or Tables 5 to 11 with them")
+    parser.add_argument("--agents", nargs="+", type=_agent, default=DEFAULT_AGENTS, metavar="NAME")
+    parser.add_argument("--grid", action="store_true", help="the 27 agents of the grid instead")
+    parser.add_argument("--suites", nargs="+", choices=list(SUITES), default=list(SUITES), metavar="NAME")
+    parser.add_argument("--episodes", type=_positive, default=500, help="of each agent in each suite")
+    parser.add_argument("--seed", type=int, default=0, help="of the agents; items have their numbers")
+    parser.add_argument("--jobs", type=_positive, default=1)
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {shown(text)}")
+    return int(text)
+
+
+def _agent(name: str) -> str:
+    try:
+        agent(name)
+    except CalibrantError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Every agent that there is a row for, by name: exact learners, the grid, its presets, and simple ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+from baselines.blickets.grid import GRID, PRESETS, GridAgent
+from baselines.blickets.habits import Explore, Revise, Stop
+from baselines.blickets.monitors import first_firings
+from baselines.blickets.simple import SIMPLE
+from bench.blickets.tables import PlayedEpisode
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem, Task
+from dsl.episode import Episode
+from dsl.errors import CalibrantError, shown
+from solvers.blickets.aware import Seek, SwitchAware
+from solvers.blickets.learner import Greedy, Learner, Static, answered, learn
+from solvers.blickets.noise import NoiseSpace
+from solvers.blickets.order import OrderSpace
+from solvers.blickets.universal import UniversalSpace
+
+
+class Agent(Protocol):
+    """Plays an episode to its end; what it does depends on the readings and the generator alone."""
+
+    @property
+    def name(self) -> str: ...
+
+    def play(self, episode: Episode[Task, str], rng: Random) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerAgent:
+    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted."""
+
+    name: str
+    learner: Callable[[Task], Learner]
+
+    def play(self, episode: Episode[Task, str], rng: Random) -> None:
+        answered(episode, learn(episode, self.learner(episode.task)).guess)
+
+
+LEARNERS = (
+    LearnerAgent("static", Static),
+    LearnerAgent("switch-aware", SwitchAware),
+    LearnerAgent("seek", Seek),
+    LearnerAgent("noise-aware", lambda task: Greedy(task, NoiseSpace.full(task.n))),
+    LearnerAgent("order-aware", lambda task: Greedy(task, OrderSpace.full(task.n, task.order_reading))),
+    LearnerAgent("universal", lambda task: Greedy(task, UniversalSpace.full(task.n, task.count, task.order_reading))),
+)
+
+_NAMED: tuple[Agent, ...] = (*LEARNERS, *GRID, *SIMPLE)
+AGENTS: dict[str, Agent] = {agent.name: agent for agent in _NAMED} | dict(PRESETS)
+
+
+_CONFIRMING = re.compile(r"(\w+)/(\w+)/confirm-([1-9]\d?)")
+
+
+def agent(name: str) -> Agent:
+    """The agent of that name, also with other numbers of confirmations; `CalibrantError` says which there are."""
+    if name in AGENTS:
+        return AGENTS[name]
+    asked = _CONFIRMING.fullmatch(name)
+    if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
+        raise CalibrantError(f"unknown agent {shown(name)}; known: {', '.join(AGENTS)}; confirm-k for any k below 100")
+    return GridAgent(Explore(asked[1]), Revise(asked[2]), Stop.CONFIRM, int(asked[3]))
+
+
+def played(name: str, items: Iterable[BlicketItem], seed: int = 0) -> Iterator[PlayedEpisode]:
+    """The agent of that name on each item, graded. Equal arguments give equal episodes, in any process."""
+    player = agent(name)
+    watches = isinstance(player, GridAgent) and player.revise is Revise.DB
+    for item in items:
+        episode = BlicketEpisode(item)
+        player.play(episode, Random(f"{seed} {name} {item.id}"))
+        fired = "DB4" in first_firings(item.task, episode.steps) if watches else None
+        yield PlayedEpisode(name, item, grade(item, episode.steps), fired)

@@ -1,0 +1,102 @@
+"""Where agents stand under the paper's conditions: accuracy, steps, and what became of the switch, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from math import sqrt
+from multiprocessing import get_context
+from statistics import mean, stdev
+
+from bench.blickets.agents import played
+from bench.blickets.paper import paper
+from bench.blickets.rates import counted
+from bench.blickets.suites import SUITES
+from bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, percent_cell, printed_counts
+from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+
+NORMAL_95 = 1.959964
+DEFAULT_AGENTS = ("static", "switch-aware", "seek", "noise-aware", "order-aware", "base", "cg", "cg+db", "quiet")
+_PRINTED_COUNTS = {"easy-3": "5a", "easy-5": "11", "hard-3": "6"}
+_PRINTED_PERCENT = {"stochastic": 2, "order-2-of-4": 3}  # rows of Table 7
+
+
+def all_played(
+    agents: Sequence[str], suites: Sequence[str], episodes: int, *, seed: int = 0, jobs: int = 1
+) -> list[PlayedEpisode]:
+    """Every agent on the same items of every suite: suite after suite, agent after agent, item after item."""
+    work = [(agent, suite, episodes, seed) for suite, agent in product(suites, agents)]
+    if jobs == 1:
+        return [episode for part in map(_part, work) for episode in part]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        return [episode for part in pool.map(_part, work) for episode in part]
+
+
+def _part(work: tuple[str, str, int, int]) -> list[PlayedEpisode]:
+    agent, suite, episodes, seed = work
+    return list(played(agent, SUITES[suite].items(episodes), seed))
+
+
+HEADINGS = (
+    Heading("accuracy", "Accuracy"),
+    Heading("steps", "Steps"),
+    Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("eligible_rate", "RE rate"),
+    Heading("eligible_accuracy", "RE accuracy"),
+    Heading("switched_accuracy", "All switched"),
+)
+
+
+def standing_table(episodes: Iterable[PlayedEpisode]) -> Table:
+    """Rows by suite and agent, in the order in which they first occur; after each suite what the paper prints of it."""
+    groups: dict[str, dict[str, list[PlayedEpisode]]] = {}
+    for episode in episodes:
+        suite = episode.item.id.rpartition("-")[0]
+        groups.setdefault(suite, {}).setdefault(episode.agent, []).append(episode)
+    rows: list[TableRow] = []
+    for suite, by_agent in groups.items():
+        rows += [TableRow((suite, agent), _cells(played_by)) for agent, played_by in by_agent.items()]
+        rows += _printed(suite)
+    return Table(
+        "standing",
+        "Agents under the paper's conditions",
+        "Percent with 95 % score intervals, means with normal ones. RE: more than N activations. All switched: accuracy"
+        " over episodes with N activations or more.",
+        (Heading("condition", "Condition"), Heading("agent", "Agent")),
+        HEADINGS,
+        tuple(rows),
+        (f"Rows of source paper are those of {paper().source}.",),
+    )
+
+
+def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+    grades = [episode.grade for episode in episodes]
+    counts = counted(grades)
+    shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
+    return (
+        percent_cell(counts.accuracy, with_interval=True),
+        _mean_cell([grade.steps for grade in grades]),
+        *(percent_cell(share, with_interval=True) for share in shares),
+    )
+
+
+def _mean_cell(values: Sequence[int]) -> Cell:
+    middle = mean(values)
+    if len(values) < 2:
+        return Cell(f"{middle:.1f}")
+    half = NORMAL_95 * stdev(values) / sqrt(len(values))
+    return Cell(f"{middle:.1f}", f"{middle - half:.1f}", f"{middle + half:.1f}")
+
+
+def _printed(suite: str) -> Iterator[TableRow]:
+    if suite in _PRINTED_COUNTS:
+        for (agent,), counts in printed_counts(_PRINTED_COUNTS[suite]):
+            shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
+            cells = (percent_cell(counts.accuracy), NOTHING, *map(percent_cell, shares))
+            yield TableRow((suite, agent), cells, Source.PAPER)
+    if suite in _PRINTED_PERCENT:
+        texts = paper().tables["7"].rows[_PRINTED_PERCENT[suite]][1:]
+        for agent, text in zip(PRINTED_AGENTS, texts, strict=True):
+            accuracy = NOTHING if text == NOT_PRINTED else Cell(text)
+            yield TableRow((suite, agent), (accuracy, *[NOTHING] * 5), Source.PAPER)

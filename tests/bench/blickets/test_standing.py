@@ -1,0 +1,184 @@
+"""Agents under the paper's conditions: the suites, that anybody gets the same episodes, and the measured rows.
+
+Rates are tested on 100 episodes against those that were measured on 500, with exact binomial bounds: a count outside
+them has a probability of at most 1e-4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from bench.blickets.__main__ import main
+from bench.blickets.agents import AGENTS, agent, played
+from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
+from bench.blickets.rates import Counts, counted
+from bench.blickets.standing import all_played, standing_table
+from bench.blickets.suites import SUITES
+from bench.report.layout import NOTHING, Source
+from dsl.blickets.item import BlicketItem, Condition
+from dsl.errors import CalibrantError
+from tests.support.binomial import within
+
+EPISODES = 100
+
+
+def test_suites_are_the_conditions_that_the_paper_has_figures_for() -> None:
+    expected = {
+        "conjunctive": (False, False, False, False, False),
+        "easy-3": (True, False, False, False, False),
+        "easy-5": (False, True, False, False, False),
+        "hard-3": (False, False, True, False, False),
+        "stochastic": (False, False, False, True, False),
+        "order-2-of-5": (False, False, False, False, False),
+        "order-2-of-4": (False, False, False, False, True),
+        "order-3-of-4": (False, False, False, False, True),
+        "order-4-of-4": (False, False, False, False, True),
+    }
+
+    def conditions(item: BlicketItem) -> tuple[bool, ...]:
+        return is_easy(item, 3), is_easy(item, 5), is_hard(item), is_stochastic(item), is_order(item)
+
+    assert {name: conditions(suite.item(0)) for name, suite in SUITES.items()} == expected
+    for suite in SUITES.values():
+        items = suite.items(50)
+        assert items == suite.items(50)
+        assert len({item.id for item in items}) == 50
+        if suite.condition is Condition.ORDER:
+            assert all(item.sealed.mechanisms[0].order for item in items)
+
+
+def test_roles_are_drawn_fairly() -> None:
+    pairs = Counter(item.sealed.mechanisms[0].rule.blickets for item in SUITES["hard-3"].items(500))
+    assert len(pairs) == 10
+    assert all(within(hits, 0.1, 500) for hits in pairs.values())
+
+
+def test_every_agent_plays_every_suite_the_same_way_again() -> None:
+    for name in AGENTS:
+        for suite in ("easy-3", "stochastic"):
+            items = SUITES[suite].items(2)
+            assert list(played(name, items)) == list(played(name, items)), name
+
+
+def test_episodes_do_not_depend_on_the_number_of_processes() -> None:
+    work = (["base", "quiet"], ["easy-3", "order-2-of-4"], 3)
+    assert all_played(*work, jobs=2) == all_played(*work)
+
+
+def test_agents_with_any_number_of_confirmations_have_names() -> None:
+    assert agent("script/db/confirm-7").name == "script/db/confirm-7"
+    for name in ("script/db/confirm-0", "script/db/confirm-100", "script/x/confirm-2", "y/db/confirm-2", "nobody"):
+        with pytest.raises(CalibrantError, match=f"^unknown agent '{name}'; known: static, "):
+            agent(name)
+
+
+# --- measured rows ----------------------------------------------------------------------------------------------------
+
+
+def _counts(name: str, suite: str) -> Counts:
+    return counted(episode.grade for episode in played(name, SUITES[suite].items(EPISODES)))
+
+
+@pytest.mark.parametrize(
+    ("name", "suite", "accuracy"),
+    [
+        ("static", "conjunctive", 1.0),
+        ("static", "easy-5", 0.94),
+        ("switch-aware", "easy-3", 1.0),
+        ("switch-aware", "easy-5", 1.0),
+        ("switch-aware", "hard-3", 1.0),
+        ("seek", "hard-3", 1.0),
+        ("static", "stochastic", 0.36),
+        ("noise-aware", "stochastic", 0.994),
+        ("order-aware", "order-2-of-5", 1.0),
+        ("order-aware", "order-2-of-4", 1.0),
+        ("order-aware", "order-3-of-4", 1.0),
+        ("order-aware", "order-4-of-4", 1.0),
+        ("quiet", "conjunctive", 1.0),
+        ("quiet", "easy-3", 1.0),
+        ("quiet", "hard-3", 1.0),
+    ],
+)
+def test_accuracy_is_as_measured(name: str, suite: str, accuracy: float) -> None:
+    counts = _counts(name, suite)
+    if accuracy == 1:
+        assert counts.correct == EPISODES
+    else:
+        assert within(counts.correct, accuracy, EPISODES)
+
+
+@pytest.mark.parametrize("suite", ["easy-3", "hard-3"])
+def test_without_knowledge_of_switches_the_ties_decide(suite: str) -> None:
+    counts = _counts("static", suite)
+    assert within(counts.correct, 0.2, EPISODES) or within(counts.correct, 0.35, EPISODES)
+    assert counts.exactly_n == EPISODES - counts.correct
+
+
+@pytest.mark.parametrize(("name", "rate"), [("switch-aware", 0.95), ("seek", 1.0), ("quiet", 0.0)])
+@pytest.mark.parametrize("suite", ["easy-3", "hard-3"])
+def test_exactly_n_is_avoidable_without_knowing_n(name: str, rate: float, suite: str) -> None:
+    counts = _counts(name, suite)
+    assert counts.exactly_n == 0
+    assert counts.eligible is not None
+    assert within(counts.eligible, rate, EPISODES)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def test_our_rows_and_then_the_papers_stand_under_each_condition() -> None:
+    table = standing_table(all_played(["static", "quiet"], ["conjunctive", "hard-3", "stochastic"], 4))
+    assert [(row.source is Source.PAPER, *row.labels) for row in table.rows] == [
+        (False, "conjunctive", "static"),
+        (False, "conjunctive", "quiet"),
+        (False, "hard-3", "static"),
+        (False, "hard-3", "quiet"),
+        (True, "hard-3", "Base"),
+        (True, "hard-3", "CG"),
+        (True, "hard-3", "CG+DB"),
+        (False, "stochastic", "static"),
+        (False, "stochastic", "quiet"),
+        (True, "stochastic", "Base"),
+        (True, "stochastic", "CG"),
+        (True, "stochastic", "CG+DB"),
+    ]
+    quiet = table.rows[3]
+    assert [cell.text for cell in quiet.cells] == [
+        "100.0",
+        quiet.cells[1].text,
+        "0.0",
+        "0.0",
+        NOTHING.text,
+        NOTHING.text,
+    ]
+    assert [cell.text for cell in table.rows[6].cells] == ["90.0", NOTHING.text, "6.0", "86.0", "95.3", "89.1"]
+
+
+def test_agents_that_are_wrong_before_the_switch_or_never_answer_are_counted_too() -> None:
+    table = standing_table(all_played(["random", "abstain"], ["hard-3"], 20))
+    abstain = next(row for row in table.rows if row.labels[1] == "abstain")
+    assert [cell.text for cell in abstain.cells] == [
+        NOTHING.text,
+        "0.0",
+        NOTHING.text,
+        NOTHING.text,
+        NOTHING.text,
+        NOTHING.text,
+    ]
+
+
+@pytest.mark.parametrize("table", ["standing", "paper"])
+def test_the_command_prints_a_table(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([table, "--agents", "quiet", "script/db/confirm-1", "--suites", "hard-3", "--episodes", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("ours") for line in lines) == (2 if table == "standing" else 8)
+    assert any(line.startswith("paper") for line in lines)
+
+
+@pytest.mark.parametrize("wrong", [["--agents", "nobody"], ["--episodes", "0"], ["--suites", "x"], ["--jobs", "two"]])
+def test_a_wrong_argument_is_one_line_and_code_two(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["standing", *wrong])
+    assert "error: argument" in capsys.readouterr().err.splitlines()[-1]
