@@ -1,0 +1,100 @@
+"""How hard a laboratory is, as numbers that a trainer or a table can choose by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from audits.causalab.items import mattering_edges
+from audits.causalab.spaces import space_of
+from dsl.causalab.equivalence import imec_size
+from dsl.causalab.generation import Plan, generated, relabelled
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import Mechanism
+from dsl.causalab.reactor import winnable
+from solvers.budget import BudgetSpent
+from solvers.causalab.evidence import Floats
+from solvers.causalab.experimenter import candidates
+from solvers.causalab.replay import predicted
+from solvers.causalab.space import WeightedDags
+
+
+def labelled(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
+    """Generated items with their labels."""
+    for item in generated(plan, seed, count):
+        yield relabelled(item, labels(item))
+
+
+def labels(item: LabItem) -> dict[str, float]:
+    """The labels of an item; those that rest on members are left out where members are not enumerated.
+
+    nodes, edges
+    imec: graphs in the Markov equivalence class before any setting
+    members, members_bounded: mechanisms that fit what is shown, with any bases and with bases as they are drawn
+    fewest_settings: of settings after which nothing more can be decided, with bases as they are drawn (see
+        `fewest_settings`); decidable: whether graph and frequency are decided then
+    mattering: share of the edges on which the reactor crystal's frequency can depend
+    winnable: whether any dialled frequency activates the reactor
+    """
+    edges = item.sealed.mechanism.edges
+    found: dict[str, float] = {
+        "nodes": len(item.task.nodes),
+        "edges": len(edges),
+        "imec": imec_size(edges),
+        "mattering": len(mattering_edges(item)) / len(edges),
+        "winnable": float(winnable(item.sealed.target, item.task.tries)),
+    }
+    try:
+        found["members"] = space_of(item.task).count
+        bounded = space_of(item.task, bounded=True)
+        found["members_bounded"] = bounded.count
+        if isinstance(bounded, WeightedDags) and not item.task.noise:
+            fewest, decided = fewest_settings(bounded, item.sealed.mechanism, item.task.allowance)
+            found |= {"fewest_settings": fewest, "decidable": float(decided)}
+    except BudgetSpent:
+        pass
+    return found
+
+
+def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tuple[int, bool]:
+    """The least number of settings after which no further one decides anything, and whether all is decided then.
+
+    What a setting of a property tells is which members read as the truth does, whatever was set before: the effects of
+    its change. So only the set of properties counts, and sets are tried by size. Members are told apart by graph and
+    predicted frequency. `ValueError` if the truth is no member; `BudgetSpent` if members are too many to list.
+    """
+    members = list(space.members())
+    own = next((i for i, member in enumerate(members) if _same(member, truth)), None)
+    if own is None:
+        raise ValueError("the truth is no member of the space")
+    agree = [_agree(space.readings(setting), own) for setting in candidates(space)]
+    verdicts = [(member.edges, predicted(member, space.evidence)) for member in members]
+    usable = min(allowance, len(agree))
+    goal = min(_verdicts_left(agree, chosen, verdicts) for chosen in combinations(range(len(agree)), usable))
+    for size in range(usable + 1):
+        if any(_verdicts_left(agree, chosen, verdicts) == goal for chosen in combinations(range(len(agree)), size)):
+            return size, goal == 1
+    raise AssertionError("some set of the largest size reaches the goal")
+
+
+def _same(member: Mechanism, truth: Mechanism) -> bool:
+    return all(member.weights(node) == truth.weights(node) for node in truth.equations)
+
+
+def _agree(readings: Floats, own: int) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = np.all(readings == readings[own], axis=1)
+    return found
+
+
+def _verdicts_left(
+    agree: list[npt.NDArray[np.bool_]],
+    chosen: tuple[int, ...],
+    verdicts: list[tuple[frozenset[tuple[str, str]], float]],
+) -> int:
+    left = np.ones(len(verdicts), dtype=np.bool_)
+    for i in chosen:
+        left &= agree[i]
+    return len({verdicts[i] for i in np.flatnonzero(left)})
