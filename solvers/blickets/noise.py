@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
-from solvers.blickets.weights import Weights, as_weights, spread
+from solvers.blickets.weights import Weights, as_weights, information
 
 RELIABILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -83,36 +83,46 @@ class NoiseSpace:
     def verdicts(self) -> Mapping[Rule, int]:
         return dict.fromkeys(members_of(self.bits, self.n), len(RELIABILITIES))
 
+    def _log_likelihoods(self) -> Weights:
+        """Natural logarithm of the probability of the readings; rows: rules that are left, columns: reliabilities."""
+        unheard = np.array(self.unheard)[_places(self.bits, len(self.unheard))]
+        p = np.array(RELIABILITIES)
+        found: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
+        return found
+
+    @property
+    def log_scale(self) -> float:
+        """What `likelihoods` are divided by, as a logarithm: the greatest of them, so that none is lost."""
+        return float(self._log_likelihoods().max()) if self.bits else 0.0
+
     def likelihoods(self) -> Weights:
-        """The probability of the readings for each distinct rule (rows) and reliability (columns)."""
-        table = _likelihood_table(self.heard, max(self.unheard))
-        alive = as_weights(self.bits, len(self.unheard))
-        found: Weights = table[np.array(self.unheard)] * alive[:, None]
+        """The probability of the readings by distinct rule (rows) and reliability (columns), the greatest set to 1."""
+        found = np.zeros((len(self.unheard), len(RELIABILITIES)))
+        if self.bits:
+            logs = self._log_likelihoods()
+            found[_places(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
         return found
 
     def posterior(self) -> Mapping[Rule, float]:
-        weights = self.likelihoods().sum(axis=1)
         if not self.bits:
             return {}
+        weights = self.masses()
         shares = weights / weights.sum()
         return {rule: float(shares[k]) for k, rule in enumerate(all_rules(self.n)) if shares[k] > 0}
 
-    def joint(self) -> tuple[Weights, Weights]:
-        """Likelihood by rule, and by rule and set of objects the part of it that comes with an ACTIVE reading there."""
-        weights = self.likelihoods()
-        return weights.sum(axis=1), (weights @ np.array(RELIABILITIES))[:, None] * activation_matrix(self.n)
+    def masses(self) -> Weights:
+        """`likelihoods`, summed over reliabilities: a vector over the distinct rules."""
+        found: Weights = self.likelihoods().sum(axis=1)
+        return found
+
+    def heard_masses(self) -> Weights:
+        """The same for one more reading that is ACTIVE, if the rule is satisfied at it."""
+        found: Weights = self.likelihoods() @ np.array(RELIABILITIES)
+        return found
 
     def information(self) -> Weights:
-        total, active = self.joint()
-        mass = total.sum()
-        if not mass:
-            return np.zeros(active.shape[1])
-        gained: Weights = spread(total / mass) - spread(active / mass) - spread((total[:, None] - active) / mass)
-        return gained
+        return information(self.masses(), self.heard_masses()[:, None] * activation_matrix(self.n))
 
 
-@cache
-def _likelihood_table(heard: int, most_unheard: int) -> Weights:
-    """p^heard (1 - p)^k for k = 0 .. most_unheard (rows), each reliability (columns)."""
-    p = np.array(RELIABILITIES)
-    return np.array([p**heard * (1 - p) ** k for k in range(most_unheard + 1)])
+def _places(bits: int, size: int) -> npt.NDArray[np.intp]:
+    return np.flatnonzero(as_weights(bits, size))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from dsl.blickets.item import OrderReading
 from dsl.blickets.reference import ACTIVE, INACTIVE
@@ -46,12 +47,9 @@ def order_matrix(n: int, reading: OrderReading) -> Weights:
 
 
 @cache
-def set_matrix(n: int) -> Weights:
-    """Distinct rules by members: 1 where the rule is the conjunction of the member's blickets."""
-    made = np.zeros((len(all_rules(n)), len(orders(n))))
-    for k, order in enumerate(orders(n)):
-        made[rule_numbers(n)[_answer(order)], k] = 1
-    return made
+def answers(n: int) -> npt.NDArray[np.intp]:
+    """For each member the number, in `all_rules(n)`, of the conjunction of its blickets."""
+    return np.array([rule_numbers(n)[_answer(order)] for order in orders(n)])
 
 
 def _answer(order: tuple[int, ...]) -> Rule:
@@ -117,10 +115,21 @@ class OrderSpace:
     def posterior(self) -> Mapping[Rule, float]:
         return {rule: number / self.count for rule, number in self.verdicts().items()}
 
-    def joint(self) -> tuple[Weights, Weights]:
-        """Members by answer, and by answer and placement sequence those that it activates."""
-        groups = set_matrix(self.n) * as_weights(self.bits, len(orders(self.n)))
-        return groups.sum(axis=1), groups @ order_matrix(self.n, self.order_reading)
+    def masses(self) -> Weights:
+        """Members by answer: a vector over the distinct rules."""
+        weights = as_weights(self.bits, len(orders(self.n)))
+        counted = np.bincount(answers(self.n), weights, minlength=len(all_rules(self.n)))
+        return counted.astype(np.float64)
+
+    def activated_masses(self) -> Weights:
+        """Members by answer (rows) and placement sequence (columns) that it activates."""
+        found = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
+        left = np.flatnonzero(as_weights(self.bits, len(orders(self.n))))
+        if len(left):
+            by_answer = left[np.argsort(answers(self.n)[left], kind="stable")]
+            rules, starts = np.unique(answers(self.n)[by_answer], return_index=True)
+            found[rules] = np.add.reduceat(order_matrix(self.n, self.order_reading)[by_answer], starts, axis=0)
+        return found
 
     def information(self) -> Weights:
         """About the member, order included: it determines the reading."""

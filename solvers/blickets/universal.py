@@ -22,7 +22,7 @@ from solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from solvers.blickets.order import MAX_CONTROLLED, OrderSpace, orders
 from solvers.blickets.static import StaticSpace, activation_matrix
 from solvers.blickets.switch import Switching, SwitchSpace
-from solvers.blickets.weights import Weights, as_weights, spread
+from solvers.blickets.weights import Weights, as_weights, information
 
 
 class Family(StrEnum):
@@ -130,47 +130,43 @@ class UniversalSpace:
         return {rule: found[rule] for rule in all_rules(self.n) if found[rule]}
 
     def posterior(self) -> Mapping[Rule, float]:
-        weights = self._joint()[0]
+        weights = self._masses().sum(axis=0)
         total = weights.sum()
         return {rule: float(weights[k] / total) for k, rule in enumerate(all_rules(self.n)) if weights[k] > 0}
 
     def information(self) -> Weights:
-        weights, active = self._joint()
-        mass = weights.sum()
-        if not mass:
-            return np.zeros(active.shape[1])
-        gained: Weights = spread(weights / mass) - spread(active / mass) - spread((weights[:, None] - active) / mass)
-        return gained
+        masses = self._masses()
+        static, switch, _, _ = masses
+        active = (static + switch)[:, None] * _by_sequence(self.n)
+        active += self.order.activated_masses() / len(orders(self.n))
+        active += (self.noise.heard_masses() * self._noise_scale())[:, None] * _by_sequence(self.n)
+        return information(masses.sum(axis=0), active)
 
     def families(self) -> Mapping[Family, float]:
-        """The probability of each family; empty if the space is."""
-        masses = np.array([weights.sum() for weights, _ in self._joints()])
+        """The probability of each family that is left; empty if the space is."""
+        masses = self._masses().sum(axis=1)
         total = masses.sum()
         return {family: float(mass / total) for family, mass in zip(Family, masses, strict=True) if mass > 0}
 
-    def _joint(self) -> tuple[Weights, Weights]:
-        parts = self._joints()
-        weights: Weights = np.sum([weights for weights, _ in parts], axis=0)
-        active: Weights = np.sum([active for _, active in parts], axis=0)
-        return weights, active
-
-    def _joints(self) -> list[tuple[Weights, Weights]]:
-        """By family: the probability of the readings by answer; by answer and sequence the part that reads ACTIVE."""
+    def _masses(self) -> Weights:
+        """The probability of the readings by family (rows) and answer (columns), but for the equal priors."""
         if self.n > MAX_CONTROLLED:
             raise ValueError(f"the mixture is weighed for at most {MAX_CONTROLLED} objects")
         size = len(all_rules(self.n))
-        by_sequence = _by_sequence(self.n)
-        static = as_weights(self.static.bits, size) / size
-        switch = self.switch.in_force() / (size * (size - 1) * len(self.switch.firsts))
-        order, order_active = self.order.joint()
-        noise, noise_active = self.noise.joint()
-        reliabilities = size * len(RELIABILITIES)
-        return [
-            (static, static[:, None] * by_sequence),
-            (switch, switch[:, None] * by_sequence),
-            (order / len(orders(self.n)), order_active / len(orders(self.n))),
-            (noise / reliabilities, noise_active[:, _sets_of_sequences(self.n)] / reliabilities),
-        ]
+        return np.array(
+            [
+                as_weights(self.static.bits, size) / size,
+                self.switch.in_force() / (size * (size - 1) * len(self.switch.firsts)),
+                self.order.masses() / len(orders(self.n)),
+                self.noise.masses() * self._noise_scale(),
+            ]
+        )
+
+    def _noise_scale(self) -> float:
+        """What makes the noisy members comparable; they may be as they are once no other family is left."""
+        others = self.static.count or self.switch.count or self.order.count
+        prior = 1 / (len(all_rules(self.n)) * len(RELIABILITIES))
+        return prior * float(np.exp(self.noise.log_scale)) if others else prior
 
 
 @cache

@@ -25,6 +25,22 @@ def spread(weights: Weights) -> Weights:
     return found
 
 
+def information(masses: Weights, active: Weights) -> Weights:
+    """What the reading of each configuration is expected to tell about the answer, in bits.
+
+    masses: of each answer, not normalised
+    active: the part of them that comes with an ACTIVE reading, answers by configurations
+    """
+    total = masses.sum()
+    if not total:
+        return np.zeros(active.shape[1])
+    possible = np.flatnonzero(masses)
+    before = masses[possible] / total
+    heard = active[possible] / total
+    found: Weights = spread(before) - spread(heard) - spread(before[:, None] - heard)
+    return found
+
+
 def _times_log(weights: Weights) -> Weights:
     """- w log2 w, 0 where w is 0 or (by rounding) below."""
     positive = weights > 0

@@ -237,3 +237,17 @@ def test_the_families_of_the_mixture_are_weighed_equally_beforehand() -> None:
     turned = space.after((0, 1), INACTIVE).after((0,), INACTIVE).after((1, 0), ACTIVE)
     assert set(turned.families()) == {Family.ORDER, Family.NOISE}
     assert turned.counts[Family.STATIC] == turned.counts[Family.SWITCH] == 0
+
+
+def test_thousands_of_noisy_readings_do_not_vanish() -> None:
+    """The likelihoods of 4,000 readings are below the smallest float; the posterior is what their ratio says."""
+    noise, universal = NoiseSpace.full(3), UniversalSpace.full(3)
+    for _ in range(1_000):
+        for reading in (ACTIVE, ACTIVE, INACTIVE, ACTIVE):
+            noise, universal = noise.after((0, 1), reading), universal.after((0, 1), reading)
+    for space in (noise, universal):
+        posterior = space.posterior()
+        assert sum(posterior.values()) == pytest.approx(1)
+        assert set(posterior) == {rule for rule in all_rules(3) if rule.active(0b011)}
+    assert np.isfinite(noise.information()).all()
+    assert set(universal.families()) == {Family.NOISE}
