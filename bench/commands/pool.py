@@ -22,16 +22,24 @@ pool_app = typer.Typer(help="Convert, check and describe pool files.")
 @guarded
 def convert(
     source: PoolPath,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="Native JSONL file to write."), WRITES],
+    target: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."), WRITES
+    ],
     drop_results: Annotated[
         bool, typer.Option("--drop-results", help="Leave out the model results that official files embed.")
     ] = False,
 ) -> None:
-    """Write a pool in the native format, which loads faster and has a schema."""
+    """Write a pool in the native format, which loads faster and has a schema, or in the official one.
+
+    The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
+    instance is read back, and is the same, before the file appears.
+    """
     from dsl.replayscm.pools.files import read_pool, write_pool
+    from dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
     pool = read_pool(source, keep_results=not drop_results)
-    write_pool(pool, target)
+    write = write_official if target.suffix.lower() in SUFFIXES else write_pool
+    write(pool, target)
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
 
 

@@ -39,6 +39,7 @@ WORLD_FIELDS |= {"intervention", "interventions", "interventionSummary"}
 WORLD_FIELDS |= {"domain", "domainSize", "predicates", "events", "targetLabels"}
 SUMMARY_FIELDS = {"do", "interventionMode", "InterventionMode", "InterventionTargetsAssigned"}
 SUMMARY_FIELDS |= {"InterventionTargetsConstant", "InterventionTargetsAll"}
+OWN_LABELS = "calibrantLabels"  # all labels, where files that we wrote have other ones than the fields below say
 PAIR_SUFFIXES = ("__ALT_EXP", "__ROOT_UNKNOWN", "__PARTIAL_ORDER_2BLOCK", "__PARTIAL_ORDER_3BLOCK")
 
 
@@ -162,6 +163,9 @@ def latent_of(instance: str) -> str:
 def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:
     description = record.child("problemDescription")
     extra = description.child("extra")
+    own = extra.texts(OWN_LABELS, None)
+    if own is not None:
+        return own
     labels = {
         "stratum": record.get("subslice") or problem.get("subslice") or parameters.get("difficulty"),
         "difficulty": parameters.get("difficulty"),
