@@ -1,0 +1,78 @@
+"""Attribution of episodes: the four kinds, from transcripts made to be of that kind."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from audits.attribution import Kind
+from audits.blickets.attribution import attributed_episode
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.rule import Form, Rule
+from dsl.blickets.sampling import SUITES, drawn
+from dsl.episode import TranscriptError
+from solvers.blickets.families import exact_learner
+from solvers.blickets.learner import concluded
+from solvers.blickets.static import StaticSpace
+from solvers.outcome import Found
+from tests.support.blickets import opened, static_item
+
+ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)
+DECIDING = [{"place": "A"}, {"place": "B"}, {"remove": "A"}]
+RIGHT = {"check": {"rule": "conjunctive", "blickets": ["B", "A"]}}
+WRONG = {"check": {"rule": "disjunctive", "blickets": ["A", "B"]}}
+
+
+@pytest.mark.parametrize(
+    ("moves", "check", "kind", "decided_at", "fits"),
+    [
+        (DECIDING, RIGHT, Kind.EARNED, 3, True),
+        (DECIDING, WRONG, Kind.MISSED, 3, False),
+        (DECIDING[:2], RIGHT, Kind.LUCKY, None, True),
+        (DECIDING[:2], WRONG, Kind.SHORT, None, False),
+        ([*DECIDING, {"place": "C"}, {"place": "C"}], RIGHT, Kind.EARNED, 3, True),
+    ],
+)
+def test_an_answer_is_of_the_kind_that_its_readings_say(
+    moves: list[dict[str, str]], check: dict[str, object], kind: Kind, decided_at: int | None, fits: bool
+) -> None:
+    found = attributed_episode(ITEM, opened(ITEM, [*moves, check]).steps)
+    assert (found.attribution.kind, found.attribution.fits) == (kind, fits)
+    assert (found.decided_at, found.submitted_at) == (decided_at, len(moves))
+
+
+def test_without_an_answer_nothing_fits() -> None:
+    found = attributed_episode(ITEM, opened(ITEM, DECIDING).steps)
+    assert (found.attribution.kind, found.attribution.fits, found.submitted_at) == (Kind.MISSED, None, None)
+
+
+@pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "order", "order-3-of-4"])
+def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
+    for item in islice(drawn(SUITES[suite], 2), 10):
+        learner = exact_learner(item)
+        assert isinstance(learner, Found)
+        episode = BlicketEpisode(item)
+        concluded(episode, learner.value)
+        found = attributed_episode(item, episode.steps)
+        assert found.attribution.kind is Kind.EARNED
+        assert found.decided_at == found.submitted_at
+
+
+def test_the_class_decides_what_is_decided_and_is_named() -> None:
+    """The static learner stops at a rule that is unique in its class, which the class with switches leaves open."""
+    (item,) = islice(drawn(SUITES["easy-9"], 2), 1)
+    episode = BlicketEpisode(item)
+    static = exact_learner(ITEM)
+    assert isinstance(static, Found)
+    concluded(episode, static.value)
+    knowing = attributed_episode(item, episode.steps).attribution
+    unaware = attributed_episode(item, episode.steps, StaticSpace.full(5)).attribution
+    assert (knowing.kind, unaware.kind) == (Kind.LUCKY, Kind.EARNED)
+    assert "one rule throughout" in unaware.in_words
+    assert "the second in force" in knowing.in_words
+
+
+def test_a_transcript_that_lies_is_not_attributed() -> None:
+    with pytest.raises(TranscriptError, match="step 1"):
+        attributed_episode(ITEM, opened(static_item(Rule(Form.CONJUNCTIVE, 0b111), 3), DECIDING).steps)
