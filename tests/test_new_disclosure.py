@@ -20,8 +20,8 @@ from dsl.replayscm.prompt import prompt
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
+from dsl.replayscm.submission import illegality
 from solvers.outcome import Found, Impossible
-from solvers.replayscm.certified import illegality
 from solvers.replayscm.engines.contract import Counted
 from solvers.replayscm.engines.registry import ENGINES, engine
 from solvers.replayscm.exact import solve

@@ -22,6 +22,7 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.separation import PairwiseExperiments, Separation
 from solvers.outcome import Found
 from solvers.replayscm.alternative import find_alternative
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 MEMBERS = ModelClass(4, 15)  # every function of four variables has a formula of at most 15 nodes
@@ -106,7 +107,7 @@ def _members(problem: Problem, gold: Scm, rng: Random) -> Iterator[Scm]:
     space = VersionSpace(problem.task, MEMBERS)
     if space.count:
         for _ in range(DRAWS):
-            yield from space.sample(rng, 1, size_penalty=SIZE_PENALTY)
+            yield from sample(space, rng, 1, size_penalty=SIZE_PENALTY)
     nearest = find_alternative(replace(problem.task, kind=TaskKind.ALTERNATIVE, reference=gold))
     if isinstance(nearest, Found):
         yield nearest.value.model

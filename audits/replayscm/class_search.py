@@ -23,6 +23,7 @@ from audits.replayscm.behaviour import Contexts, Outcome, distinct_contexts, out
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
 from solvers.budget import Budget, BudgetSpent
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import VersionSpace
 
 DRAWS = 12  # members that are drawn from a part to see where they differ
@@ -120,7 +121,7 @@ class ClassSearch:
         """Weigh the class of a drawn member; if the part has others, choose the row to split on."""
         rows, panel = part.contexts.rows, part.contexts.panel
         space = part.contexts.space.with_worlds(part.known)
-        drawn = space.sample(self._rng, DRAWS, size_penalty=self.size_penalty)
+        drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
         tables = [tuple(outcomes(model, panel)) for model in drawn]
         commonest, _ = Counter(tables).most_common(1)[0]
         example = drawn[tables.index(commonest)]
@@ -157,7 +158,7 @@ class ClassSearch:
         while fresh:
             yield from fresh
             space = part.contexts.space.with_worlds(known)
-            drawn = space.sample(self._rng, DRAWS, size_penalty=self.size_penalty)
+            drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
             fresh = list(dict.fromkeys(o for model in drawn if (o := outcomes(model, panel)[index]) not in seen))
             seen.update(dict.fromkeys(fresh))
         given = {*rows[index].intervention.targets, *part.contexts.space.root_sets[0]}
@@ -185,7 +186,7 @@ class ClassSearch:
         rows, panel, known = part.contexts.rows, part.contexts.panel, part.known
         while True:
             space = part.contexts.space.with_worlds(known)
-            drawn = space.sample(self._rng, DRAWS, size_penalty=self.size_penalty)
+            drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
             tables = [outcomes(model, panel) for model in drawn]
             commonest = [Counter(column).most_common(1)[0] for column in zip(*tables, strict=True)]
             split = [index for index, (_, times) in enumerate(commonest) if times < DRAWS]

@@ -20,7 +20,7 @@ from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.world import World
 from solvers.formulas.essential import synthesised
-from solvers.formulas.function_formula import formula_for
+from solvers.formulas.lookup import formula_for
 from solvers.replayscm.version_space import VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice

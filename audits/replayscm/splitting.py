@@ -25,6 +25,7 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, World
 from solvers.budget import Budget
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import VersionSpace
 
 MAX_TARGETS = 3
@@ -81,7 +82,7 @@ def expected_remaining(
         return Remaining(squares, squares, float(squares), 0.0, len(found))
     rest = 1 - sum((one.share for one in found), start=Fraction(0))
     upper = squares + rest * Fraction(search.bound, search.mass)
-    estimate = Truths(space, space.sample(rng, num_draws)).remaining(world)
+    estimate = Truths(space, sample(space, rng, num_draws)).remaining(world)
     return Remaining(squares, upper, *estimate, len(found))
 
 
@@ -102,7 +103,7 @@ def best_split(
     _require_roots(space)
     finalists = list(candidates)
     for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
-        truths = Truths(space, space.sample(rng, number))
+        truths = Truths(space, sample(space, rng, number))
         finalists = sorted(finalists, key=lambda candidate: truths.remaining(candidate)[0])[:kept]
     if not finalists:
         raise ValueError("no candidate worlds to choose from")

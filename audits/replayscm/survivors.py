@@ -16,6 +16,7 @@ from dsl.formulas.text import render
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.separation import PairwiseExperiments, Separation
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 
 NUM_SMALLEST = 6
@@ -27,7 +28,7 @@ def candidates(spaces: Spaces, max_parents: int) -> list[Scm]:
     """The smallest members, then random ones; the same for the same instance. `ValueError` if none can be written."""
     sized = sized_class(spaces.problem.task, max_parents)
     small = smallest_members(spaces.space(sized.max_parents, sized.max_size), NUM_SMALLEST)
-    drawn = spaces.space(max_parents).sample(Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
+    drawn = sample(spaces.space(max_parents), Random(f"survivors:{spaces.problem.id}"), NUM_RANDOM)
     found: list[Scm] = []
     for model in (*small.models, *drawn):
         if not any(model.equivalent(other) for other in found):

@@ -18,6 +18,7 @@ from random import Random
 import numpy as np
 
 from baselines.replayscm.fit import Fitter
+from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
     Candidate,
@@ -33,7 +34,7 @@ from baselines.replayscm.portfolio import (
 )
 from baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
 from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Frame, frame_from_panel
+from baselines.structure_learning.frame import Dag, Frame
 from baselines.structure_learning.scores import LocalScores, mbde
 from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from dsl.replayscm.problem import Task

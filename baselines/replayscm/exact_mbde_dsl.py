@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from baselines.replayscm.fit import MAX_STATES, Fitter
+from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
     Candidate,
@@ -27,7 +28,6 @@ from baselines.replayscm.portfolio import (
     root_hypotheses,
     rooted_constraints,
 )
-from baselines.structure_learning.frame import frame_from_panel
 from baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
 from baselines.structure_learning.scores import MAX_TABLE_VARIABLES, LocalScores, mbde
 from dsl.replayscm.problem import Task

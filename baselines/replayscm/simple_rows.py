@@ -21,12 +21,13 @@ from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
+from dsl.replayscm.submission import illegality
 from solvers.acyclic.least_cost import Mask, best_structure
 from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.function_formula import formula_for
 from solvers.formulas.least import least_formula
+from solvers.formulas.lookup import formula_for
 from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.certified import certified, illegality
+from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import ParentSearch
 from solvers.replayscm.roots import likely_first
 

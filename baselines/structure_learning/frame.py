@@ -9,8 +9,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.replayscm.world import Column, Panel
-
 MAX_VARIABLES = 62  # a set of variables is a mask in a signed 64-bit integer
 
 U64 = npt.NDArray[np.uint64]
@@ -75,14 +73,9 @@ class Frame:
         return tuple(v for i, v in enumerate(self.variables) if mask >> i & 1)
 
 
-def frame_from_panel(panel: Panel) -> Frame:
-    """All rows of a panel (a task's training panel); a variable counts as set in the worlds that target it."""
-    num_rows = panel.num_rows
-    return Frame(
-        panel.variables,
-        _row_words([panel.columns[v] for v in panel.variables], num_rows),
-        _row_words([panel.clamped[v] for v in panel.variables], num_rows),
-    )
+def frame_from_columns(variables: Sequence[str], values: Sequence[int], clamped: Sequence[int], num_rows: int) -> Frame:
+    """Columns as integers, bit r for row r: what each variable shows, and in which rows it was set."""
+    return Frame(tuple(variables), _row_words(values, num_rows), _row_words(clamped, num_rows))
 
 
 def frame_from_rows(
@@ -107,7 +100,7 @@ def frame_from_rows(
     return Frame(tuple(variables), values, set_in)
 
 
-def _row_words(columns: Sequence[Column], num_rows: int) -> U64:
+def _row_words(columns: Sequence[int], num_rows: int) -> U64:
     """Transpose bit columns into one word per row."""
     num_bytes = -(-num_rows // 8)
     packed = np.zeros(num_rows, np.uint64)

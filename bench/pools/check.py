@@ -15,8 +15,8 @@ from dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
+from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Panel, World
-from solvers.replayscm.certified import illegality
 from solvers.replayscm.roots import nested_variables
 
 Check = Callable[[Problem], str | None]

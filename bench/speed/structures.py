@@ -15,9 +15,10 @@ from math import lgamma
 import numpy as np
 
 from baselines.replayscm.discovery.gies_search import intervention_targets
+from baselines.replayscm.frames import frame_from_panel
 from baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
 from baselines.structure_learning.constraints import unconstrained
-from baselines.structure_learning.frame import Frame, frame_from_panel
+from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.score_optimum import ScoreOptimum
 from baselines.structure_learning.scores import LocalScores, Score, bde, bic, k2, mbde
 from baselines.structure_learning.search import HillClimbing, Tabu, learn

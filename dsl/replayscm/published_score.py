@@ -3,20 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dsl.formulas.formula import Apply, Formula
 from dsl.names import natural_key
-from dsl.replayscm.problem import TaskKind
+from dsl.replayscm.alternative import AlternativeScore
+from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import Cell
-
-if TYPE_CHECKING:
-    from dsl.replayscm.score import RootScore, Score
+from dsl.replayscm.replay import SplitReplay
+from dsl.replayscm.structure import RootScore
+from dsl.replayscm.submission import Rejection, Submission
 
 BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
 
 
-def score_dict(score: Score) -> dict[str, Any]:
+class Scored(Protocol):
+    """What is read of a score (dsl.replayscm.score)."""
+
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def rejection(self) -> Rejection | None: ...
+    @property
+    def submission(self) -> Submission | None: ...
+    @property
+    def train(self) -> SplitReplay | None: ...
+    @property
+    def heldout(self) -> SplitReplay | None: ...
+    @property
+    def roots(self) -> RootScore | None: ...
+    @property
+    def alternative(self) -> AlternativeScore | None: ...
+    @property
+    def valid(self) -> bool: ...
+    @property
+    def correct(self) -> bool: ...
+    @property
+    def train_exact(self) -> bool: ...
+    @property
+    def heldout_exact(self) -> bool: ...
+    @property
+    def failure(self) -> str | None: ...
+
+
+def score_dict(score: Scored) -> dict[str, Any]:
     """A flat object: verdict first, then whatever its task kind and validity define."""
     kind = score.problem.task.kind
     made: dict[str, Any] = {
@@ -40,7 +70,7 @@ def score_dict(score: Score) -> dict[str, Any]:
     return made
 
 
-def _replayed(score: Score) -> dict[str, Any]:
+def _replayed(score: Scored) -> dict[str, Any]:
     train, heldout = score.train, score.heldout
     assert train is not None
     assert heldout is not None
@@ -109,7 +139,7 @@ def _candidate_stats(mechanisms: Mapping[str, Formula]) -> dict[str, Any]:
     }
 
 
-def _roots(score: Score, roots: RootScore) -> dict[str, Any]:
+def _roots(score: Scored, roots: RootScore) -> dict[str, Any]:
     return {
         "rootSetExact": roots.exact,
         "rootPrecision": roots.precision,
@@ -131,7 +161,7 @@ def _invalid_alternative() -> dict[str, Any]:
     return {**dict.fromkeys(false, False), **dict.fromkeys(null)}
 
 
-def _alternative(score: Score) -> dict[str, Any]:
+def _alternative(score: Scored) -> dict[str, Any]:
     alternative, train, heldout = score.alternative, score.train, score.heldout
     assert alternative is not None
     assert train is not None

@@ -10,23 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dsl.formulas.formula import Apply, Formula
-from dsl.formulas.operators import OPERATORS
+from dsl.formulas.reference import evaluate
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
-
-
-def evaluate(mechanism: Formula, row: Mapping[str, int]) -> int:
-    """The mechanism's value on one assignment."""
-    stack: list[bool] = []
-    for node in mechanism.nodes:
-        if isinstance(node, Apply):
-            arguments = stack[-node.arity :]
-            del stack[-node.arity :]
-            stack.append(OPERATORS[node.operator].truth(arguments))
-        else:
-            stack.append(node if isinstance(node, bool) else row[node] == 1)
-    return int(stack.pop())
 
 
 class Cell(NamedTuple):

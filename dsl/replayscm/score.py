@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.published_score import score_dict
 from dsl.replayscm.replay import SplitReplay, replay_splits
 from dsl.replayscm.scm import Scm
-from dsl.replayscm.structure import StructureMetrics, structure_metrics
+from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
 from dsl.replayscm.world import Panel
 
@@ -28,29 +28,6 @@ _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.ROOTS: "roots",
     TaskKind.ALTERNATIVE: "alternative",
 }
-
-
-@dataclass(frozen=True)
-class RootScore:
-    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
-
-    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None
-    """
-
-    predicted: tuple[str, ...]
-    gold: tuple[str, ...] = field(repr=False)
-
-    @property
-    def exact(self) -> bool:
-        return set(self.predicted) == set(self.gold)
-
-    @property
-    def precision(self) -> float | None:
-        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
-
-    @property
-    def recall(self) -> float | None:
-        return len(set(self.predicted) & set(self.gold)) / len(self.gold) if self.gold else None
 
 
 @dataclass(frozen=True)

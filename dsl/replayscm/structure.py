@@ -5,7 +5,7 @@ The published scorer has none of these; its analysis code uses mentioned parents
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dsl.replayscm.scm import Scm
 
@@ -56,3 +56,26 @@ def _shd(true: frozenset[tuple[str, str]], found: frozenset[tuple[str, str]]) ->
     extra, missing = found - true, true - found
     reversed_edges = sum((v, u) in missing for u, v in extra)
     return len(extra) + len(missing) - reversed_edges
+
+
+@dataclass(frozen=True)
+class RootScore:
+    """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
+
+    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None
+    """
+
+    predicted: tuple[str, ...]
+    gold: tuple[str, ...] = field(repr=False)
+
+    @property
+    def exact(self) -> bool:
+        return set(self.predicted) == set(self.gold)
+
+    @property
+    def precision(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
+
+    @property
+    def recall(self) -> float | None:
+        return len(set(self.predicted) & set(self.gold)) / len(self.gold) if self.gold else None

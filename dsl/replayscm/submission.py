@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from dsl.errors import CycleError, ParseError, shown
 from dsl.formulas.formula import Formula
-from dsl.formulas.text import Grammar, parse
+from dsl.formulas.text import Grammar, parse, render
 from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation
-from dsl.replayscm.problem import Problem
+from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.replay import Candidate
-from dsl.replayscm.scm import topological_order
+from dsl.replayscm.scm import Scm, topological_order
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
@@ -170,3 +170,18 @@ class SubmissionChecker:
 
     def _map(self, roots: tuple[str, ...]) -> MapChecker:
         return MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent)
+
+
+def illegality(task: Task, model: Scm) -> str | None:
+    """Why an SCM is no answer to a task whatever the evidence: its roots, its parents, its operators; None if legal."""
+    if len(model.roots) != task.disclosure.num_roots:
+        return f"{len(model.roots)} roots where {task.disclosure.num_roots} are disclosed"
+    violation = task.disclosure.violation(model.mechanisms)
+    if violation:
+        return violation.reason
+    for variable, mechanism in model.mechanisms.items():
+        try:
+            parse(render(mechanism), task.grammar, frozenset(task.variables))
+        except ParseError as error:
+            return f"mechanism of {variable}: {error}"
+    return None

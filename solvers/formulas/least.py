@@ -18,8 +18,8 @@ import numpy as np
 from dsl.formulas.formula import Formula
 from dsl.formulas.operators import STANDARD_OPERATORS
 from dsl.formulas.partial import PartialTable
+from dsl.formulas.reference import evaluate
 from dsl.formulas.table import full_mask, num_rows
-from dsl.replayscm.reference import evaluate
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas._kernels_synthesis import first_match
 from solvers.formulas.assembly import formula_of_part

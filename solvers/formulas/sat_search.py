@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dsl.formulas.formula import Formula
 from dsl.formulas.operators import STANDARD_OPERATORS
 from dsl.formulas.partial import PartialTable
+from dsl.formulas.reference import evaluate
 from dsl.formulas.table import num_rows
-from dsl.replayscm.reference import evaluate
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
 from solvers.formulas.expressible import may_be_expressible, operator_set

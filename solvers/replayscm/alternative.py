@@ -22,8 +22,8 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.separation import PairwiseExperiments, Separation
 from solvers.formulas.essential import synthesised
-from solvers.formulas.function_formula import formula_for
 from solvers.formulas.least import least_formula
+from solvers.formulas.lookup import formula_for
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.local_counts import local_space
 from solvers.replayscm.members_by_size import members_by_size

@@ -16,9 +16,9 @@ from dsl.formulas.text import render
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
+from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Panel
 from solvers.outcome import Found, Outcome, OutOfBudget
-from solvers.replayscm.certified import illegality
 from solvers.replayscm.exhaustion import least_size
 
 BUDGETS = (0, 1, 100, 10_000, 1_000_000, None)  # states, ascending

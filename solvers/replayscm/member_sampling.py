@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from dsl.replayscm.scm import Scm
 from solvers.acyclic.count import members_of
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import constant_sizes, synthesised
-from solvers.formulas.function_formula import formula_for
-
-if TYPE_CHECKING:
-    from solvers.replayscm.version_space import VersionSpace
+from solvers.formulas.lookup import formula_for
+from solvers.replayscm.version_space import VersionSpace
 
 T = TypeVar("T")
 
@@ -31,6 +29,11 @@ def weighted(rng: Random, options: Iterable[tuple[T, int]], whole: int) -> T:
         if mark < 0:
             return option
     raise AssertionError("the weights do not add up to the whole")
+
+
+def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
+    """Independent members: uniform, or in a size-capped class with weight 2**(-size_penalty * total size)."""
+    return [member(space, rng, size_penalty) for _ in range(num_members)]
 
 
 def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:

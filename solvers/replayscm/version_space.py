@@ -11,18 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from random import Random
 
 from dsl.replayscm.batch import pack_panels
 from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel, World
 from solvers.acyclic.count import Layers, Weights, total
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from solvers.formulas.literals import require_literals_alone
 from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
-from solvers.replayscm.member_sampling import member
 from solvers.replayscm.roots import nested_variables, root_sets
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
@@ -194,10 +191,6 @@ class VersionSpace:
 
     def names(self, mask: Mask) -> tuple[str, ...]:
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
-
-    def sample(self, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
-        """Independent members: uniform, or in a size-capped class with weight 2**(-size_penalty * total size)."""
-        return [member(self, rng, size_penalty) for _ in range(num_members)]
 
     def layers(self, roots: tuple[str, ...], size_penalty: int | None) -> Layers:
         """The layered sum that sampling descends; kept, because it is the same for every draw."""

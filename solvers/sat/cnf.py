@@ -10,7 +10,7 @@ J. Rintanen, SAT modulo graphs: acyclicity, 2014.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from typing import TypeAlias
 
@@ -157,24 +157,3 @@ def tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
                 cnf.add(-reason, at_least[u][i - 1])
                 reasons.append(reason)
             cnf.add(-literal, *reasons)
-
-
-def components(arcs: Iterable[Arc]) -> dict[int, int]:
-    """Node -> least node of its strongly connected component; only arcs within a component can close a cycle."""
-    children: dict[int, list[int]] = {}
-    for u, v in arcs:
-        children.setdefault(u, []).append(v)
-        children.setdefault(v, [])
-    reached = {node: _reachable(children, node) for node in children}
-    return {node: min(o for o in reached[node] if node in reached[o]) for node in children}
-
-
-def _reachable(children: Mapping[int, Sequence[int]], start: int) -> set[int]:
-    """The nodes that can be reached from a node, itself included."""
-    seen, waiting = {start}, [start]
-    while waiting:
-        for child in children[waiting.pop()]:
-            if child not in seen:
-                seen.add(child)
-                waiting.append(child)
-    return seen

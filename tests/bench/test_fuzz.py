@@ -19,7 +19,8 @@ from dsl.replayscm.disclosure import HiddenRoots, Ordered
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Pool, Problem, TaskKind
 from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator, RootScore, Score
+from dsl.replayscm.score import Evaluator, Score
+from dsl.replayscm.structure import RootScore
 from dsl.replayscm.world import Panel
 
 SUBMISSIONS, POOLS = 4_000, 400

@@ -8,7 +8,8 @@ from math import log
 
 import pytest
 
-from baselines.structure_learning.frame import Frame, frame_from_panel
+from baselines.replayscm.frames import frame_from_panel
+from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.scores import bde
 from bench.pools.bundled import bundled_pool
 from bench.speed import structures

@@ -20,6 +20,7 @@ from dsl.formulas.text import render
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
@@ -92,7 +93,7 @@ def _only_member(space: VersionSpace) -> Scm:
         return smallest_members(VersionSpace(space.task, capped), 1).models[0]
     from random import Random
 
-    return space.sample(Random(0), 1)[0]
+    return sample(space, Random(0), 1)[0]
 
 
 def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], list[list[int]]]:

@@ -51,7 +51,7 @@ class Discovery(Protocol, frozen=True):
     def answer(self, task: Task) -> ProtocolResult:
         from baselines.replayscm.constraints import disclosed_constraints
         from baselines.replayscm.fit import Fitter, Unfit
-        from baselines.structure_learning.frame import frame_from_panel
+        from baselines.replayscm.frames import frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})

@@ -15,11 +15,12 @@ from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, num_rows
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import LocalFunction
+from solvers.acyclic.components import components
 from solvers.budget import Budget
 from solvers.replayscm.hitting_sets import hitting_sets, scored_rows
 from solvers.replayscm.roots import nested_variables
 from solvers.replayscm.version_space import ModelClass
-from solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, components, exactly, linear_order
+from solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, exactly, linear_order
 
 Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 

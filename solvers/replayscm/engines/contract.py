@@ -1,6 +1,6 @@
 """The contract of engines: is there a member, is there a second one, how many up to N; `registry` lists them.
 
-Every model that an engine returns was replayed by the reference (solvers.replayscm.witness). Budgets are in states,
+Every model that an engine returns was replayed by the reference (solvers.replayscm.certified). Budgets are in states,
 never in seconds; what a state is, each engine says.
 """
 
@@ -15,8 +15,8 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import LocalFunction, Scm
 from solvers.budget import Budget, BudgetSpent
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from solvers.replayscm.certified import certified_model
 from solvers.replayscm.version_space import ModelClass
-from solvers.replayscm.witness import certified_model
 
 Functions: TypeAlias = Mapping[str, LocalFunction]
 """A member: the local function of every endogenous variable; all other variables are roots."""

@@ -17,13 +17,13 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import LocalFunction, Scm
 from solvers.acyclic import count as dag_count
 from solvers.acyclic import least_cost as structure
+from solvers.acyclic.components import components
 from solvers.acyclic.count import Weights, total
 from solvers.acyclic.least_cost import Mask, best_structure
 from solvers.budget import Budget, BudgetSpent
 from solvers.outcome import Outcome, OutOfBudget
 from solvers.replayscm.engines.contract import Counted, Functions, outcome_of
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from solvers.sat.cnf import components
 
 
 class SubsetDp:

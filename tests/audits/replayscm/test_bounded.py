@@ -17,10 +17,10 @@ from audits.replayscm.bounded import (
     SearchBudget,
 )
 from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from dsl.formulas.reference import evaluate
 from dsl.replayscm.disclosure import HiddenOrder, Ordered
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import evaluate
 from tests.support.shared import shared_file
 from tests.support.written import written_problem, written_scm, written_world
 

@@ -25,6 +25,7 @@ from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
 from solvers.outcome import Found
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.dev_pools import dev_problems
@@ -143,7 +144,7 @@ def test_planted_uniqueness_is_never_accused(setting: str, endogenous: int) -> N
         assert {one.members for one in found.capped} <= {"0", "1"}
         assert all(draw.probability == 1 for draw in found.draws)
         space = VersionSpace(problem.task, gold_class(problem))
-        assert space.sample(Random(0), 1)[0].equivalent(gold)
+        assert sample(space, Random(0), 1)[0].equivalent(gold)
         best = ceiling(space, problem.sealed.heldout.worlds, Random(0))
         assert best.lower == best.upper == 1
         result = cex(problem, 0, complete_coverage=False)

@@ -14,7 +14,8 @@ import pytest
 
 from baselines.replayscm.discovery.extras import library
 from baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
-from baselines.structure_learning.frame import Frame, frame_from_panel
+from baselines.replayscm.frames import frame_from_panel
+from baselines.structure_learning.frame import Frame
 from bench.benchmarks.replayscm import BENCHMARK
 from bench.cli import main
 from bench.pools.bundled import bundled_pool

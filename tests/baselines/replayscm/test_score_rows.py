@@ -11,6 +11,7 @@ from audits.replayscm.alternative_items import alternative_item
 from baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
 from baselines.replayscm.constraints import disclosed_constraints
 from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
     Candidate,
     RootedDag,
@@ -20,7 +21,6 @@ from baselines.replayscm.portfolio import (
     choice_in_reach,
     root_hypotheses,
 )
-from baselines.structure_learning.frame import frame_from_panel
 from bench.benchmarks.replayscm import BENCHMARK
 from bench.protocols.base import Protocol
 from bench.protocols.registry import make_protocol

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baselines.replayscm.constraints import disclosed_constraints
+from baselines.replayscm.frames import frame_from_panel
 from baselines.structure_learning.constraints import (
     arc_constraints,
     block_constraints,
@@ -19,7 +20,7 @@ from baselines.structure_learning.constraints import (
     root_constraints,
     unconstrained,
 )
-from baselines.structure_learning.frame import Frame, frame_from_panel, frame_from_rows
+from baselines.structure_learning.frame import Frame, frame_from_rows
 from baselines.structure_learning.scores import (
     Interventional,
     LocalScores,

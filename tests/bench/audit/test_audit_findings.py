@@ -25,10 +25,10 @@ from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from bench.runs.records import Record, RecordFile, Timing
 from dsl.formulas.formula import var
+from dsl.formulas.reference import evaluate
 from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.reference import evaluate
 from dsl.replayscm.scm import scm
 from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
 from tests.support.commands import refused

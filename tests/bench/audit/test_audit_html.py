@@ -14,9 +14,10 @@ from audits.replayscm.instance import AuditOptions
 from bench.audit.plots import agreement_plot, profile_plot
 from bench.audit.run import audit_pool
 from bench.cli import main
+from dsl.formulas.reference import evaluate
 from dsl.formulas.text import parse
 from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import evaluate, replays_exactly
+from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm, scm
 from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 from tests.support.browser import needs_chromium, pressed

@@ -17,6 +17,7 @@ from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.problem import Pool, Problem
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.commands import jsonl, refused
@@ -41,7 +42,7 @@ def test_members_are_separated_by_the_world_that_is_named(
     problem = read_pool(bundled_pool(setting)).problems[0]
     pool = tmp_path / "one.jsonl"
     write_pool(Pool("one", (problem,), {}), pool)
-    drawn = VersionSpace(problem.task, ModelClass(4)).sample(Random(1), 6)
+    drawn = sample(VersionSpace(problem.task, ModelClass(4)), Random(1), 6)
     lines = [line_for(problem, model) for model in drawn]
     if setting == "hidden-roots":
         lines = [line | {"roots": list(model.roots)} for line, model in zip(lines, drawn, strict=True)]

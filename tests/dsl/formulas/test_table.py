@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsl.errors import TableError
+from dsl.formulas.reference import evaluate
 from dsl.formulas.table import (
     MAX_TABLE_VARS,
     TruthTable,
@@ -29,7 +30,6 @@ from dsl.formulas.table import (
     support,
 )
 from dsl.formulas.text import parse
-from dsl.replayscm.reference import evaluate
 from tests.support.oracles import Tree, assignments
 from tests.support.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 

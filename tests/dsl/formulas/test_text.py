@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dsl.errors import ParseError
 from dsl.formulas.formula import Formula
 from dsl.formulas.operators import OPERATORS
+from dsl.formulas.reference import evaluate
 from dsl.formulas.table import from_formula
 from dsl.formulas.text import STANDARD, Grammar, parse, render
-from dsl.replayscm.reference import evaluate
 from tests.support.oracles import Tree
 from tests.support.shared import shared_vectors
 from tests.support.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees

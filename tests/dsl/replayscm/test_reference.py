@@ -10,8 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dsl.formulas.formula import Formula
+from dsl.formulas.reference import evaluate
 from dsl.formulas.text import STANDARD, parse
-from dsl.replayscm.reference import Cell, evaluate, first_mismatch, replay_row, replay_world, replays_exactly
+from dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
 from tests.support.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value

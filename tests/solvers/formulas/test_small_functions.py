@@ -18,7 +18,7 @@ from dsl.formulas.table import from_formula, full_mask, projection
 from solvers.formulas import catalogue as catalogues
 from solvers.formulas._kernels_synthesis import best_match, first_match
 from solvers.formulas.catalogue import Catalogue, build, catalogue
-from solvers.formulas.small_functions import NOT_EXPRESSIBLE, formula_of, least_sizes
+from solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
 from tests.support import oracles_synthesis
 
 NAMES = ("a", "b", "c", "d", "e", "f")

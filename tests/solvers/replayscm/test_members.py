@@ -19,7 +19,8 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel
-from solvers.formulas.function_formula import formula_for
+from solvers.formulas.lookup import formula_for
+from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.brute_force import Member, families, function_size, member_size, members, root_hypotheses
@@ -223,7 +224,7 @@ def test_samples_pass_a_chi_square_test(limits: Limits, cap: int | None, penalty
         weights = {member: weight(member, problem.task) for member in enumerated(problem.task, 3, cap)}
         whole = sum(weights.values())
         number = 40 * space.count
-        models = space.sample(Random(f"{problem.id}/{cap}/{penalty}"), number, size_penalty=penalty)
+        models = sample(space, Random(f"{problem.id}/{cap}/{penalty}"), number, size_penalty=penalty)
         shares = {member: value / whole for member, value in weights.items()}
         assert chi_square(map(meaning, models), shares, number) <= 1
         tested += 1
@@ -238,7 +239,7 @@ def test_a_biased_sample_fails_the_chi_square_test() -> None:
         space = VersionSpace(problem.task, ModelClass(3, 6))
         if len(spectrum(space)) >= 3 and 12 <= space.count <= 80:
             shares = dict.fromkeys(enumerated(problem.task, 3, 6), 1 / space.count)
-            models = space.sample(Random(1), 40 * space.count, size_penalty=1)
+            models = sample(space, Random(1), 40 * space.count, size_penalty=1)
             assert chi_square(map(meaning, models), shares, 40 * space.count) > 1
             return
     raise AssertionError("no space with members of several sizes")
@@ -249,7 +250,7 @@ def test_a_biased_sample_fails_the_chi_square_test() -> None:
 def test_sampled_members_of_the_shared_pools_replay(name: str, model_class: ModelClass) -> None:
     for problem in dev_problems(name)[5::20]:
         space = VersionSpace(problem.task, model_class)
-        for model in space.sample(Random(problem.id), 5) if space.count else ():
+        for model in sample(space, Random(problem.id), 5) if space.count else ():
             assert is_an_answer(model, problem.task)
             for local in model.local_functions.values():
                 assert len(local.parents) <= model_class.max_parents
@@ -265,18 +266,18 @@ def is_small(table: TruthTable, cap: int) -> bool:
 def test_the_seed_decides_the_sample() -> None:
     (problem,) = [p for p in small_problems(56, 60) if VersionSpace(p.task, ModelClass(3)).count > 1000][:1]
     space = VersionSpace(problem.task, ModelClass(3))
-    first = space.sample(Random(7), 20)
-    assert space.sample(Random(7), 20) == first
-    assert VersionSpace(problem.task, ModelClass(3)).sample(Random(7), 20) == first
-    assert space.sample(Random(8), 20) != first
+    first = sample(space, Random(7), 20)
+    assert sample(space, Random(7), 20) == first
+    assert sample(VersionSpace(problem.task, ModelClass(3)), Random(7), 20) == first
+    assert sample(space, Random(8), 20) != first
 
 
 def test_what_cannot_be_drawn() -> None:
     spaces = [VersionSpace(problem.task, ModelClass(1)) for problem in small_problems(57, 100)]
     empty = next(space for space in spaces if not space.count)
     with pytest.raises(ValueError, match="the version space is empty"):
-        empty.sample(Random(1), 1)
+        sample(empty, Random(1), 1)
     assert list(members_by_size(VersionSpace(empty.task, ModelClass(1, 5)))) == []
     inhabited = next(space for space in spaces if space.count)
     with pytest.raises(ValueError, match="weights by size need a class with a size cap"):
-        inhabited.sample(Random(1), 1, size_penalty=1)
+        sample(inhabited, Random(1), 1, size_penalty=1)

@@ -19,8 +19,8 @@ from audits.replayscm.generation.plans import PLANS
 from audits.replayscm.generation.proposals import Proposer, with_target
 from audits.replayscm.generation.training import TrainingChoice, num_refuting
 from audits.replayscm.local_patterns import all_probes, outer_probes, patterns
+from dsl.formulas.reference import evaluate
 from dsl.formulas.text import parse
-from dsl.replayscm.reference import evaluate
 from dsl.replayscm.sampling.evidence import Evidence
 from dsl.replayscm.sampling.scms import LatentScm, sample_scm
 from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum

@@ -1,6 +1,6 @@
-"""Least formula size of every Boolean function of up to 4 variables: a look-up.
+"""Formulas by look-up: of least size where a catalogue lists the function, of any function by splitting.
 
-For the standard operators the catalogue is shipped (`data`); `python -m solvers.formulas.small_functions`
+For the standard operators the catalogue is shipped (`data`); `python -m solvers.formulas.lookup`
 writes that file again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
 when they are first asked for, in 0.1 s for the usual ones and 2 s at most.
 
@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl.errors import TableError
-from dsl.formulas.formula import Formula
+from dsl.formulas.formula import Formula, apply, var
 from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import num_rows
+from dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
 from solvers.formulas.assembly import formula_of_part
 from solvers.formulas.catalogue import SHIPPED, build, catalogue, packed
 from solvers.formulas.goal import Listed
@@ -48,6 +48,28 @@ def formula_of(bits: int, names: Sequence[str], *, operators: Iterable[str] = ST
         over = f"{', '.join(functions.operators) or 'no operators'} of size <= {functions.max_size}"
         raise TableError(f"{bits:#x} over {len(names)} variables has no formula over {over}")
     return formula_of_part(functions, Listed(bits, int(functions.sizes[position]), position), names)
+
+
+def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, ...]) -> Formula:
+    """A formula over `names`; names[i] is variable i. A table of no variables mentions names[0] to say a constant.
+
+    Of least size for every function of up to four variables, and for small ones of five and six. Needs `not`, `and`,
+    `or` for the others; `ValueError` if there is no formula.
+    """
+    if table.num_vars == 0:
+        return formula_for(constant_table(bool(table.bits), 1), names, operators)
+    functions = catalogue(table.num_vars, operators)
+    if functions.position(table.bits) is not None:
+        return formula_of(table.bits, names, operators=operators)
+    if functions.is_complete or not {"not", "and", "or"}.issubset(operators):
+        raise ValueError(f"no formula over {', '.join(operators)} for {table.hex}")
+    top = table.num_vars - 1
+    rest = range(top)
+    low, high = (
+        formula_for(select(cofactor(table, top, value), rest), names[:top], operators) for value in (False, True)
+    )
+    chosen = var(names[top])
+    return apply("or", [apply("and", [chosen, high]), apply("and", [apply("not", [chosen]), low])])
 
 
 def _write_shipped() -> None:

@@ -1,0 +1,24 @@
+"""The meaning of a formula: its value on one assignment, by the operators' truth rules on single bits.
+
+Slow on purpose: truth tables, columns and kernels are compared with it, and it certifies every formula that is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dsl.formulas.formula import Apply, Formula
+from dsl.formulas.operators import OPERATORS
+
+
+def evaluate(mechanism: Formula, row: Mapping[str, int]) -> int:
+    """The mechanism's value on one assignment."""
+    stack: list[bool] = []
+    for node in mechanism.nodes:
+        if isinstance(node, Apply):
+            arguments = stack[-node.arity :]
+            del stack[-node.arity :]
+            stack.append(OPERATORS[node.operator].truth(arguments))
+        else:
+            stack.append(node if isinstance(node, bool) else row[node] == 1)
+    return int(stack.pop())
