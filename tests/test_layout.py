@@ -1,4 +1,8 @@
-"""The shape of the project, read from its sources: which package may import which, where the compiler is, sizes."""
+"""The law of the house, read from the sources: who may import whom, where the compiler is, sizes, folders and names.
+
+Two files in one folder share no prefix (the word before the first underscore): one of them named after the other, or
+both after the same thing, is a folder that is missing. So `score.py` beside `score_rows.py` is against the law too.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import ast
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,6 +26,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrant": {"dsl", "solvers", "audits", "baselines", "bench"},
 }
 OURS = {*MAY_IMPORT, "tests"}
+BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}
+SEES_ALL = ("bench/benchmarks/", "tests/")  # the one place in which benchmarks meet, and what tests it
+MAX_FOLDER_FILES = 20
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 
@@ -67,17 +74,32 @@ def _compiler(tree: ast.Module, path: Path) -> list[tuple[int, str]]:
     ]
 
 
-def _for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+def _strangers(tree: ast.Module, where: str) -> list[str]:
+    """Benchmarks that a file may not know, by where it stands.
+
+    A benchmark's folder knows its own. Elsewhere in bench and calibrant a file may serve one benchmark; in the other
+    packages what stands outside those folders serves all, and knows none.
+    """
+    if where.startswith(SEES_ALL):
+        return []
+    known = {part for _, name in _imports(tree) if name.partition(".")[0] in MAY_IMPORT for part in name.split(".")}
+    met, own = known & BENCHMARKS, BENCHMARKS.intersection(Path(where).with_suffix("").parts)
+    if own or not where.startswith(("bench/", "calibrant/")):
+        return sorted(met - own)
+    return sorted(met) if len(met) > 1 else []
+
+
+def _shared_prefixes(names: Iterable[str]) -> list[list[str]]:
+    """Files of one folder that share the word before the first underscore; kernels and the `test_` of tests apart."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names):
+        if not name.startswith(("_kernels", "__")):
+            groups.setdefault(name.removeprefix("test_").lstrip("_").partition("_")[0], []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _needed(tree: ast.Module) -> set[str]:
-    """Full names of what is imported when the file runs, inside functions too; not what only types need."""
-    for node in ast.walk(tree):
-        for field in ("body", "orelse"):
-            block = getattr(node, field, None)
-            if isinstance(block, list):
-                block[:] = [item for item in block if not _for_types(item)] or [ast.Pass()]
+    """Full names of what is imported, inside functions and for types too."""
     return {name for _, name in _imports(tree)}
 
 
@@ -107,7 +129,16 @@ def _too_long(tree: ast.Module, num_lines: int) -> list[str]:
 
 
 def _where(path: Path) -> str:
-    return str(path.relative_to(CHECKOUT))
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+def _folders(*packages: str) -> dict[str, list[str]]:
+    """The names of the modules in each folder, without `__init__` and `__main__`."""
+    folders: dict[str, list[str]] = {}
+    for path in _sources(*packages):
+        if not path.stem.startswith("__"):
+            folders.setdefault(_where(path.parent), []).append(path.stem)
+    return folders
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -119,6 +150,23 @@ def test_imports_point_down(package: str) -> None:
 def test_no_file_needs_one_that_needs_it() -> None:
     modules = {".".join(path.relative_to(CHECKOUT).with_suffix("").parts): path for path in _sources(*MAY_IMPORT)}
     assert _circle({module: _needed(_tree(path)) for module, path in modules.items()}) == []
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_benchmarks_stay_apart(package: str) -> None:
+    offenders = {_where(path): bad for path in _sources(package) if (bad := _strangers(_tree(path), _where(path)))}
+    assert offenders == {}
+
+
+def test_no_folder_is_crowded() -> None:
+    assert {
+        folder: len(names) for folder, names in _folders(*MAY_IMPORT).items() if len(names) > MAX_FOLDER_FILES
+    } == {}
+
+
+def test_no_two_files_of_a_folder_share_a_prefix() -> None:
+    offenders = {folder: bad for folder, names in _folders(*OURS).items() if (bad := _shared_prefixes(names))}
+    assert offenders == {}
 
 
 def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
@@ -191,11 +239,46 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
     assert [name for _, name in _compiler(ast.parse(source), CHECKOUT / file)] == names
 
 
-def test_a_circle_is_noticed_unless_it_is_only_for_types() -> None:
+@pytest.mark.parametrize(
+    ("where", "source", "strangers"),
+    [
+        ("dsl/causim/scope.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("dsl/replayscm/pools/files.py", "from dsl.replayscm.scm import Scm\nfrom dsl.formulas import text", []),
+        ("solvers/formulas/least.py", "def f():\n    from dsl.replayscm import reference", ["replayscm"]),
+        ("audits/claims.py", "if TYPE_CHECKING:\n    import dsl.causalab.world", ["causalab"]),
+        ("bench/report/rows.py", "from dsl.replayscm.scm import Scm", []),
+        ("bench/report/rows.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
+        ("bench/protocols/causim/rows.py", "from dsl.replayscm.scm import Scm", ["replayscm"]),
+        ("bench/benchmarks/registry.py", "import dsl.replayscm.scm, audits.blickets.printed", []),
+        ("calibrant/verbs.py", "import dsl.replayscm.scm, audits.blickets.printed", ["blickets", "replayscm"]),
+        ("solvers/budget.py", "from elsewhere.replayscm import x", []),
+    ],
+)
+def test_an_import_of_another_benchmark_is_noticed(where: str, source: str, strangers: list[str]) -> None:
+    assert _strangers(ast.parse(source), where) == strangers
+
+
+@pytest.mark.parametrize(
+    ("names", "shared"),
+    [
+        (["score", "scores", "_kernels_a", "_kernels_b", "__init__", "__main__"], []),
+        (["score", "score_rows"], [["score", "score_rows"]]),
+        (["pool_files", "pool_text", "text"], [["pool_files", "pool_text"]]),
+        (["_jit", "jit_cache"], [["_jit", "jit_cache"]]),
+        (["test_exact", "test_exact_claims", "test_roots"], [["test_exact", "test_exact_claims"]]),
+    ],
+)
+def test_a_shared_prefix_is_noticed(names: list[str], shared: list[list[str]]) -> None:
+    assert _shared_prefixes(names) == shared
+
+
+def test_a_circle_is_noticed_even_if_it_is_only_for_types() -> None:
     late = "def f():\n    from solvers.replayscm.exact import solve"
     needed = {"solvers.replayscm.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(ast.parse(late))}
     assert set(_circle(needed)) == {"solvers.replayscm.exact", "solvers.fit"}
     needed["solvers.fit"] = _needed(ast.parse("if TYPE_CHECKING:\n    from solvers.replayscm.exact import solve"))
+    assert set(_circle(needed)) == {"solvers.replayscm.exact", "solvers.fit"}
+    needed["solvers.fit"] = _needed(ast.parse("from solvers.replayscm import fitting"))
     assert _circle(needed) == []
 
 

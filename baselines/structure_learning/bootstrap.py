@@ -1,7 +1,7 @@
 """Bootstrap: how often an arc is learned when the rows are drawn again.
 
 A resampled row keeps the interventions of the row it is a copy of. (bnlearn's boot.strength does not: see
-tests.support.bnlearn_compatible.) Friedman, Goldszmidt and Wyner 1999 is the method.
+tests.support.bnlearn.compatible.) Friedman, Goldszmidt and Wyner 1999 is the method.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Panel, World
-from tests.support.oracles_replay import counts
+from tests.support.replay_oracle import counts
 from tests.support.shared import shared_file
 from tests.support.strategies import arbitrary_worlds, scms, simulated_worlds
 

@@ -17,10 +17,10 @@ from baselines.structure_learning.averaging import (
     inclusion_threshold,
     strengths_from_frequencies,
 )
-from tests.support import bnlearn_compatible
-from tests.support import bnlearn_vectors as bnlearn
-from tests.support.bnlearn_vectors import Record
-from tests.support.quicksort_order import quicksort_order
+from tests.support.bnlearn import compatible as bnlearn_compatible
+from tests.support.bnlearn import vectors as bnlearn
+from tests.support.bnlearn.quicksort_order import quicksort_order
+from tests.support.bnlearn.vectors import Record
 
 EXACT = 1e-9
 F64 = npt.NDArray[np.float64]

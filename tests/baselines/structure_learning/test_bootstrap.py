@@ -29,12 +29,12 @@ from baselines.structure_learning.constraints import arc_constraints, unconstrai
 from baselines.structure_learning.frame import frame_from_rows
 from baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
-from tests.support import bnlearn_compatible
-from tests.support import bnlearn_vectors as bnlearn
-from tests.support.bnlearn_vectors import Record
+from tests.support.bnlearn import compatible as bnlearn_compatible
+from tests.support.bnlearn import vectors as bnlearn
+from tests.support.bnlearn.r_random import RRandom
+from tests.support.bnlearn.vectors import Record
+from tests.support.dags import all_dags, arcs, class_of
 from tests.support.frames import constraint_sets, frames
-from tests.support.r_random import RRandom
-from tests.support.small_dags import all_dags, arcs, class_of
 
 EXACT = 1e-9
 F64 = npt.NDArray[np.float64]

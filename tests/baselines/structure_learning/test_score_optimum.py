@@ -16,9 +16,9 @@ from baselines.structure_learning.constraints import Constraints, arc_constraint
 from baselines.structure_learning.frame import Dag, frame_from_rows
 from baselines.structure_learning.score_optimum import ScoreOptimum
 from baselines.structure_learning.scores import LocalScores, Score, bde, bds, bic, k2, mbde
-from tests.support import bnlearn_vectors as bnlearn
+from tests.support.bnlearn import vectors as bnlearn
+from tests.support.dags import all_dags, num_orders
 from tests.support.frames import constraint_sets, frames
-from tests.support.small_dags import all_dags, num_orders
 
 EXACT = 1e-9
 SCORES: tuple[Score, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())

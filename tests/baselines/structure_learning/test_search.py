@@ -21,9 +21,9 @@ from baselines.structure_learning.search import (
     learn,
     learn_with_restarts,
 )
-from tests.support import bnlearn_vectors as bnlearn
+from tests.support.bnlearn import vectors as bnlearn
+from tests.support.dags import all_dags
 from tests.support.frames import constraint_sets, frames
-from tests.support.small_dags import all_dags
 
 EXACT = 1e-9
 METHODS: tuple[Method, ...] = (HillClimbing(), HillClimbing(2), Tabu(1), Tabu(3), Tabu(10), Tabu(4, 5))

@@ -19,9 +19,9 @@ from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.dev_pools import POOLS, dev_problems
 from tests.support.enumerated_members import all_members
-from tests.support.oracles_synthesis import least_sizes as by_multisets
 from tests.support.shared import shared_file
 from tests.support.small_problems import Limits, small_problems
+from tests.support.synthesis_oracle import least_sizes as by_multisets
 from tests.support.written import written_problem, written_scm, written_world
 
 OPERATOR_SETS = (STANDARD_OPERATORS, ("not", "and", "or"), ("iff", "or"), ("xor",), ("not", "iff"))

@@ -32,7 +32,7 @@ from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.scores import SameCellPrior, Score
 from baselines.structure_learning.search import Method
-from tests.support.quicksort_order import quicksort_order
+from tests.support.bnlearn.quicksort_order import quicksort_order
 
 GOLDEN = (3 - sqrt(5)) / 2  # the smaller part of the golden section of 1
 OPTIMIZE_TOLERANCE = 2.0**-13  # what R's optimize takes by default: the machine epsilon to the power 1/4

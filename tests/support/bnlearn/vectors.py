@@ -25,7 +25,7 @@ from baselines.structure_learning.scores import (
     mbde,
 )
 from baselines.structure_learning.search import UNLIMITED, HillClimbing, Method, Tabu
-from tests.support import bnlearn_compatible
+from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.shared import shared_file
 
 Record: TypeAlias = Mapping[str, Any]

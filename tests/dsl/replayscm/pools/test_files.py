@@ -19,10 +19,7 @@ from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from dsl.replayscm.scm import scm
 from dsl.replayscm.world import Intervention
 from tests.support.official_records import POOLS, official_records, read_records
-from tests.support.problems import problems
-from tests.support.record_changes import check_refused
-from tests.support.shared import shared_file
-from tests.support.written_pools import (
+from tests.support.pool_texts import (
     HEADER,
     Record,
     native_file,
@@ -31,6 +28,9 @@ from tests.support.written_pools import (
     official_record,
     read_text,
 )
+from tests.support.problems import problems
+from tests.support.record_changes import check_refused
+from tests.support.shared import shared_file
 
 # --- round trips -------------------------------------------------------------------------------------------------
 

@@ -13,8 +13,8 @@ from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import ModelResult, Pool
 from tests.support.official_records import POOLS
+from tests.support.pool_texts import Record, official_file, official_record
 from tests.support.shared import shared_file
-from tests.support.written_pools import Record, official_file, official_record
 
 
 def _results(raw: Any) -> tuple[ModelResult, ...]:
