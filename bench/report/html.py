@@ -9,10 +9,10 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.pages.html_page import html_page
+from bench.report.figures.plots import Plot
 from bench.report.formats import heading_of
 from bench.report.intervals import LEVEL, RESAMPLES
 from bench.report.layout import Source, Table
-from bench.report.plots import Plot
 from bench.report.rows import SystemRow
 from bench.version import program_version
 

@@ -21,7 +21,7 @@ def report_text(
     made = report_tables(rows, wanted, audited)
     if form != HTML and plots is None:
         return TEXTS[form](made)
-    from bench.report.plots import report_plots
+    from bench.report.figures.plots import report_plots
 
     drawn = report_plots(rows, audited, with_paper=wanted.with_paper, with_times=wanted.with_times)
     if plots is not None:

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from bench.report.ambiguity import Ambiguity
-from bench.report.curves import (
+from bench.report.figures.curves import (
     ambiguity_bins,
     bin_of,
     families,
@@ -18,9 +18,9 @@ from bench.report.curves import (
     num_matched,
     size_medians,
 )
+from bench.report.figures.plots import Plot, report_plots
 from bench.report.html import inline_svg
 from bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
-from bench.report.plots import Plot, report_plots
 from dsl.errors import MissingExtraError
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench.report.curves import Estimate
+from bench.report.figures.curves import Estimate
 from dsl.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The plots of a report, as SVG that is the same bytes for the same rows. Drawing is bench.report.drawing's."""
+"""The plots of a report, as SVG that is the same bytes for the same rows. Drawing is bench.report.figures.drawing's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.answers.columns import UNDEFINED
 from bench.report.ambiguity import Ambiguities
-from bench.report.curves import (
+from bench.report.figures.curves import (
     BINS,
     NUM_BINS,
     REST,
@@ -20,7 +20,7 @@ from bench.report.curves import (
     num_matched,
     size_medians,
 )
-from bench.report.drawing import curve, drawn_svg, legend, new_figure, plain, shifts, style
+from bench.report.figures.drawing import curve, drawn_svg, legend, new_figure, plain, shifts, style
 from bench.report.layout import Source, TableRow
 from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from bench.report.paper import with_printed_rows
