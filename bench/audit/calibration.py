@@ -11,15 +11,27 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
-from audits.replayscm.findings import Ceiling
 from bench.audit.records import AuditRecord
 from bench.runs.records import config_digest, folder_records
 from bench.statistics import Forecast, Reliability, reliability
 from dsl.errors import CalibrantError
 
-PRIORS = {None: "uniform", 1: "by size"}  # size penalty -> what the prior is called
+WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> what the weights of members are called
+PRIORS = {
+    "generator": "gold drawn by the published process; an estimate",
+    "uniform": "every member alike, as no pool is drawn; certified",
+    "by size": "members weighed by 2^-size, as no pool is drawn; certified",
+}  # what a ceiling is about, and what is assumed
+
+
+class Bounds(NamedTuple):
+    """A ceiling under some prior: the same twice where it is one number; realised as in the audit."""
+
+    lower: float
+    upper: float
+    realised: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,7 @@ class Calibration:
 
 def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Calibration:
     """From the audits of one pool, and the folders of runs on the same pool file."""
-    found = {prior: _ceilings(records, penalty) for penalty, prior in PRIORS.items()}
+    found = {prior: _ceilings(records, prior) for prior in PRIORS}
     means = {
         prior: (len(known), fmean(c.lower for c in known.values()), fmean(c.upper for c in known.values()))
         for prior, known in found.items()
@@ -87,13 +99,24 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
     )
 
 
-def _ceilings(records: Sequence[AuditRecord], penalty: int | None) -> dict[str, Ceiling]:
+def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
+    """The ceiling of one instance under one of PRIORS; None where there is none."""
+    if record.findings is None or record.generator is None:
+        return None
+    if prior == "generator":
+        share = record.generator.probability
+        return None if share is None else Bounds(share, share, record.generator.realised)
+    found = (c for c in record.findings.ceilings if WEIGHTS[c.size_penalty] == prior)
+    return next((Bounds(c.lower, c.upper, c.realised) for c in found), None)
+
+
+def _ceilings(records: Sequence[AuditRecord], prior: str) -> dict[str, Bounds]:
     """Instance -> its ceiling under a prior, of those that have one."""
-    listed = [(record.instance, c) for record in records if record.findings for c in record.findings.ceilings]
-    return {instance: c for instance, c in listed if c.size_penalty == penalty}
+    found = {record.instance: ceiling_under(prior, record) for record in records}
+    return {instance: bounds for instance, bounds in found.items() if bounds is not None}
 
 
-def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Ceiling]]) -> list[AnswerRow]:
+def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]) -> list[AnswerRow]:
     """For each protocol and its options, by name. Exact answers are train-exact too, and name the right roots."""
     audited = {(record.pool_digest, record.instance) for record in records}
     exact: dict[tuple[str, str], dict[str, bool]] = {}
@@ -114,7 +137,7 @@ def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict
 
 
 def _row(
-    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], known: dict[str, Ceiling]
+    protocol: str, config: dict[str, Any], prior: str, answers: dict[str, bool], known: dict[str, Bounds]
 ) -> AnswerRow:
     mean = fmean(known[i].lower for i in answers), fmean(known[i].upper for i in answers)
     return AnswerRow(protocol, config, prior, len(answers), sum(answers.values()), mean)

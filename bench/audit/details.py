@@ -6,28 +6,34 @@ from collections.abc import Iterator, Sequence
 
 from audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
 from audits.replayscm.findings import Findings, Split, Survivors
-from bench.audit.calibration import PRIORS
+from bench.audit.calibration import WEIGHTS, Bounds
+from bench.audit.generator_ceiling import GeneratorCeiling
 from bench.audit.records import AuditRecord
-from bench.audit.text import ceiling_text, share_text, short_count
+from bench.audit.text import bounds_text, share_text, short_count
 from dsl.errors import in_one_line
 
 
 def details_text(record: AuditRecord) -> str:
     """The instance's id, then a line for each thing."""
     found = record.findings
-    lines = [f"error  {record.error}"] if found is None else [*_lines(found)]
+    lines = [f"error  {record.error}"] if found is None else [*_lines(found, record.generator)]
     return "\n".join([in_one_line(record.instance), *(f"  {line}" for line in lines)])
 
 
-def _lines(found: Findings) -> Iterator[str]:
+def _lines(found: Findings, generator: GeneratorCeiling | None) -> Iterator[str]:
     for one in found.capped:
         yield f"members  {short_count(one.members)} with k<={one.max_parents}, formula sizes <= {one.max_size}"
     for draw in found.draws:
-        yield f"a draw   {share_text(draw.probability)} held-out exact, {PRIORS[draw.size_penalty]}: {draw.in_words}"
+        yield f"a draw   {share_text(draw.probability)} held-out exact, {WEIGHTS[draw.size_penalty]}: {draw.in_words}"
+    came = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
+    if generator and generator.probability is not None:
+        share = f"{share_text(generator.probability)} (standard error {generator.standard_error:.3f})"
+        yield f"ceiling  {share}, generator: gold drawn by the published process{came[generator.realised]}"
+    elif generator:
+        yield f"left out  ceiling, generator: {generator.left_out}"
     for ceiling in found.ceilings:
-        came = {None: "", True: "; the best answer is exact", False: "; the best answer is not exact"}
-        text = f"{ceiling_text(ceiling)}, {PRIORS[ceiling.size_penalty]}: {ceiling.in_words}"
-        yield f"ceiling  {text}{came[ceiling.realised]}"
+        bounds = bounds_text(Bounds(ceiling.lower, ceiling.upper, ceiling.realised))
+        yield f"ceiling  {bounds}, if {WEIGHTS[ceiling.size_penalty]}: {ceiling.in_words}{came[ceiling.realised]}"
     yield from _evidence(found)
     if found.bounded:
         yield _bounded("local alternatives", found.bounded.local)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from math import log10
 from typing import Any
 
-from audits.replayscm.findings import Findings, Survivors
-from bench.audit.calibration import PRIORS, AnswerRow, Calibration
+from audits.replayscm.findings import Ceiling, Findings, Survivors
+from bench.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
 from bench.audit.plots import agreement_plot, profile_plot
 from bench.audit.records import AuditRecord
 from bench.audit.reliability import diagram
@@ -18,7 +18,7 @@ from bench.audit.text import (
     MEASURES,
     NOTHING,
     answers_name,
-    ceiling_text,
+    bounds_text,
     counted_bounds,
     heldout_share,
     measures,
@@ -58,7 +58,10 @@ def _context(audited: AuditedPool, calibrated: Calibration) -> dict[str, Any]:
         "rows": [_row(record, anchors, counted_bounds(records)) for record in records],
         "profile": profile_plot(records, anchors),
         "agreement": agreement_plot(records, anchors),
-        "means": [(prior, number, _between(low, high)) for prior, (number, low, high) in calibrated.means.items()],
+        "means": [
+            (prior, PRIORS[prior], number, _between(low, high))
+            for prior, (number, low, high) in calibrated.means.items()
+        ],
         "diagrams": [diagram(prior, found) for prior, found in calibrated.reliability.items()],
         "answers": [_answers(row) for row in calibrated.rows],
         "sections": [_section(record, anchors, problems[record.instance]) for record in records],
@@ -113,18 +116,20 @@ def _row(record: AuditRecord, anchors: dict[str, str], bounds: list[int]) -> dic
         "bound": found.headline,
         "sizes": [found.num_variables, found.num_worlds],
         "counts": [_count(by_bound.get(k)) for k in bounds],
-        "measures": _measures(found),
+        "measures": _measures(record),
         "bounded": _bounded_total(found),
     }
 
 
-def _measures(found: Findings) -> list[dict[str, Any]]:
+def _measures(record: AuditRecord) -> list[dict[str, Any]]:
     """The columns of bench.audit.text.MEASURES with their sort keys; an interval sorts by its upper end."""
+    found = record.findings
+    assert found is not None
     keys: list[float | None] = [found.coverage.share if found.coverage else None]
     keys += [heldout_share(found.counted(found.headline))]
     keys += [next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)]
-    keys += [next((one.upper for one in found.ceilings if one.size_penalty == penalty), None) for penalty in PRIORS]
-    texts = measures(found)
+    keys += [bounds.upper if (bounds := ceiling_under(prior, record)) else None for prior in PRIORS]
+    texts = measures(record)
     return [{"text": t, "sort": _UNSORTABLE if key is None else key} for t, key in zip(texts, keys, strict=True)]
 
 
@@ -185,11 +190,24 @@ def _section(record: AuditRecord, anchors: dict[str, str], problem: Problem) -> 
         "verdict": verdict(record),
         "classes": classes,
         "caps": sorted({one.max_size for one in found.capped}, reverse=True),
-        "draws": [(draw.in_words, PRIORS[draw.size_penalty], share_text(draw.probability)) for draw in found.draws],
-        "ceilings": [(one, PRIORS[one.size_penalty], ceiling_text(one)) for one in found.ceilings],
+        "draws": [(draw.in_words, WEIGHTS[draw.size_penalty], share_text(draw.probability)) for draw in found.draws],
+        "ceilings": [*_generator_row(record), *map(_ceiling_row, found.ceilings)],
         "spectrum": _spectrum(found),
         "survivors": _survivors(found.survivors, problem) if found.survivors else None,
     }
+
+
+def _generator_row(record: AuditRecord) -> list[tuple[str, str, str, bool | None]]:
+    """The ceiling under the published process, where it applies: weights, class, share, whether it came true."""
+    made = record.generator
+    if made is None or made.probability is None:
+        return []
+    return [("generator", PRIORS["generator"], f"{made.probability:.3f} ± {made.standard_error:.3f}", made.realised)]
+
+
+def _ceiling_row(found: Ceiling) -> tuple[str, str, str, bool | None]:
+    bounds = bounds_text(Bounds(found.lower, found.upper, found.realised))
+    return f"if {WEIGHTS[found.size_penalty]}", found.in_words, bounds, found.realised
 
 
 def _log10(members: str) -> str:

@@ -13,10 +13,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from audits.replayscm.findings import Findings
+from bench.audit.generator_ceiling import GeneratorCeiling
 from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import Timing, config_digest
 
-RECORD_VERSION = 3
+RECORD_VERSION = 4
 
 
 class AuditKey(NamedTuple):
@@ -28,7 +29,10 @@ class AuditKey(NamedTuple):
 
 
 class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The audit of one instance of a pool, or why there is none."""
+    """The audit of one instance of a pool, or why there is none.
+
+    generator: the ceiling under the process that published items are drawn from; None without findings
+    """
 
     pool: str
     pool_digest: str
@@ -40,6 +44,7 @@ class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     config: dict[str, Any]
     outcome: Literal["audited", "out_of_budget", "crashed"]
     findings: Findings | None
+    generator: GeneratorCeiling | None
     error: str
     program: str
     timing: Timing

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from audits.replayscm.findings import Findings
 from audits.replayscm.instance import AuditOptions, audit_instance
+from bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
 from bench.pools.show import chosen_instances
 from bench.runs.jobs import Failure, Progress, completed, error_line, one_line
@@ -31,6 +32,7 @@ class Audited(NamedTuple):
 
     outcome: Literal["audited", "out_of_budget", "crashed"]
     findings: Findings | None
+    generator: GeneratorCeiling | None
     error: str
     timing: Timing
 
@@ -92,6 +94,7 @@ def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited
         config=config,
         outcome=audited.outcome,
         findings=audited.findings,
+        generator=audited.generator,
         error=audited.error,
         program=program_version(),
         timing=audited.timing,
@@ -100,19 +103,19 @@ def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited
 
 def _without_findings(failure: Failure, wall_budget: float | None) -> Audited:
     seconds = wall_budget or 0.0 if failure.outcome == "out_of_budget" else 0.0
-    return Audited(failure.outcome, None, failure.error, Timing(seconds, _now()))
+    return Audited(failure.outcome, None, None, failure.error, Timing(seconds, _now()))
 
 
 def timed_audit(problem: Problem, options: AuditOptions) -> Audited:
     """Audit one instance. An exception is a result too: it must not cost the other instances."""
     started, clock = _now(), time.perf_counter()
     try:
-        findings = audit_instance(problem, options)
+        findings, generator = audit_instance(problem, options), generator_ceiling(problem)
     except BudgetSpent as spent:
-        return Audited("out_of_budget", None, one_line(spent), Timing(time.perf_counter() - clock, started))
+        return Audited("out_of_budget", None, None, one_line(spent), Timing(time.perf_counter() - clock, started))
     except Exception as error:
-        return Audited("crashed", None, error_line(error), Timing(time.perf_counter() - clock, started))
-    return Audited("audited", findings, "", Timing(time.perf_counter() - clock, started))
+        return Audited("crashed", None, None, error_line(error), Timing(time.perf_counter() - clock, started))
+    return Audited("audited", findings, generator, "", Timing(time.perf_counter() - clock, started))
 
 
 def _now() -> str:

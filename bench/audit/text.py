@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from audits.replayscm.findings import Ceiling, ClassCount, Findings
-from bench.audit.calibration import AnswerRow, Calibration
+from audits.replayscm.findings import ClassCount
+from bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from bench.audit.records import AuditRecord
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError, shown
 
 MAX_CLASS = 6
 NOTHING = "-"
-MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "Ceiling by size")
+MEASURES = ("Coverage", "HeldoutExact", "HE by size", "Ceiling", "If uniform", "If by size")
 LONGEST = 9  # digits of a count that is written in full
 _CLASS = re.compile(r"(?:k|parents<=)([1-6])")
 
@@ -83,24 +83,24 @@ def _row(record: AuditRecord, bounds: Sequence[int]) -> list[str]:
     by_bound = {counted.max_parents: short_count(counted.members) for counted in found.classes}
     counts = [by_bound.get(k, NOTHING) for k in bounds]
     sizes = [str(found.num_variables), str(found.num_worlds)]
-    return [record.instance, record.setting, *sizes, *counts, *measures(found), judged_in(record)]
+    return [record.instance, record.setting, *sizes, *counts, *measures(record), judged_in(record)]
 
 
-def measures(found: Findings) -> list[str]:
-    """Coverage; shares of the members that are held-out exact, plain and by size; ceilings, plain and by size."""
-    shares = [
-        heldout_share(found.counted(found.headline)),
-        *(d.probability for d in found.draws if d.size_penalty is not None),
-    ]
-    coverage = share_text(found.coverage.share if found.coverage else None)
-    texts = [coverage, *(share_text(share) for share in shares), *[NOTHING] * (2 - len(shares))]
-    bounds = [ceiling_text(ceiling) for ceiling in found.ceilings]
-    return [*texts, *bounds, *[NOTHING] * (2 - len(bounds))]
+def measures(record: AuditRecord) -> list[str]:
+    """Coverage; shares of the members that are held-out exact, plain and by size; the ceilings under PRIORS."""
+    found = record.findings
+    if found is None:
+        return [NOTHING] * len(MEASURES)
+    by_size = next((draw.probability for draw in found.draws if draw.size_penalty is not None), None)
+    shares = [found.coverage.share if found.coverage else None, heldout_share(found.counted(found.headline)), by_size]
+    bounds = [ceiling_under(prior, record) for prior in PRIORS]
+    return [*map(share_text, shares), *(NOTHING if one is None else bounds_text(one) for one in bounds)]
 
 
-def ceiling_text(ceiling: Ceiling) -> str:
+def bounds_text(bounds: Bounds) -> str:
     """One number if it is exact, else the certified interval."""
-    return share_text(ceiling.lower) if ceiling.exact else f"{ceiling.lower:.3g}-{ceiling.upper:.3g}"
+    low, high, _ = bounds
+    return share_text(low) if low == high else f"{low:.3g}-{high:.3g}"
 
 
 def calibration_text(found: Calibration) -> str:
@@ -108,7 +108,7 @@ def calibration_text(found: Calibration) -> str:
     lines = []
     for prior, (number, lower, upper) in found.means.items():
         between = f"{lower:.3f}" if lower == upper else f"between {lower:.3f} and {upper:.3f}"
-        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances")
+        lines.append(f"ceiling, {prior}: mean {between}, of {number} instances ({PRIORS[prior]})")
     for prior, known in found.reliability.items():
         lines.append(
             f"ceiling, {prior}: {known.predicted:.2f} best answers held-out exact predicted, {known.realised} realised "

@@ -7,6 +7,7 @@ without X1 (size 4). Weights of 2**-size are 2, 8, 2 and 1 sixteenths. The held-
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -163,8 +164,9 @@ def test_answers_are_compared_with_the_ceiling_of_the_same_instances(pool: Path,
     number, lower, upper = found.means["uniform"]
     assert (number, lower) == (3, upper)
     assert upper == pytest.approx(1.75 / 3)
-    first, _, second, sized = found.rows
-    assert [row.prior for row in found.rows] == ["uniform", "by size"] * 2
+    priors = [(row.protocol, row.prior) for row in found.rows]
+    assert priors == [(name, prior) for name in ("all", "two") for prior in found.means if (name, prior) in priors]
+    first, _, second, sized = (row for row in found.rows if row.prior != "generator")
     assert (first.protocol, first.number, first.rate) == ("all", 3, 2 / 3)
     assert first.ceiling[1] == pytest.approx(1.75 / 3)
     assert (second.protocol, second.number, second.rate, second.ceiling) == ("two", 2, 0.5, (0.625, 0.625))
@@ -174,8 +176,8 @@ def test_answers_are_compared_with_the_ceiling_of_the_same_instances(pool: Path,
     realised = [r.findings.ceilings[0].realised for r in records if r.findings]
     assert found.reliability["uniform"].realised == sum(map(bool, realised))
     text = calibration_text(found)
-    assert "ceiling, uniform: mean 0.583, of 3 instances" in text
-    assert "two (k=4)  uniform  2         0.500    0.625  +0.125" in text
+    assert "ceiling, uniform: mean 0.583, of 3 instances (every member alike, as no pool is drawn; certified)" in text
+    assert re.search(r"two \(k=4\)  uniform +2         0.500    0.625  \+0.125", text)
 
 
 def test_calibration_is_in_json_and_in_the_report(
@@ -187,7 +189,7 @@ def test_calibration_is_in_json_and_in_the_report(
     assert main([*line, "--json"]) == 0
     made = json.loads(capsys.readouterr().out)["calibration"]
     assert made["ceilings"]["uniform"] == {"number": 3, "lower": pytest.approx(7 / 12), "upper": pytest.approx(7 / 12)}
-    row, sized = made["answers"]
+    row, sized = (one for one in made["answers"] if one["prior"] != "generator")
     assert (row["prior"], sized["prior"]) == ("uniform", "by size")
     assert (row["rate"], row["ceiling"], row["below"]) == (0.5, [0.625, 0.625], 0.125)
     assert sum(one["number"] for one in made["reliability"]["by size"]["bins"]) == 3
@@ -223,7 +225,7 @@ def test_details_say_everything_in_plain_text(tmp_path: Path, capsys: pytest.Cap
     for line in (
         "  members  4 with k<=4, formula sizes <= 15",
         "  a draw   0.154 held-out exact, by size: functional parents <= 4, formula size <= 15, Ordered",
-        "  ceiling  0.25, uniform: functional parents <= 4, any formula size, Ordered; the best answer is ",
+        "  ceiling  0.25, if uniform: functional parents <= 4, any formula size, Ordered; the best answer is ",
         "  interventions  1 without, 0 constant, 0 assigned; targets: 1 with 0",
         "  coverage  2 of 4 local predecessor patterns",
         "  exposure  least for X3: 2 cells in 1 worlds",

@@ -92,7 +92,9 @@ def test_the_page_is_well_formed_and_its_links_lead_somewhere(text: str) -> None
     assert {"i0", "i1", "i2", "instances", "filter", "shown", "open", "close"} == set(page.ids)
     assert {link.removeprefix("#") for link in page.links} == {"i0", "i1", "i2"}
     assert page.tags.count("details") == page.tags.count("summary") == 3
-    assert page.tags.count("svg") == 2 + 2 + 3  # two plots, two reliability diagrams, a spectrum for every instance
+    assert (
+        page.tags.count("svg") == 2 + 3 + 3
+    )  # two plots, a reliability diagram for each prior, a spectrum for every instance
 
 
 def test_nothing_is_loaded_from_anywhere(text: str) -> None:
@@ -112,7 +114,7 @@ def test_equal_audits_give_equal_bytes(pool: Path, tmp_path: Path, text: str) ->
 
 
 def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
-    rows = [row for row in Page(text).cells if len(row) == 16]
+    rows = [row for row in Page(text).cells if len(row) == 17]
     assert [(row[0], row[1], row[6:10]) for row in rows] == [
         ("I0", "unique, k ≤ 4", ["1"] * 4),
         ("I1", "ambiguous, k ≤ 4", ["2"] * 4),
@@ -120,7 +122,7 @@ def test_the_table_says_what_the_truth_tables_say(text: str) -> None:
     ]
     assert [row[10] for row in rows] == ["1", "0.75", "0.5"]  # patterns of X1 and X2 that are shown
     assert [row[11] for row in rows] == ["1", "0.5", "0.25"]
-    assert [row[13] for row in rows] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
+    assert [row[14] for row in rows] == ["1", "0.5", "0.25"]  # every member has a behaviour of its own
     assert "<b>1</b> unique" in text
     assert "<b>2</b> ambiguous" in text
 
@@ -132,7 +134,7 @@ def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert "<script>alert" not in text
     page = Page(text)
     assert page.tags.count("script") == 1
-    assert [row[0] for row in page.cells if len(row) == 16] == [hostile]
+    assert [row[0] for row in page.cells if len(row) == 17] == [hostile]
 
 
 def _survivors(pool: Path, folder: Path) -> list[tuple[Problem, dict[str, Any] | None]]:
@@ -199,7 +201,7 @@ def test_an_instance_says_what_a_drawn_truth_means(text: str) -> None:
     section = text[text.index('id="i2"') :]
     cells = Page(f"<div>{section[section.index('<h3>') : section.index('</details>')]}</div>").cells
     assert ["a draw", "uniform", "functional parents <= 4, any formula size, Ordered", "0.25", ""] in cells
-    (uniform,) = [row for row in cells if row[:2] == ["the best answer", "uniform"]]
+    (uniform,) = [row for row in cells if row[:2] == ["the best answer", "if uniform"]]
     assert uniform[3] == "0.25"
     assert next(row[:5] for row in cells if row[:1] == ["4"]) == ["4", "4", "1", "0.25", "0.60"]  # log10 of 4
     assert "It removes 0.7500 of them on average, and 0.7500 with gold's outcome." in section
@@ -218,7 +220,7 @@ def test_sorting_filtering_and_links_work_in_a_browser(text: str, tmp_path: Path
       said.push(ids());
       const head = document.querySelectorAll("#instances th button")[7];
       head.click(); head.click(); said.push(ids());
-      for (const column of [10, 13, 14]) {
+      for (const column of [10, 14, 15]) {
         document.querySelectorAll("#instances th button")[column].click(); said.push(ids());
       }
       const filter = document.getElementById("filter");

@@ -1,0 +1,108 @@
+"""The ceiling that means something: the best expected HeldoutExact of any answer, if gold is what the published
+generator draws (baselines.replayscm.posterior).
+
+Members are drawn from the posterior. The best answer does in the held-out worlds what most of them do, so the first
+half of the draws chooses a behaviour, and the share of the second half that shows it estimates without bias what an
+answer with that behaviour can expect. It may look at the held-out interventions and root values, as every ceiling may.
+
+The ceilings of audits.replayscm.ceiling are certified, but of truths that no pool is drawn from: all members alike, or
+by formula size alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import sqrt
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+
+from baselines.replayscm.posterior.local import Local
+from baselines.replayscm.posterior.posterior import Member, Posterior
+from dsl.formulas.text import STANDARD
+from dsl.replayscm.problem import Problem, TaskKind
+from dsl.replayscm.scm import Scm
+from dsl.replayscm.world import Column, Panel
+from solvers.budget import BudgetSpent
+
+DRAWS = 400  # to choose the behaviour, and as many to measure it
+Behaviour: TypeAlias = tuple[object, ...]
+"""The roots, and the values of all variables in the held-out rows."""
+
+
+class GeneratorCeiling(msgspec.Struct, frozen=True):
+    """Of one instance.
+
+    probability: what the best answer found can expect, with its standard error over `draws` members; None: see left_out
+    realised: whether gold does what that answer does; None without gold
+    """
+
+    probability: float | None
+    standard_error: float | None
+    draws: int
+    realised: bool | None
+    left_out: str
+
+
+def generator_ceiling(problem: Problem) -> GeneratorCeiling:
+    """The same for the same problem; where the prior does not apply, or has too much to sum over, why."""
+    try:
+        return _estimated(problem)
+    except (ValueError, BudgetSpent) as reason:
+        return GeneratorCeiling(None, None, 0, None, str(reason) or "too many latent orders or functions to sum over")
+
+
+def _estimated(problem: Problem) -> GeneratorCeiling:
+    task, heldout = problem.task, problem.sealed.heldout
+    if not heldout.worlds:
+        raise ValueError("there are no held-out worlds")
+    if task.kind is TaskKind.ALTERNATIVE or task.grammar != STANDARD:
+        raise ValueError("the prior is of SCMs over the standard operators without constants")
+    posterior = Posterior(task)
+    if not posterior.components:
+        raise ValueError("no configuration of the prior explains the evidence")
+    rng, replayed = Random(f"generator ceiling:{problem.id}"), _Replayed(heldout)
+    drawn = [replayed.behaviour(posterior.sample(rng)) for _ in range(2 * DRAWS)]
+    best, _ = Counter(drawn[:DRAWS]).most_common(1)[0]
+    share = drawn[DRAWS:].count(best) / DRAWS
+    gold = problem.sealed.gold
+    realised = None if gold is None else replayed.shown(gold) == best
+    return GeneratorCeiling(share, sqrt(share * (1 - share) / DRAWS), DRAWS, realised, "")
+
+
+class _Replayed:
+    """What members do in the rows of a panel: targets and roots as they are, everything else computed."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+        self.columns = [panel.columns[v] for v in panel.variables]
+        self.clamped = [panel.clamped[v] for v in panel.variables]
+        self._known: dict[tuple[Local, tuple[Column, ...]], Column] = {}
+
+    def behaviour(self, member: Member) -> Behaviour:
+        values = list(self.columns)
+        for variable in member.order():
+            mechanism, fixed = member.mechanisms[variable], self.clamped[variable]
+            parents = tuple(column for i, column in enumerate(values) if mechanism.parents >> i & 1)
+            values[variable] = self.columns[variable] & fixed | self._computed(mechanism, parents) & ~fixed
+        return member.roots, *values
+
+    def shown(self, gold: Scm) -> Behaviour:
+        """What the held-out worlds show is what gold does."""
+        return gold.roots, *self.columns
+
+    def _computed(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:
+        """A column of the function, for columns of its parents in the order of the variables."""
+        key = mechanism, parents
+        if key not in self._known:
+            self._known[key] = _column(mechanism.bits, parents, self.panel.all_rows)
+        return self._known[key]
+
+
+def _column(bits: int, parents: Sequence[Column], rows: Column) -> Column:
+    groups = [rows]  # by the values of the parents so far; the first one is the lowest bit of a place
+    for parent in parents:
+        groups = [group & ~parent for group in groups] + [group & parent for group in groups]
+    return sum(group for place, group in enumerate(groups) if bits >> place & 1)
