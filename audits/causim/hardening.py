@@ -1,0 +1,48 @@
+"""Questions made decidable: the smallest further observation is told, so that one answer is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from audits.causim.certificates import minimal_evidence_claim
+from audits.claims import Certificate
+from dsl.causim.item import CausimItem, Labels, Task
+from dsl.causim.model import run
+from dsl.causim.question import Question
+from dsl.causim.values import ModelError
+from solvers.causim.answers import AnswerSet
+from solvers.causim.evidence import minimal_evidence, observable
+from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+
+
+def decided(item: CausimItem) -> Outcome[tuple[CausimItem, Certificate]]:
+    """The item with the least more evidence that leaves one answer, and the proof that no less does.
+
+    `Impossible` where all that is asked would have to be told. `ModelError` for an item without its sealed world.
+    """
+    model, question, world = item.task.model, item.task.question, item.sealed.world
+    if not world:
+        raise ModelError(f"{item.id}: the world that the question was drawn from is not known")
+    found = minimal_evidence(model, question, world)
+    if not isinstance(found, Found):
+        return found
+    told = _told(question, {**world, **run(model, world, {})}, found.value.observe, set(model.noises))
+    if not told.required_keys(model):
+        return Impossible("all observations but those that tell the whole answer")
+    members = AnswerSet(model, told)
+    if members.size() != Found(1):
+        return OutOfBudget("the decided question could not be counted")
+    effect = members.effect or (None, None)
+    labels = Labels(1, told.is_trivial(model), effect[0], effect[1], members.copy)
+    task = Task(item.task.source, told, "deterministic", item.task.view)
+    certificate = minimal_evidence_claim(
+        item.task.source, question, world, found.value.observe, found.value.against, observable(model, question)
+    )
+    return Found((replace(item, id=f"{item.id}-decided", task=task, labels=labels), certificate))
+
+
+def _told(question: Question, truth: dict[str, str], observe: tuple[str, ...], noises: set[str]) -> Question:
+    fixed = {**question.fixed, **{name: truth[name] for name in observe if name in noises}}
+    seen = {**question.observed, **{name: truth[name] for name in observe if name not in noises}}
+    unknown = tuple(name for name in question.unknown if name not in fixed)
+    return replace(question, fixed=fixed, unknown=unknown, observed=seen)

@@ -1,0 +1,115 @@
+"""Between items and the state and query files of the paper's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from dsl.causim.bundle import load_bundle, module_text
+from dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
+from dsl.causim.generation.growth import Version
+from dsl.causim.item import CausimItem, Labels, Task, loaded
+from dsl.causim.question import QuestionRecord, question_from_record, record_of, scenario_of
+from dsl.causim.values import ModelError, compact, plain, symbols
+from dsl.errors import PoolError
+from solvers.causim.answers import AnswerSet
+from solvers.causim.pipeline import Caps, stored
+from solvers.outcome import Found
+
+MAX_STORED = 10_000
+
+
+def scm_of(scm_id: str, versions: Iterable[Version]) -> Scm:
+    """A grown program as a state file holds it."""
+    return Scm(scm_id, [version.bundle for version in versions])
+
+
+def query_files(
+    items: Iterable[CausimItem], *, caps: Caps | None = None, limit: int = MAX_STORED
+) -> Iterator[QueryFile]:
+    """Items of one program, version, type and scenario together, in order of their first item.
+
+    caps: store what a pipeline with these caps would take for the answers; else the first `limit` of the complete set
+    """
+    groups: dict[Meta, list[CausimItem]] = {}
+    for item in items:
+        question = item.task.question
+        evidence = "full" if len(question.observed) in (0, len(item.task.model)) else "minimal"
+        meta = Meta(
+            item.scm, item.version, question.type, item.task.scenario, item.topology, evidence, question.with_noise
+        )
+        groups.setdefault(meta, []).append(item)
+    for meta, own in groups.items():
+        yield QueryFile(meta, [_instance(number, item, caps, limit) for number, item in enumerate(own)])
+
+
+def _instance(seed: int, item: CausimItem, caps: Caps | None, limit: int) -> Instance:
+    model, question = item.task.model, item.task.question
+    given = record_of(question)
+    if caps is None:
+        answers = [plain(answer) for answer in islice(AnswerSet(model, question).answers(), limit)]
+        size, exhausted = item.labels.size, len(answers) == item.labels.size
+    else:
+        kept = stored(model, question, caps, seed)
+        answers = [plain(answer) for answer in kept.answers.values()]
+        size, exhausted = len(answers), kept.exhausted
+    expected = ExpectedOutput(answers, list(question.required_keys(model)), size, exhausted)
+    return Instance(seed, given.fixed_exogenous, given.unknown_exogenous, given.do, given.observed_endogenous, expected)
+
+
+def items_from_queries(path: Path, scms: Sequence[Scm]) -> Iterator[CausimItem]:
+    """The questions of a query file about the programs of a state file, with exact labels whatever the file stores.
+
+    `PoolError` names file, instance and field of what cannot be meant, stored answers that are wrong included.
+    """
+    queries = read_queries(path)
+    meta = queries.meta
+    try:
+        source, topology = _program(meta, scms)
+    except ModelError as error:
+        raise PoolError(str(error), file=path.name, field="meta") from None
+    for number, instance in enumerate(queries.instances):
+        try:
+            yield _item(meta, instance, source, topology, number)
+        except ModelError as error:
+            raise PoolError(str(error), file=path.name, instance=f"instance {number}") from None
+
+
+def _program(meta: Meta, scms: Sequence[Scm]) -> tuple[str, str]:
+    for scm in scms:
+        for bundle in scm.history:
+            if (scm.scm_id, bundle.v) == (meta.scm_id, meta.v):
+                load_bundle(bundle)
+                return module_text(bundle, comments=False), meta.topology or bundle.topology
+    raise ModelError(f"the state file has no version {meta.v} of {meta.scm_id}")
+
+
+def _item(meta: Meta, instance: Instance, source: str, topology: str, number: int) -> CausimItem:
+    given = QuestionRecord(
+        instance.fixed_exogenous, instance.unknown_exogenous, instance.do, instance.observed_endogenous
+    )
+    question = question_from_record(given, meta.type, loaded(source), with_noise=meta.with_noise)
+    task = Task(source, question, meta.scenario)
+    members = AnswerSet(task.model, task.question)
+    size = members.size()
+    if not isinstance(size, Found):
+        raise ModelError("its answers could not all be counted")
+    expected = instance.expected_output
+    if sorted(expected.required_keys) != list(members.keys):
+        raise ModelError(f"expected_output.required_keys: {compact(list(members.keys))} are required")
+    for place, answer in enumerate(expected.support):
+        if not members.contains(symbols(answer)):
+            raise ModelError(f"expected_output.support: answer {place} is wrong")
+    if expected.exhausted and len(expected.support) != size.value:
+        raise ModelError(f"expected_output.support: {size.value} answers are right, {len(expected.support)} are stored")
+    effect = members.effect or (None, None)
+    labels = Labels(size.value, task.question.is_trivial(task.model), effect[0], effect[1], members.copy)
+    return CausimItem(
+        f"{meta.scm_id}-v{meta.v:02d}-{meta.type}-{meta.scenario}-{number:03d}",
+        Task(source, task.question, scenario_of(size.value)),
+        labels,
+        scm=meta.scm_id,
+        version=meta.v,
+        topology=topology,
+    )

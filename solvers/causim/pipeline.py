@@ -1,0 +1,70 @@
+"""What a pipeline stores that samples domains and runs worlds up to a cap, as the paper's does.
+
+Its answer sets are parts of the complete ones. It is here to be measured, and to write query files of the same kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+
+from dsl.causim.generation.draws import Draws
+from dsl.causim.generation.questions import draw_world
+from dsl.causim.model import Model, run
+from dsl.causim.question import Answer, Question, project
+from dsl.causim.values import Symbol, assignment_text
+
+
+@dataclass(frozen=True)
+class Caps:
+    """domain_samples: forward samples from which the values of noise are taken; None for the exact supports
+    max_combinations: worlds that are run; max_support: answers that are stored
+    """
+
+    domain_samples: int | None = 2_000
+    max_combinations: int = 200_000
+    max_support: int = 10_000
+
+
+@dataclass(frozen=True)
+class Stored:
+    """answers: by their texts, in the order in which they came
+    exhausted: whether every world was run of noise values that were seen, and every answer kept
+    """
+
+    answers: dict[str, Answer]
+    exhausted: bool
+
+
+def sampled_supports(model: Model, samples: int, seed: int) -> dict[str, tuple[Symbol, ...]]:
+    """The values of every noise variable among so many worlds, sorted by text."""
+    draws = Draws("domain", seed)
+    seen: dict[str, set[Symbol]] = {noise: set() for noise in model.noises}
+    for _ in range(samples):
+        for noise, value in draw_world(draws, model).items():
+            seen[noise].add(value)
+    return {noise: tuple(sorted(values)) for noise, values in seen.items()}
+
+
+def stored(model: Model, question: Question, caps: Caps, seed: int = 0) -> Stored:
+    """What the pipeline takes for the answer set."""
+    supports = {node.noise: node.support for node in model.nodes}
+    if caps.domain_samples is not None:
+        supports = sampled_supports(model, caps.domain_samples, seed)
+    fixed = {noise: (value,) for noise, value in question.fixed.items() if value in supports[noise]}
+    if len(fixed) < len(question.fixed):
+        return Stored({}, True)
+    choices = [fixed.get(noise, supports[noise]) for noise in model.noises]
+    answers: dict[str, Answer] = {}
+    for values in islice(product(*choices), caps.max_combinations):
+        noise = dict(zip(model.noises, values, strict=True))
+        factual = run(model, noise, {})
+        if any(factual[name] != value for name, value in question.observed.items()):
+            continue
+        answer = project(question, model, noise, run(model, noise, question.do))
+        text = assignment_text(answer)
+        if text not in answers and len(answers) == caps.max_support:
+            return Stored(answers, False)
+        answers[text] = answer
+    return Stored(answers, prod(map(len, choices)) <= caps.max_combinations)

@@ -1,0 +1,154 @@
+"""The worlds that fit a question, as a version space: a member is a world, an experiment one more thing observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from dsl.causim.model import Model, run
+from dsl.causim.question import Question, project
+from dsl.causim.values import ModelError, Symbol, assignment_text
+from solvers.budget import Budget
+from solvers.causim.answers import MAX_STATES, AnswerSet
+from solvers.causim.compiled import Compiled
+
+World: TypeAlias = Mapping[str, Symbol]
+_CONTRADICTION = ""  # the symbol of no value: nothing agrees with it
+
+
+@dataclass(frozen=True)
+class WorldSpace:
+    """Immutable; `seen` is what was observed beside the question's own evidence: noise variables and factual nodes.
+
+    Answers are those of the question as it was first asked, whatever was observed since.
+    """
+
+    model: Model
+    question: Question
+    seen: tuple[tuple[str, Symbol], ...] = ()
+
+    @cached_property
+    def _told(self) -> Question:
+        """The question with everything seen; it may hold evidence whatever its type."""
+        noise = {name: value for name, value in self.seen if name in self.model.of_noise}
+        nodes = {name: value for name, value in self.seen if name in self.model.position}
+        return replace(
+            self.question,
+            fixed={**self.question.fixed, **noise},
+            unknown=tuple(name for name in self.question.unknown if name not in noise),
+            observed={**self.question.observed, **nodes},
+        )
+
+    @cached_property
+    def _members(self) -> AnswerSet:
+        return AnswerSet(self.model, self._told)
+
+    @property
+    def in_words(self) -> str:
+        return "all worlds of the program that agree with the fixed noise and the observed values"
+
+    @property
+    def count(self) -> int:
+        return self._members.fitting
+
+    def fits(self, member: World) -> bool:
+        told = self._told
+        if set(member) != set(self.model.noises) or any(member[name] != value for name, value in told.fixed.items()):
+            return False
+        if any(member[node.noise] not in node.support for node in self.model.nodes):
+            return False
+        factual = run(self.model, member, {})
+        return all(factual[name] == value for name, value in told.observed.items())
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[World]:
+        """n members, drawn evenly with replacement; `ValueError` if there is none."""
+        if not self.count:
+            raise ValueError("no world fits, so none can be drawn")
+        return [self._drawn(rng) for _ in range(n)]
+
+    def _drawn(self, rng: np.random.Generator) -> World:
+        compiled = Compiled(self.model, self._told)
+        sets: Sequence[Sequence[int]]
+        if compiled.product is not None:
+            sets = compiled.product
+        else:  # the factual nodes one after the other, each value with its share of the fitting worlds
+            at: dict[int, int] = {}
+            evidence = compiled.evidence or {}
+            for i, local in enumerate(compiled.base):
+                values = [evidence[i]] if i in evidence else list(range(len(local.domain)))
+                shares = [compiled.count(compiled.allowed, {**evidence, **at, i: k}) for k in values]
+                at[i] = values[_share(rng, shares)]
+            sets = [compiled.giving(compiled.base, i, at, own) for i, own in enumerate(compiled.allowed)]
+        return {
+            node.noise: node.support[own[int(rng.integers(len(own)))]]
+            for node, own in zip(self.model.nodes, sets, strict=True)
+        }
+
+    def after(self, experiment: str, reading: Symbol) -> WorldSpace:
+        """The members in which the noise variable or factual node has that value; `ModelError` for another name."""
+        if experiment not in self.model.position and experiment not in self.model.of_noise:
+            raise ModelError(f"{experiment!a} is neither noise nor a variable of the model")
+        known = {**self._told.fixed, **self._told.observed}
+        told = _CONTRADICTION if known.get(experiment, reading) != reading else reading
+        return WorldSpace(self.model, self.question, (*self.seen, (experiment, told)))
+
+    def outcomes(self, experiment: str) -> Mapping[Symbol, int]:
+        i = self.model.position.get(experiment)
+        values = (
+            self.model.system[i].domain if i is not None else self.model.nodes[self.model.of_noise[experiment]].support
+        )
+        counts = {value: self.after(experiment, value).count for value in values}
+        return {value: count for value, count in counts.items() if count}
+
+    def verdicts(self, budget: Budget | None = None) -> Mapping[str, int]:
+        """How many members give each answer, by the answer's text; `BudgetSpent` where there are too many answers."""
+        budget = budget or Budget(MAX_STATES)
+        compiled = Compiled(self.model, self._told)
+        if self.question.type == "abduction" or self.question.with_noise:
+            found: dict[str, int] = {}
+            for world in self._worlds(budget):
+                text = assignment_text(
+                    project(self.question, self.model, world, run(self.model, world, self.question.do))
+                )
+                found[text] = found.get(text, 0) + 1
+            return found
+        answers = replace(self._told, with_noise=False)
+        found = {}
+        for answer in AnswerSet(self.model, answers).answers(budget):
+            budget.spend(1)
+            output = {i: compiled.target[i].index[answer[name]] for name, i in self.model.position.items()}
+            if compiled.product is not None:
+                found[assignment_text(answer)] = prod(map(len, compiled.matching(compiled.product, output)))
+            else:
+                sets = compiled.matching(compiled.allowed, output)
+                found[assignment_text(answer)] = compiled.count(sets, compiled.evidence or {})
+        return found
+
+    def _worlds(self, budget: Budget) -> Iterator[World]:
+        for positions in self._members.fitting_worlds(budget):
+            budget.spend(1)
+            yield {node.noise: node.support[k] for node, k in zip(self.model.nodes, positions, strict=True)}
+
+
+def _share(rng: np.random.Generator, shares: Sequence[int]) -> int:
+    """A position, with probability proportional to its whole-number share."""
+    point = _below(rng, sum(shares))
+    for position, share in enumerate(shares):
+        if point < share:
+            return position
+        point -= share
+    raise AssertionError("the point lies within the shares")
+
+
+def _below(rng: np.random.Generator, number: int) -> int:
+    """A whole number below another, however large."""
+    size = number.bit_length()
+    while True:
+        drawn = int.from_bytes(rng.bytes((size + 7) // 8), "big") >> (-size % 8)
+        if drawn < number:
+            return drawn

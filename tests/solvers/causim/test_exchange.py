@@ -1,0 +1,101 @@
+"""Query files from items and back; what a pipeline with caps stores of complete answer sets."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dsl.causim.files import read_states, write_queries, write_states
+from dsl.causim.generation.growth import Version, grow
+from dsl.causim.item import CausimItem, Labels
+from dsl.causim.question import TYPES, record_of
+from dsl.causim.reference import work_out
+from dsl.errors import PoolError
+from solvers.causim.exchange import items_from_queries, query_files, scm_of
+from solvers.causim.items import items_of_version
+from solvers.causim.pipeline import Caps, sampled_supports, stored
+
+
+@pytest.fixture(scope="module")
+def versions() -> list[Version]:
+    return grow(21, "p", "layered", 5)
+
+
+@pytest.fixture(scope="module")
+def items(versions: list[Version]) -> list[CausimItem]:
+    return [item for version in versions for item in items_of_version(version, "p", each=3)]
+
+
+def labelled(items: list[CausimItem]) -> dict[tuple[int, str, bytes], Labels]:
+    encode = msgspec.json.Encoder(order="deterministic").encode
+    return {(item.version, item.setting, encode(record_of(item.task.question))): item.labels for item in items}
+
+
+def test_items_written_as_query_files_come_back_with_the_same_questions_and_labels(
+    versions: list[Version], items: list[CausimItem], tmp_path: Path
+) -> None:
+    write_states(tmp_path / "states.json", [scm_of("p", versions)])
+    scms = read_states(tmp_path / "states.json")
+    back: list[CausimItem] = []
+    for queries in query_files(items):
+        path = write_queries(tmp_path, queries)
+        assert json.loads(path.read_text())["meta"]["type"] == queries.meta.type
+        back.extend(items_from_queries(path, scms))
+    assert labelled(back) == labelled(items)
+    assert {item.task.source for item in back} == {item.task.source for item in items}
+    assert {item.setting for item in back} == set(TYPES)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file["meta"].update(v=99), "meta: the state file has no version 99"),
+        (lambda file: file["instances"][0]["expected_output"]["required_keys"].pop(), "required_keys"),
+        (lambda file: file["instances"][0]["expected_output"]["support"].pop(), "right, 0 are stored|are stored"),
+        (lambda file: file["instances"][0]["fixed_exogenous"].update(U_none=1), "fixed_exogenous"),
+        (lambda file: file["instances"][0]["unknown_exogenous"].append("U_none"), "unknown_exogenous"),
+        (lambda file: file["instances"][0]["expected_output"]["support"][0].update(more=1), "answer 0 is wrong"),
+    ],
+)
+def test_files_that_contradict_the_program_are_refused_with_file_and_field(
+    versions: list[Version], items: list[CausimItem], tmp_path: Path, change: object, message: str
+) -> None:
+    queries = next(queries for queries in query_files(items) if queries.meta.v == 4)
+    path = write_queries(tmp_path, queries)
+    assert list(items_from_queries(path, [scm_of("p", versions)]))
+    file = json.loads(path.read_text())
+    change(file)  # type: ignore[operator]
+    path.write_text(json.dumps(file))
+    with pytest.raises(PoolError, match=rf"^{path.name}: .*({message})"):
+        list(items_from_queries(path, [scm_of("p", versions)]))
+
+
+def test_without_caps_the_pipeline_stores_the_complete_set_and_with_caps_a_part(items: list[CausimItem]) -> None:
+    cut = 0
+    for item in items[::3]:
+        model, question = item.task.model, item.task.question
+        complete = set(work_out(model, question).answers)
+        everything = stored(model, question, Caps(domain_samples=None, max_combinations=10**6, max_support=10**6))
+        assert set(everything.answers) == complete
+        assert everything.exhausted
+        few = stored(model, question, Caps(None, max_combinations=4, max_support=2))
+        assert set(few.answers) <= complete
+        assert len(few.answers) <= 2
+        if few.exhausted:
+            assert set(few.answers) == complete
+        cut += not few.exhausted
+    assert cut > 5
+
+
+def test_sampled_domains_are_parts_of_the_exact_ones_and_lack_what_is_rare(versions: list[Version]) -> None:
+    model = versions[-1].model
+    exact = {node.noise: set(node.support) for node in model.nodes}
+    found = sampled_supports(model, 2_000, 1)
+    assert all(set(values) <= exact[noise] for noise, values in found.items())
+    assert all(len(values) == 1 for values in sampled_supports(model, 1, 1).values())
+    common = {node.noise for node in model.nodes if min(node.weights) > Fraction(1, 50)}
+    assert all(set(found[noise]) == exact[noise] for noise in common)
