@@ -18,6 +18,7 @@ from bench.commands.protocols import protocols
 from bench.commands.report import report
 from bench.commands.run import run
 from bench.commands.sample import sample
+from bench.commands.schema import schema
 from bench.commands.score import score
 from bench.commands.separate import separate
 from bench.commands.show import show
@@ -47,6 +48,7 @@ for command in (
     separate,
     verify,
     generate,
+    schema,
 ):
     app.command()(guarded(command))
 app.add_typer(pool_app, name="pool")

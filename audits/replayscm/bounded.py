@@ -26,7 +26,10 @@ SHORTCUT_SIZE = 5
 
 @dataclass(frozen=True, slots=True)
 class SearchBudget:
-    """Bounds of one search: formula size at most min(gold size + slack, cap), so many new functions a size."""
+    """Bounds of one search.
+
+    slack, cap: formula size is at most min(gold size + slack, cap); states_per_size: so many new functions a size
+    """
 
     slack: int
     cap: int
@@ -35,7 +38,11 @@ class SearchBudget:
 
 @dataclass(frozen=True, slots=True)
 class PairBudget(SearchBudget):
-    """upstream_alternatives: how many are combined with those downstream"""
+    """Bounds of the search for pairs.
+
+    slack, cap, states_per_size: as for one variable
+    upstream_alternatives: how many are combined with those downstream
+    """
 
     upstream_alternatives: int
 
@@ -66,6 +73,7 @@ class LocalFinding:
 class PairFinding:
     """Coordinated alternatives along one gold edge. Fit is local, so a pair fits iff both of its halves do.
 
+    upstream, downstream: the two ends of the edge; found: pairs that are no pair of gold's own functions
     budget_hit: whether more functions or more upstream alternatives were there than the search may hold
     exact: all pairs that there are; in decimal
     """
@@ -79,8 +87,9 @@ class PairFinding:
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """The smallest function below the gold size that fits over the window; size None if there is none.
+    """The smallest function below the gold size that fits over the window.
 
+    size: of it; None if there is none
     budget_hit: as for local alternatives; exact: all functions over the window, of any size, that fit; in decimal
     """
 
@@ -93,7 +102,10 @@ class Shortcut:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What each search was allowed."""
+    """What each search was allowed.
+
+    local, stronger, pairs, shortcuts: the search of that name
+    """
 
     local: SearchBudget = LOCAL
     stronger: SearchBudget = STRONGER
@@ -106,6 +118,7 @@ class Bounded:
     """All searches of one instance.
 
     local: the targeted search; stronger: the one after generation; pairs: along gold's edges
+    shortcuts: functions that are smaller than gold's; budgets: what each search was allowed
     """
 
     local: list[LocalFinding]

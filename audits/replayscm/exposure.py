@@ -11,7 +11,10 @@ from dsl.replayscm.world import Intervention, World
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How often one endogenous variable is scored in training, and how often it is a target."""
+    """How often one endogenous variable is scored in training, and how often it is a target.
+
+    scored_worlds, scored_cells: worlds and cells in which it is not a target; intervened_worlds: those in which it is
+    """
 
     variable: str
     scored_worlds: int
@@ -21,7 +24,10 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class InterventionMix:
-    """How many training worlds have each mode; `by_targets[n]` worlds have n targets."""
+    """How many training worlds have each mode.
+
+    none, hard_constant, hard_assigned: worlds of that mode; by_targets: number of targets -> worlds with so many
+    """
 
     none: int
     hard_constant: int
@@ -31,7 +37,10 @@ class InterventionMix:
 
 @dataclass(frozen=True, slots=True)
 class HeldoutBalance:
-    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set."""
+    """Target novelty of the held-out worlds: 1 - the largest Jaccard similarity to a training world's target set.
+
+    smallest, mean, largest: over the held-out worlds
+    """
 
     smallest: float
     mean: float

@@ -37,7 +37,8 @@ class Spectrum(msgspec.Struct, frozen=True):
 class Survivors(msgspec.Struct, frozen=True):
     """Two members that differ most among those looked at, and the experiment that tells them apart.
 
-    looked_at: members compared with each other; from which class
+    looked_at: members compared with each other
+    disagreement_rate, cell_rate: share of root assignments, and of cells, in which the experiment shows a difference
     one, other: mechanisms as text; roots are the same
     means_gold: which of them means the same as gold: "one", "other" or ""
     experiment: the best single-variable intervention, None if none separates the two
@@ -71,7 +72,7 @@ class CappedCount(msgspec.Struct, frozen=True):
 class Coverage(msgspec.Struct, frozen=True):
     """Local predecessor patterns that scored training rows show (audits.replayscm.patterns).
 
-    by_variable: [seen, total]
+    seen, total: over all variables; by_variable: the same for each
     """
 
     seen: int
@@ -84,9 +85,9 @@ class Coverage(msgspec.Struct, frozen=True):
 
 
 class Draw(msgspec.Struct, frozen=True):
-    """The exact probability that a drawn member is held-out exact; None for an empty class.
+    """The exact probability that a drawn member is held-out exact.
 
-    size_penalty: members weigh 2**(-size_penalty * total formula size); None: all the same
+    probability: None for an empty class
     """
 
     in_words: str
@@ -97,7 +98,7 @@ class Draw(msgspec.Struct, frozen=True):
 class Ceiling(msgspec.Struct, frozen=True):
     """The best expected HeldoutExact of any answer, if the truth is drawn from the class (audits.replayscm.ceiling).
 
-    lower, upper: a certified interval, one point if `exact`; counts: exact counts that it took
+    lower, upper: a certified interval; exact: whether it is one point; counts: exact counts that it took
     realised: whether the best answer is held-out exact; None without gold
     """
 
@@ -115,8 +116,9 @@ class Split(msgspec.Struct, frozen=True):
 
     It is the one that is expected to, over truths drawn from the members; where roots are hidden, gold is the truth.
 
+    candidates: worlds that were compared; mode: of the intervention; targets: its variables
     columns, rows: the values of roots and targets that it shows, every different row once
-    removed: certified bounds of the expected share; estimate with standard error; all None where roots are hidden
+    removed: certified bounds of the expected share; estimate, standard_error: of it; all None where roots are hidden
     removed_from_gold: the exact share if gold is the truth; None without gold
     """
 
@@ -135,6 +137,8 @@ class Split(msgspec.Struct, frozen=True):
 class Findings(msgspec.Struct, frozen=True):
     """The audit of one instance.
 
+    num_variables, num_roots, num_worlds, num_rows, num_heldout: how many it has; worlds and rows are those of training
+    spectrum: members by size; None where the class is empty or cannot be listed by size
     classes: by bound of functional parents, ascending; headline: the bound of the class that the verdict is about
     capped: classes with a bound of formula size, largest first
     draws, ceilings: over a class that has gold as a member, uniform and by size; [] where there is none

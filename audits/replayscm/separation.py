@@ -27,10 +27,11 @@ MAX_TARGETS = 3
 
 @dataclass(frozen=True, slots=True)
 class TargetSeparation:
-    """How well hard interventions on a set of targets tell two SCMs apart; () is no intervention.
+    """How well hard interventions on a set of targets tell two SCMs apart.
 
+    targets: their names; empty for no intervention
     disagreement_rate: per-row values, every one equally often: share of (root assignment, values) with a difference
-    constants: the values that separate best when they are constant, and constants_rate their share of root assignments
+    constants: the values that separate best when they are constant; constants_rate: their share of root assignments
     witness: an Alternative-SCM witness with the targets' values beside it; None where nothing differs
     """
 

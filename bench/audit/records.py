@@ -32,6 +32,8 @@ class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The audit of one instance of a pool, or why there is none.
 
     generator: the ceiling under the process that published items are drawn from; None without findings
+    config: what was asked for; outcome: whether it was audited; findings: null if it was not
+    error: why it was not; empty otherwise
     """
 
     pool: str

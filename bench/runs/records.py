@@ -42,7 +42,11 @@ class Key(NamedTuple):
 
 
 class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One step of an episode (dsl.episode.Step), ready for JSON."""
+    """One step of an episode (dsl.episode.Step), ready for JSON.
+
+    action: what was done; reading: what was shown; refused: why nothing was done; empty if it was
+    cost: what it took from the item's allowance
+    """
 
     action: dict[str, Any]
     reading: Any = None
@@ -53,8 +57,10 @@ class StepRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one protocol answered to one instance, and how that scores.
 
-    index, pool_size: the instance's place in its pool, and how many there are
-    config: the protocol's options and the wall budget
+    config: the protocol's options and the wall budget; `code` says whose code it is if it is not ours
+    outcome: what the protocol says; `crashed` also where it says nothing that could be kept
+    answer: the answer object, or what stands in for one; size: total formula size of the answer, where it has one
+    provenance: how the protocol came by it; of a crash, `error`
     score: what the benchmark keeps of the verdict; of ReplaySCM the published scorer's keys without the per-variable
         ones, the validity funnel and the structure metrics
     benchmark: absent for ReplaySCM

@@ -12,14 +12,20 @@ from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoot
 
 
 class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):
-    """The full order is disclosed; `order` lists every variable."""
+    """The full order is disclosed.
+
+    order: every variable, causes before effects
+    """
 
     order: list[str]
     roots: list[str]
 
 
 class BlocksRecord(msgspec.Struct, forbid_unknown_fields=True, tag="blocks", tag_field="type"):
-    """Coarse precedence blocks are disclosed; together they list every variable once."""
+    """Coarse precedence blocks are disclosed.
+
+    blocks: in their order; together they list every variable once
+    """
 
     blocks: list[list[str]]
     roots: list[str]
@@ -32,7 +38,10 @@ class HiddenOrderRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_
 
 
 class HiddenRootsRecord(msgspec.Struct, forbid_unknown_fields=True, tag="hidden_roots", tag_field="type"):
-    """Only the number of roots is disclosed."""
+    """Only the number of roots is disclosed.
+
+    root_count: that number
+    """
 
     root_count: int
 

@@ -18,7 +18,10 @@ VERSION = 1
 
 
 class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """First line of a pool file."""
+    """First line of a pool file.
+
+    name: of the pool; metadata: whatever its maker says of it
+    """
 
     format: str
     version: int
@@ -27,9 +30,11 @@ class HeaderRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One world. `constants` clamps a variable in every row; `assigned` ones are set row by row, the rows show how.
+    """One world.
 
-    units: only where they differ from the instance's
+    id: unique in the instance; rows: a text of 0 and 1 for each unit, a character for each variable
+    constants: variable -> value that it is clamped to in every row; assigned: those set row by row, as the rows show
+    units: names of the rows, only where they differ from the instance's; environment: root -> environment level
     """
 
     id: str
@@ -41,7 +46,11 @@ class WorldRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A stored model output with the evaluation that came with it."""
+    """A stored model output with the evaluation that came with it.
+
+    model: who answered; raw_response: its text; extracted_answer: what the file says was extracted
+    evaluation: the metrics that came with it; verdict: what stands beside the evaluation, such as `valid`
+    """
 
     model: str
     raw_response: str | None = None
@@ -51,7 +60,12 @@ class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What only the evaluator may read."""
+    """What only the evaluator may read.
+
+    heldout: the held-out worlds; gold: variable -> formula of the latent SCM; gold_size: its total size as stated
+    latent_order: every variable, causes before effects; max_predecessors: the generator's window
+    budget_deltas: slack values of accGoldPlus; labels: stratum, seed, difficulty and pairing ids
+    """
 
     heldout: list[WorldRecord] = []
     gold: dict[str, str] | None = None
@@ -63,7 +77,14 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class ProblemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One instance: what solvers see, and `sealed` apart from it."""
+    """One instance: what solvers see, and `sealed` apart from it.
+
+    id: unique in the pool; kind: the benchmark's name of what is asked; units: names of the rows
+    disclosure: what is told about roots and order; training: the training worlds; sealed: what solvers do not see
+    operators: those that formulas may use; allow_constants: whether 0 and 1 may
+    shares_units: whether a unit keeps its latent thresholds in every world
+    reference: variable -> formula of the SCM to differ from, in Alternative-SCM items; results: stored model outputs
+    """
 
     id: str
     kind: str

@@ -1,0 +1,162 @@
+"""JSON Schemas: every field described, and every line that the commands write is of its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+from bench.cli import main
+from bench.commands.schema import schema as command_schema
+from bench.pools.bundled import bundled_pool
+from bench.schemas.certificates import CertificateFile
+from bench.schemas.described import line_schema, shared_out
+from bench.schemas.files import SCHEMAS
+from bench.schemas.verdicts import VerdictLine
+from tests.support.commands import jsonl
+from tests.support.shared import shared_file, shared_vectors
+
+POOL = bundled_pool("ordered")
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_record_and_every_field_is_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", name]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["$schema"].startswith("https://json-schema.org/")
+    assert made["title"]
+    for part in made["$defs"].values():
+        assert part["description"]
+        for field in part["properties"].values():
+            assert len(field["description"]) >= 5
+            assert "\n" not in field["description"]
+
+
+def test_the_command_knows_every_schema() -> None:
+    annotated = get_type_hints(command_schema, include_extras=True)["name"]
+    assert set(get_args(get_args(annotated)[0])) == set(SCHEMAS)
+
+
+def test_docstrings_are_shared_out_among_fields() -> None:
+    class Part(msgspec.Struct, rename="camel"):
+        """What it is: a part.
+
+        size, other_size: in bytes; longer
+            than a line; pool: of its own
+        """
+
+        size: int
+        other_size: int
+        pool: str
+        version: int
+
+    made = line_schema("t", Part)["$defs"]["Part"]
+    assert made["description"] == "What it is: a part."
+    told = {name: field["description"] for name, field in made["properties"].items()}
+    assert told == {
+        "size": "in bytes; longer than a line",
+        "otherSize": "in bytes; longer than a line",
+        "pool": "of its own",
+        "version": "version of the format",
+    }
+    assert shared_out("Plain text.", {"a"}) == ("Plain text.", {})
+
+
+def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
+    """Whether a value is of a schema; the keywords that ours use, and no other."""
+    known = {"$ref", "anyOf", "type", "properties", "required", "additionalProperties", "items", "enum", "default"}
+    known |= {"description", "title", "$schema", "$defs", "discriminator"}
+    assert schema.keys() <= known, schema.keys() - known
+    if "$ref" in schema:
+        return _holds(whole["$defs"][schema["$ref"].rpartition("/")[2]], value, whole)
+    if "anyOf" in schema:
+        return any(_holds(one, value, whole) for one in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    match schema.get("type"):
+        case "object":
+            if not isinstance(value, dict) or not value.keys() >= set(schema.get("required", ())):
+                return False
+            properties, rest = schema.get("properties", {}), schema.get("additionalProperties", {})
+            if rest is False and value.keys() - properties.keys():
+                return False
+            rest = {} if isinstance(rest, bool) else rest
+            return all(_holds(properties.get(key, rest), one, whole) for key, one in value.items())
+        case "array":
+            return isinstance(value, list) and all(_holds(schema.get("items", {}), one, whole) for one in value)
+        case "integer":
+            return type(value) is int
+        case "number":
+            return type(value) in (int, float)
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "null":
+            return value is None
+    return True
+
+
+def _all_hold(name: str, lines: list[Any]) -> bool:
+    schema = SCHEMAS[name]()
+    assert not _holds(schema, {**lines[-1], "nonsense": 1}, schema)
+    return bool(lines) and all(_holds(schema, line, schema) for line in lines)
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_pools_hold(tmp_path: Path) -> None:
+    for setting in ("ordered", "block", "hidden-order", "hidden-roots"):
+        assert _all_hold("pools", _lines(bundled_pool(setting)))
+    official = tmp_path / "official.jsonl"
+    assert main(["pool", "convert", str(shared_file("official_sample.runtime.yaml")), str(official)]) == 0
+    assert _all_hold("pools", _lines(official))
+
+
+def test_records_audits_and_certificates_hold(tmp_path: Path) -> None:
+    first = tmp_path / "one.jsonl"
+    first.write_text("".join(POOL.read_text(encoding="utf-8").splitlines(keepends=True)[:3]), encoding="utf-8")
+    assert main(["run", "exact,copy-parent", str(first), "--out", str(tmp_path / "runs"), "--workers", "1"]) == 0
+    assert _all_hold("records", _lines(tmp_path / "runs" / "records.jsonl"))
+    folder, certificates = tmp_path / "audits", tmp_path / "certificates"
+    line = ["audit", str(first), "--out", str(folder), "--certificates", str(certificates), "--workers", "1"]
+    assert main(line) == 0
+    assert _all_hold("audits", _lines(folder / "audits.jsonl"))
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in certificates.glob("*.json")]
+    assert len(found) == 2
+    assert _all_hold("certificates", found)
+    for one in found:
+        msgspec.convert(one, CertificateFile, strict=True)
+
+
+@pytest.mark.parametrize("structure", [[], ["--structure"]])
+def test_every_verdict_of_the_official_sample_holds(tmp_path: Path, structure: list[str]) -> None:
+    pool, predictions = shared_file("official_sample.runtime.yaml"), shared_file("official_sample_predictions.jsonl")
+    out = tmp_path / "scored.jsonl"
+    assert main(["score", str(pool), str(predictions), "--out", str(out), *structure]) == 0
+    lines = _lines(out)
+    assert _all_hold("verdicts", lines)
+    for line in lines:
+        msgspec.convert(line, VerdictLine, strict=True)
+
+
+@pytest.mark.parametrize("variant", ["ordered", "hidden_roots"])
+def test_verdicts_of_every_kind_of_answer_hold(tmp_path: Path, variant: str) -> None:
+    """The conformance answers reach every stage of validity."""
+    vectors = [vector for vector in shared_vectors("conformance_dev.jsonl") if vector["variant"] == variant]
+    asked = [
+        {"instanceId": vector["instanceId"], "model": vector["id"], "extractedAnswer": vector["submission"]}
+        for vector in vectors
+        if isinstance(vector.get("submission"), dict)
+    ]
+    out = tmp_path / "scored.jsonl"
+    pool = shared_file(vectors[0]["poolFile"])
+    assert main(["score", str(pool), str(jsonl(tmp_path / "asked.jsonl", *asked)), "--out", str(out)]) == 0
+    lines = _lines(out)
+    assert len(lines) == len(asked) > 100
+    assert _all_hold("verdicts", lines)
