@@ -91,13 +91,11 @@ class ReplayScmVerbs:
 
         return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots))
 
-    def audit(self, item: Problem, *, max_parents: int = 4, nested_roots: bool = False) -> Findings:
-        """max_parents: the class that the verdict is about; nested_roots: see ModelClass"""
-        from audits.replayscm.ambiguity import PARENTS
+    def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
+        """max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass"""
         from audits.replayscm.instance import AuditOptions, audit_instance
 
-        classes = tuple(sorted({*PARENTS, max_parents}))
-        return audit_instance(_problem(item), AuditOptions(max_parents, classes, nested_roots))
+        return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
 
     def separate(
         self, item: Problem, answers: Sequence[object], *, members: int = 2, max_parents: int = 4, targets: int = 1
