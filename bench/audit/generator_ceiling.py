@@ -33,9 +33,10 @@ Behaviour: TypeAlias = tuple[object, ...]
 
 
 class GeneratorCeiling(msgspec.Struct, frozen=True):
-    """Of one instance.
+    """The ceiling of one instance under the process that published items are drawn from.
 
-    probability: what the best answer found can expect, with its standard error over `draws` members; None: see left_out
+    probability: what the best answer found can expect; None where it could not be estimated
+    standard_error: of that, over `draws` members; draws: how many members; left_out: why there is none; else empty
     realised: whether gold does what that answer does; None without gold
     """
 
