@@ -79,6 +79,7 @@ def report(
     """
     from bench.answers.columns import Means
     from bench.answers.fields import FieldNames
+    from bench.commands.progress import progress_bar
     from bench.report.ambiguity import ambiguities
     from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
@@ -95,7 +96,8 @@ def report(
         sources or (), predictions or (), official or (), pools or (), fields, partial(typer.echo, err=True)
     )
     rows = given.rows(by=Grouping(by), means=Means(means))
-    text = report_text(rows, ambiguities(audits or ()), wanted, chosen, plots=plots)
+    with progress_bar() as progress:
+        text = report_text(rows, ambiguities(audits or ()), wanted, chosen, plots=plots, progress=progress)
     if out is None:
         typer.echo(text, nl=False)
     else:

@@ -40,13 +40,30 @@ _LATEX = {
 
 
 def as_terminal(tables: Iterable[Table]) -> str:
-    """Aligned columns; every figure is followed by its interval."""
+    """Aligned columns; every figure is followed by its interval, and figures without one stand under the others."""
     parts = []
     for table in tables:
         headings, lines = _grid(table)
+        lines = _figures_aligned(table, lines)
         notes = [textwrap.fill(note, TEXT_WIDTH) for note in (table.caption, *table.notes)]
         parts.append("\n".join([heading_of(table), aligned(headings, lines), *notes]))
     return "\n\n".join(parts) + "\n"
+
+
+def _figures_aligned(table: Table, lines: list[list[str]]) -> list[list[str]]:
+    widths = [max((len(row.cells[k].interval) for row in table.rows), default=0) for k in range(len(table.headings))]
+    first = len(table.labels)
+    return [
+        [*line[:first], *(_padded(one, width) for one, width in zip(row.cells, widths, strict=True))]
+        for row, line in zip(table.rows, lines, strict=True)
+    ]
+
+
+def _padded(one: Cell, width: int) -> str:
+    """A figure with its interval, or with as much room; a no-break space at the end is not stripped."""
+    if not width:
+        return one.text
+    return f"{one.text} {one.interval:<{width - 1}}" if one.low else f"{one.text} {'':{width - 1}}\N{NO-BREAK SPACE}"
 
 
 def as_markdown(tables: Iterable[Table]) -> str:

@@ -44,6 +44,7 @@ def _table(table: Table) -> dict[str, Any]:
         "heading": heading_of(table),
         "caption": table.caption,
         "headings": [heading.text for heading in (*table.labels, *table.headings)],
+        "with_interval": [any(row.cells[k].low for row in table.rows) for k in range(len(table.headings))],
         "rows": rows,
         "notes": table.notes,
     }

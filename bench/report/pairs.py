@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED, Column
+from bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.paper import PAIR, notes, with_printed_rows
@@ -53,17 +53,33 @@ class Paired(NamedTuple):
         return cell(f"{self.mean + 0.0:+.3f}", self.interval, signed=True)
 
 
-def paired_difference(one: Mapping[Any, float], other: Mapping[Any, float], cluster: Mapping[Any, str]) -> Paired:
+Values: TypeAlias = Mapping[Any, float]  # by unit
+
+
+def paired_difference(one: Values, other: Values, cluster: Mapping[Any, str]) -> Paired:
     """The mean of `one - other` over the units that both have; its interval resamples whole clusters of units."""
-    units = sorted(one.keys() & other.keys())
-    if not units:
-        return Paired(None, None, 0)
-    clusters = {name: place for place, name in enumerate(sorted({cluster[unit] for unit in units}))}
-    sums, counts = np.zeros((len(clusters), 1)), np.zeros((len(clusters), 1))
-    for unit in units:
-        sums[clusters[cluster[unit]], 0] += one[unit] - other[unit]
-        counts[clusters[cluster[unit]], 0] += 1
-    return Paired(float(sums.sum() / len(units)), bootstrap_intervals(sums, counts)[0], len(units))
+    return paired_differences([(one, other)], cluster)[0]
+
+
+def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
+    """The same of several quantities. Those that are over the same clusters share a resampling, which is what costs."""
+    units = [sorted(one.keys() & other.keys()) for one, other in pairs]
+    over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
+    found = [Paired(None, None, 0)] * len(pairs)
+    for names in dict.fromkeys(filter(None, over)):
+        alike = [k for k, own in enumerate(over) if own == names]
+        place = {name: row for row, name in enumerate(names)}
+        sums, counts = np.zeros((len(names), len(alike))), np.zeros((len(names), len(alike)))
+        for column, k in enumerate(alike):
+            one, other = pairs[k]
+            for unit in units[k]:
+                sums[place[cluster[unit]], column] += one[unit] - other[unit]
+                counts[place[cluster[unit]], column] += 1
+        intervals = bootstrap_intervals(sums, counts)
+        for column, k in enumerate(alike):
+            number = len(units[k])
+            found[k] = Paired(float(sums[:, column].sum() / number), intervals[column], number)
+    return found
 
 
 def by_latent(observation: Observation) -> str:
@@ -74,11 +90,16 @@ def by_instance(observation: Observation) -> tuple[str, str]:
     return observation.pool_digest, observation.instance
 
 
-def difference(one: SystemRow, other: SystemRow, column: Column, unit: Any) -> Paired:
-    """Between two rows, over the units in which the column is defined for both."""
+def differences(one: SystemRow, other: SystemRow, unit: Any) -> list[Paired]:
+    """Of DIFFERENCES between two rows, each over the units in which it is defined for both."""
     cluster = {unit(o): o.latent for row in (one, other) for o in row.observations}
-    values = [per_unit(row.observations, unit, column.value) for row in (one, other)]
-    return paired_difference(values[0], values[1], cluster)
+    return paired_differences(
+        [
+            (per_unit(one.observations, unit, column.value), per_unit(other.observations, unit, column.value))
+            for column in DIFFERENCES
+        ],
+        cluster,
+    )
 
 
 def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table | None:
@@ -91,7 +112,7 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
             continue
         if not one.latents & other.latents:
             continue
-        deltas = [difference(one, other, column, by_latent) for column in DIFFERENCES]
+        deltas = differences(one, other, by_latent)
         pair = PAIR.join((one.setting, other.setting))
         pools = PAIR.join(dict.fromkeys((one.pool, other.pool)))
         line = TableRow((pair, one.system, pools, str(deltas[0].num_units)), tuple(delta.cell for delta in deltas))
@@ -114,7 +135,9 @@ def disclosure_deltas(rows: Sequence[SystemRow], *, with_paper: bool) -> Table |
 
 
 def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | None:
-    """Every pair of systems on the same pools; with many systems, each against `against` (default: exact).
+    """Every pair of systems on the same pools; with many systems, each against `against`.
+
+    By default that is `exact`, or where it is missing the row of each pool that is best on held-out replay.
 
     `CalibrantError` for a system that is not there.
     """
@@ -123,7 +146,9 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
         if name not in systems:
             raise CalibrantError(f"no system {shown(name)} to compare with; there are {', '.join(sorted(systems))}")
     named = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
-    lines = [_compared(one, other) for group in by_pools(rows) for one, other in _pairs(_comparable(group), named)]
+    many = len(systems) > MANY_SYSTEMS and not named
+    groups = [_comparable(group) for group in by_pools(rows)]
+    lines = [_compared(one, other) for group in groups for one, other in _pairs(group, _best(group) if many else named)]
     if not lines:
         return None
     headings = tuple(Heading(f"{column.key}_difference", f"Δ {column.heading}") for column in DIFFERENCES)
@@ -143,6 +168,15 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
     return Table("paired", "Which row beats which", caption, labels, headings, tuple(lines))
 
 
+def _best(group: Sequence[SystemRow]) -> tuple[str, ...]:
+    """The system with most answers that replay what is held out, the first of equals."""
+
+    def num_right(row: SystemRow) -> float:
+        return sum(HELDOUT_EXACT.value(o.verdict) or 0.0 for o in row.observations)
+
+    return tuple(row.system for row in sorted(group, key=num_right, reverse=True)[:1])
+
+
 def _comparable(group: Sequence[SystemRow]) -> list[SystemRow]:
     return [row for row in group if not row.setting.startswith("Alt-")]
 
@@ -155,7 +189,7 @@ def _pairs(group: Sequence[SystemRow], named: tuple[str, ...]) -> list[tuple[Sys
 
 
 def _compared(one: SystemRow, other: SystemRow) -> TableRow:
-    found = [difference(one, other, column, by_instance) for column in DIFFERENCES]
+    found = differences(one, other, by_instance)
     labels = one.setting, one.system, other.system, one.pool, str(found[0].num_units)
     return TableRow(labels, (*(delta.cell for delta in found), Cell(verdict(found[-1]))))
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from bench.answers.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
-from bench.report.intervals import Interval, bootstrap_intervals
+from bench.report.intervals import Array, Interval, bootstrap_intervals
 from bench.report.layout import Cell, Heading, Table, TableRow, cell
 from bench.report.paper import is_papers, notes, with_printed_rows
 from bench.report.rows import SystemRow, by_pools
+from bench.statistics import wilson
 
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 
@@ -91,7 +92,17 @@ def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell
 
 
 def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval | None]:
-    """Bootstrap intervals of a row's rates over its latent SCMs."""
+    """Intervals of a row's rates over its latent SCMs: bootstrap, and Wilson's where no resample differs.
+
+    Kept with the row: several tables and plots have the same columns, and a resampling is what a report waits for.
+    """
+    missing = [column for column in columns if column.key not in row.intervals]
+    if missing:
+        row.intervals.update(zip((column.key for column in missing), _rate_intervals(row, missing), strict=True))
+    return [row.intervals[column.key] for column in columns]
+
+
+def _rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval | None]:
     latents = {latent: place for place, latent in enumerate(sorted(row.latents))}
     sums = np.zeros((len(latents), len(columns)))
     counts = np.zeros_like(sums)
@@ -101,4 +112,13 @@ def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval |
             if value is not None:
                 sums[latents[one.latent], k] += value / one.num_samples
                 counts[latents[one.latent], k] += 1 / one.num_samples
-    return bootstrap_intervals(sums, counts)
+    found = bootstrap_intervals(sums, counts)
+    return [all_or_none(interval, counts[:, k]) for k, interval in enumerate(found)]
+
+
+def all_or_none(interval: Interval | None, counts: Array) -> Interval | None:
+    """Wilson's interval for a rate that is 0 or 1 on every problem: the bootstrap gives it no width, 12 of 12 or 80."""
+    if interval is None or interval.low != interval.high or interval.low not in (0.0, 1.0):
+        return interval
+    number = int((counts > 0).sum())
+    return Interval(*wilson(number if interval.low else 0, number))

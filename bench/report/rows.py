@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from bench.answers.columns import Means, Verdict
+from bench.report.intervals import Interval
 from bench.report.rate_rows import Grouping, Run, differing_names, ladder_place, natural, option_suffix, pool_labels
 from dsl.errors import in_one_line
 from dsl.replayscm.pools.official import latent_of
@@ -40,6 +41,7 @@ class SystemRow:
     pools: digest -> name; num_expected: how many instances these have
     is_model: the answers are a model's, not those of a search
     observations: by pool and instance; num_crashed: of these
+    intervals: by column, those that were asked for so far
     """
 
     setting: str
@@ -49,6 +51,7 @@ class SystemRow:
     is_model: bool
     observations: tuple[Observation, ...]
     num_crashed: int = 0
+    intervals: dict[str, Interval | None] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def num_items(self) -> int:

@@ -24,6 +24,7 @@ from bench.report.specs import (
     STRUCTURE,
 )
 from bench.report.times import times
+from bench.runs.jobs import Progress
 from dsl.errors import CalibrantError, shown
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
@@ -68,7 +69,12 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguities | None = None) -> list[Table]:
+def report_tables(
+    rows: Sequence[SystemRow],
+    wanted: Wanted,
+    audited: Ambiguities | None = None,
+    progress: Progress = lambda name, done, total: None,
+) -> list[Table]:
     """The tables that these rows give, without columns that none of the rows has; `CalibrantError` if there is none."""
     makers: dict[str, Callable[[], Table | None]] = {
         spec.id: partial(spec.made, rows, with_paper=wanted.with_paper) for spec in RATE_TABLES
@@ -82,7 +88,12 @@ def report_tables(rows: Sequence[SystemRow], wanted: Wanted, audited: Ambiguitie
     }
     if wanted.with_times:
         makers["time"] = partial(times, rows)
-    made = [makers[name]() for name in TABLE_IDS if name in makers and name in (wanted.tables or TABLE_IDS)]
+    names = [name for name in TABLE_IDS if name in makers and name in (wanted.tables or TABLE_IDS)]
+    made = []
+    for done, name in enumerate(names):
+        progress("tables", done, len(names))
+        made.append(makers[name]())
+    progress("tables", len(names), len(names))
     found = [shown_columns(table) for table in made if table is not None]
     if not found:
         asked = f"table {', '.join(sorted(wanted.tables))}" if wanted.tables else "any table"

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from math import cos, pi, sin, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.report.figures.curves import Estimate
 from dsl.errors import MissingExtraError
@@ -39,7 +41,25 @@ STYLE: dict[Any, Any] = {
 }
 PANEL = 3.3  # inches
 WIDEST, STEP = 0.5, 0.09  # of the distance of two rungs: all curves together, and two neighbours
-LEGEND_COLUMNS = 6
+COLOURS = ("#1f4e9c", "#b4562b", "#2f8f5b", "#8a4fa3", "#c79a1b", "#3aa0b8", "#7a1f3d", "#6c757f", "#94b447", "#d77fa1")
+MARKERS = "osD^vP*X<>phd"  # another one for every ten systems
+LEGEND_LETTER, LEGEND_HANDLE, LEGEND_LINE = 0.066, 0.5, 0.18  # inches
+SPIRAL, GOLDEN_ANGLE = 0.014, pi * (3 - sqrt(5))  # points at one place: distance of neighbours, and turn
+
+
+class Look(NamedTuple):
+    """How one system is drawn, the same in every plot."""
+
+    colour: str
+    marker: str
+
+
+def looks(systems: Iterable[str]) -> dict[str, Look]:
+    """A look for every system; of up to 130 no two are alike."""
+    names = sorted(set(systems))
+    return {
+        name: Look(COLOURS[k % len(COLOURS)], MARKERS[k // len(COLOURS) % len(MARKERS)]) for k, name in enumerate(names)
+    }
 
 
 @contextmanager
@@ -67,15 +87,15 @@ def drawn_svg(figure: Figure) -> str:
     return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
 
 
-def curve(axes: Axes, points: Sequence[Estimate], shift: float, colour: str, label: str) -> None:
+def curve(axes: Axes, points: Sequence[Estimate], shift: float, look: Look, label: str) -> None:
     """Means joined by a line, with their intervals; curves are side by side, not on top of each other."""
     reaches = [point.reach for point in points]
     axes.errorbar(
         [point.place + shift for point in points],
         [point.mean for point in points],
         yerr=[[low for low, _ in reaches], [high for _, high in reaches]],
-        color=colour,
-        marker="o",
+        color=look.colour,
+        marker=look.marker,
         linewidth=1.2,
         elinewidth=0.8,
         label=plain(label),
@@ -89,16 +109,34 @@ def shifts(systems: Sequence[str]) -> dict[str, float]:
     return {name: k * step - width / 2 for k, name in enumerate(systems)}
 
 
+def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Where to draw points of which several may lie at one place: those side by side on a small spiral around it."""
+    met: Counter[tuple[float, float]] = Counter()
+    drawn = []
+    for x, y in points:
+        place = round(x, 2), round(y, 2)
+        radius, angle = SPIRAL * sqrt(met[place]), GOLDEN_ANGLE * met[place]
+        met[place] += 1
+        drawn.append((x + radius * cos(angle), y + radius * sin(angle)))
+    return drawn
+
+
 def plain(name: str) -> str:
     """A name as plain text: no mathematics, and not hidden from the legend."""
     return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
 
 
 def legend(figure: Figure, panels: Sequence[Axes]) -> None:
-    """One legend above all panels, each label once."""
+    """One legend below all panels, each label once and whole; the figure grows by what the legend takes."""
     labelled: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             labelled.setdefault(label, handle)
-    columns = min(LEGEND_COLUMNS, max(1, len(labelled)))
-    figure.legend(list(labelled.values()), list(labelled), loc="outside upper center", ncols=columns)
+    if not labelled:
+        return
+    width, height = figure.get_size_inches()
+    entry = LEGEND_LETTER * max(map(len, labelled)) + LEGEND_HANDLE
+    columns = max(1, min(len(labelled), int(width // entry)))
+    lines = -(-len(labelled) // columns)
+    figure.set_size_inches(max(width, entry), height + LEGEND_LINE * (lines + 1))
+    figure.legend(list(labelled.values()), list(labelled), loc="outside lower center", ncols=columns, columnspacing=1.0)

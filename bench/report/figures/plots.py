@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from bench.answers.columns import UNDEFINED
 from bench.report.ambiguity import Ambiguities
@@ -20,18 +21,21 @@ from bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
-from bench.report.figures.drawing import curve, drawn_svg, legend, new_figure, plain, shifts, style
+from bench.report.figures.drawing import Look, apart, curve, drawn_svg, legend, looks, new_figure, plain, shifts, style
 from bench.report.layout import Source, TableRow
 from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from bench.report.paper import with_printed_rows
 from bench.report.rows import SystemRow
+from bench.runs.jobs import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#1f4e9c", "#b4562b", "#2f8f5b", "#8a4fa3", "#c79a1b", "#3aa0b8", "#7a1f3d", "#6c757f", "#94b447", "#d77fa1")
-MARKERS = "osD^"  # one for each rung
-PAPER_COLOUR = "#aab2bd"
+PAPER_COLOUR = "#8b95a3"
+LETTER, LINE = 0.0165, 0.032  # of a panel's side: a letter of a dot's name, and the distance of two names
+
+
+Looks: TypeAlias = Mapping[str, Look]
 
 
 class Plot(NamedTuple):
@@ -43,18 +47,33 @@ class Plot(NamedTuple):
     svg: str
 
 
-def report_plots(rows: Sequence[SystemRow], audited: Ambiguities, *, with_paper: bool, with_times: bool) -> list[Plot]:
+def report_plots(
+    rows: Sequence[SystemRow],
+    audited: Ambiguities,
+    *,
+    with_paper: bool,
+    with_times: bool,
+    progress: Progress = lambda name, done, total: None,
+) -> list[Plot]:
     """The plots that these rows and audits give; `MissingExtraError` without matplotlib."""
+    look = looks(row.system for row in rows)
+    makers: list[Callable[[], Plot | None]] = [
+        partial(_ladder, rows, look),
+        partial(_train_heldout, rows, look, with_paper=with_paper),
+        partial(_ambiguity, rows, audited, look),
+    ]
+    if with_times:
+        makers.append(partial(_time_size, rows, look))
+    made = []
     with style():
-        colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(sorted({row.system for row in rows}))}
-        made = [_ladder(rows, colours), _train_heldout(rows, colours, with_paper=with_paper)]
-        made.append(_ambiguity(rows, audited, colours))
-        if with_times:
-            made.append(_time_size(rows, colours))
+        for done, make in enumerate(makers):
+            progress("plots", done, len(makers))
+            made.append(make())
+    progress("plots", len(makers), len(makers))
     return [plot for plot in made if plot is not None]
 
 
-def _ladder(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | None:
+def _ladder(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
     found = families(rows)
     if not found:
         return None
@@ -65,7 +84,7 @@ def _ladder(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | None:
             curves = ladder_points(family, column)
             beside = shifts(list(curves))
             for system, points in curves.items():
-                curve(axes, points, beside[system], colours[system], system)
+                curve(axes, points, beside[system], look[system], system)
             axes.set_xticks(rungs, [RUNG_NAMES[rung].replace(" ", "\n") for rung in rungs])
             axes.set_ylim(-0.03, 1.03)
             axes.set_title(f"{column.heading}, {num_matched(family)} SCMs")
@@ -78,7 +97,7 @@ def _ladder(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | None:
     return Plot("ladder", "Disclosure ladder", caption, drawn_svg(figure))
 
 
-def _train_heldout(rows: Sequence[SystemRow], colours: dict[str, str], *, with_paper: bool) -> Plot | None:
+def _train_heldout(rows: Sequence[SystemRow], look: Looks, *, with_paper: bool) -> Plot | None:
     scored = [row for row in rows if row.setting in RUNGS]
     if not scored:
         return None
@@ -89,48 +108,80 @@ def _train_heldout(rows: Sequence[SystemRow], colours: dict[str, str], *, with_p
         axes.plot([0, 1], [0, 1], color="#5b6675", linewidth=0.7, linestyle=":")
         if with_paper:
             _paper_points(axes, here)
-        for row in here:
-            _cross(axes, row, colours[row.system])
+        _crosses(axes, here, look)
         axes.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), title=name, xlabel="TrainExact")
     grid[0][0].set_ylabel("HeldoutExact")
     legend(figure, grid[0])
     caption = (
         "Each point is a row: how many problems it fits, and on how many of them it also replays every held-out world."
-        " Bars are 95% bootstrap intervals. No answer can be above the dotted line."
+        " Bars are 95% intervals. No answer can be above the dotted line. Rows at one place stand side by side."
     )
-    caption += " In grey: the rows that the paper prints, on its own pools." if with_paper else ""
+    caption += " In grey, with their names: the rows that the paper prints, on its own pools." if with_paper else ""
     return Plot("train-heldout", "Training against held-out", caption, drawn_svg(figure))
 
 
-def _cross(axes: Axes, row: SystemRow, colour: str) -> None:
-    train, heldout = estimate(0, row, TRAIN_EXACT), estimate(0, row, HELDOUT_EXACT)
-    assert train is not None
-    assert heldout is not None
-    axes.errorbar(
-        [train.mean],
-        [heldout.mean],
-        xerr=[[reach] for reach in train.reach],
-        yerr=[[reach] for reach in heldout.reach],
-        color=colour,
-        marker=MARKERS[RUNGS[row.setting][1]],
-        elinewidth=0.7,
-        linestyle="",
-        label=plain(row.system),
-    )
+def _crosses(axes: Axes, rows: Sequence[SystemRow], look: Looks) -> None:
+    pairs = [(estimate(0, row, TRAIN_EXACT), estimate(0, row, HELDOUT_EXACT)) for row in rows]
+    known = [(row, train, heldout) for row, (train, heldout) in zip(rows, pairs, strict=True) if train and heldout]
+    places = apart([(train.mean, heldout.mean) for _, train, heldout in known])
+    for (row, train, heldout), (x, y) in zip(known, places, strict=True):
+        axes.errorbar(
+            [x],
+            [y],
+            xerr=[[reach] for reach in train.reach],
+            yerr=[[reach] for reach in heldout.reach],
+            color=look[row.system].colour,
+            marker=look[row.system].marker,
+            elinewidth=0.7,
+            linestyle="",
+            label=plain(row.system),
+        )
 
 
 def _paper_points(axes: Axes, rows: Sequence[SystemRow]) -> None:
-    lines = [TableRow((row.setting,), ()) for row in rows]
+    """The paper's rows of the same setting, each dot with its name."""
+    lines = [TableRow((row.setting,), ()) for row in rows[:1]]
     printed = list(with_printed_rows("1", lines, ("train_exact", "heldout_exact")))
     if not any(row.source is Source.PAPER for row in printed):  # Hidden-roots has a table of its own
         printed = list(with_printed_rows("3B", lines, ("train_exact", "heldout_exact")))
-    points = sorted({tuple(c.text for c in row.cells) for row in printed if row.source is Source.PAPER})
-    known = [(float(x), float(y)) for x, y in points if UNDEFINED not in (x, y)]
-    if known:
-        axes.scatter([x for x, _ in known], [y for _, y in known], color=PAPER_COLOUR, s=14, label="in the paper")
+    named: dict[tuple[float, float], list[str]] = {}
+    for row in printed:
+        texts = [one.text for one in row.cells]
+        if row.source is Source.PAPER and UNDEFINED not in texts:
+            named.setdefault((float(texts[0]), float(texts[1])), []).append(row.labels[1])
+    if not named:
+        return
+    axes.scatter([x for x, _ in named], [y for _, y in named], color=PAPER_COLOUR, s=12, label="in the paper")
+    for (x, y), (left, height), text in _names_beside(named):
+        axes.annotate(
+            plain(text), (x, y), (left, height), fontsize=5.5, color=PAPER_COLOUR, va="center",
+            arrowprops={"arrowstyle": "-", "color": PAPER_COLOUR, "linewidth": 0.3, "shrinkA": 0, "shrinkB": 1},
+        )  # fmt: skip
 
 
-def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, colours: dict[str, str]) -> Plot | None:
+_Place: TypeAlias = tuple[float, float]
+
+
+def _names_beside(named: Mapping[_Place, Sequence[str]]) -> Iterator[tuple[_Place, _Place, str]]:
+    """For each dot the left end of its name, at the nearest height at which no other name stands."""
+    taken = [(x - 0.01, x + 0.01, y) for x, y in named]  # no name stands on a dot either
+    for (x, y), names in sorted(named.items()):
+        text = ", ".join(names)
+        width = LETTER * len(text)
+        left = min(x + 0.02, 1.0 - width) if x < 0.5 else max(0.0, x - 0.02 - width)
+        heights = sorted((k * LINE / 2 for k in range(-60, 61)), key=lambda up: (abs(up), up))
+        free = (
+            y + up
+            for up in heights
+            if 0 <= y + up <= 1
+            and all(abs(y + up - h) >= LINE or left > end or left + width < begin for begin, end, h in taken)
+        )
+        height = next(free, y)
+        taken.append((left, left + width, height))
+        yield (x, y), (left, height), text
+
+
+def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, look: Looks) -> Plot | None:
     curves, draws = ambiguity_bins(rows, audited)
     if not curves:
         return None
@@ -139,7 +190,7 @@ def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, colours: dict[st
     if draws:
         axes.plot(list(draws), list(draws.values()), color="#5b6675", linestyle=":", marker=".", label="a fair draw")
     for system, points in curves.items():
-        curve(axes, points, beside[system], colours[system], system)
+        curve(axes, points, beside[system], look[system], system)
     axes.set_xticks(range(NUM_BINS), [*(name for name, _ in BINS), REST])
     axes.set(ylim=(-0.03, 1.03), xlabel="SCMs that fit the training worlds", ylabel="HeldoutExact")
     legend(figure, [axes])
@@ -150,7 +201,7 @@ def _ambiguity(rows: Sequence[SystemRow], audited: Ambiguities, colours: dict[st
     return Plot("ambiguity", "Ambiguity against success", caption, drawn_svg(figure))
 
 
-def _time_size(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | None:
+def _time_size(rows: Sequence[SystemRow], look: Looks) -> Plot | None:
     systems = [row for row in merged_systems(rows) if size_medians(row)]
     if not systems:
         return None
@@ -158,13 +209,13 @@ def _time_size(rows: Sequence[SystemRow], colours: dict[str, str]) -> Plot | Non
     for row in systems:
         points = sorted((o.gold_size, o.seconds) for o in row.observations if o.gold_size is not None and o.seconds)
         sizes, seconds = [size for size, _ in points], [second for _, second in points]
-        axes.scatter(sizes, seconds, color=colours[row.system], s=5, alpha=0.3, linewidths=0)
+        axes.scatter(sizes, seconds, color=look[row.system].colour, s=5, alpha=0.3, linewidths=0)
         medians = size_medians(row)
         axes.plot(
             [size for size, _ in medians],
             [second for _, second in medians],
-            color=colours[row.system],
-            marker="o",
+            color=look[row.system].colour,
+            marker=look[row.system].marker,
             label=plain(row.system),
         )
     axes.set_yscale("log")
