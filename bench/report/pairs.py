@@ -56,13 +56,11 @@ class Paired(NamedTuple):
 Values: TypeAlias = Mapping[Any, float]  # by unit
 
 
-def paired_difference(one: Values, other: Values, cluster: Mapping[Any, str]) -> Paired:
-    """The mean of `one - other` over the units that both have; its interval resamples whole clusters of units."""
-    return paired_differences([(one, other)], cluster)[0]
-
-
 def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
-    """The same of several quantities. Those that are over the same clusters share a resampling, which is what costs."""
+    """The mean of `one - other` over the units that both have, of several quantities.
+
+    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which is what costs.
+    """
     units = [sorted(one.keys() & other.keys()) for one, other in pairs]
     over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]
     found = [Paired(None, None, 0)] * len(pairs)

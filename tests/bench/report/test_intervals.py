@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resampled
-from bench.report.pairs import paired_difference
+from bench.report.pairs import paired_differences
 
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples
@@ -117,7 +117,7 @@ def test_excluding_zero_is_strict(low: float, high: float, excludes: bool) -> No
 
 def paired(one: Sequence[float], other: Sequence[float], clusters: Sequence[str] | None = None) -> Interval:
     names = clusters or [f"L{i}" for i in range(len(one))]
-    found = paired_difference(dict(enumerate(one)), dict(enumerate(other)), dict(enumerate(names)))
+    found = paired_differences([(dict(enumerate(one)), dict(enumerate(other)))], dict(enumerate(names)))[0]
     assert found.interval is not None
     assert found.mean == pytest.approx(sum(a - b for a, b in zip(one, other, strict=True)) / len(one))
     return found.interval
@@ -155,7 +155,7 @@ def test_instances_of_one_latent_scm_are_drawn_together() -> None:
 
 
 def test_only_units_that_both_rows_have_are_compared() -> None:
-    found = paired_difference({1: 1.0, 2: 0.0, 3: 1.0}, {2: 1.0, 3: 0.0, 4: 0.0}, {k: str(k) for k in range(5)})
+    found = paired_differences([({1: 1.0, 2: 0.0, 3: 1.0}, {2: 1.0, 3: 0.0, 4: 0.0})], {k: str(k) for k in range(5)})[0]
     assert (found.mean, found.interval, found.num_units) == (0.0, None, 2)
     assert found.cell.text == "*"
-    assert paired_difference({1: 1.0}, {2: 1.0}, {1: "a", 2: "b"}).cell.text == "\N{EN DASH}"
+    assert paired_differences([({1: 1.0}, {2: 1.0})], {1: "a", 2: "b"})[0].cell.text == "\N{EN DASH}"

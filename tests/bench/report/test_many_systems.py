@@ -1,0 +1,77 @@
+"""Reports of many systems: whom they are compared with, how each is drawn, and what is said of rates of 0 and 1."""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from math import dist
+
+import pytest
+
+from bench.answers.columns import REPLAY_COLUMNS
+from bench.report.drawing import apart, looks
+from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, by_instance, comparisons, differences, paired_differences
+from bench.report.plots import report_plots
+from bench.report.rates import rate_intervals
+from bench.report.rows import per_unit
+from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
+
+HIT, MISS = answer(1, 1), answer(1, 0.5)
+
+
+def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> None:
+    """12 of 12: 1 / (1 + z^2 / 12) = 0.7575, worked by hand."""
+    whole = row_of([HIT] * 12)
+    (valid, heldout) = rate_intervals(whole, [REPLAY_COLUMNS[0], HELDOUT_EXACT])
+    assert valid == heldout == (pytest.approx(0.7575, abs=1e-4), 1.0)
+    (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT])
+    assert none == (0.0, pytest.approx(0.2425, abs=1e-4))
+    (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT])
+    assert some is not None
+    assert 0 < some.low < 0.5 < some.high < 1
+
+
+def test_many_systems_without_exact_are_compared_with_the_best_one() -> None:
+    rows = rows_of(*(Answers(f"m{k}", [HIT] * k + [MISS] * (9 - k)) for k in range(8)))
+    table = ours(comparisons(rows, ()))
+    assert [(line["system"], line["other"]) for line in table] == [(f"m{k}", "m7") for k in range(7)]
+    few = ours(comparisons(rows[:3], ()))
+    assert [(line["system"], line["other"]) for line in few] == list(combinations(["m0", "m1", "m2"], 2))
+
+
+def test_differences_taken_together_are_those_taken_one_by_one() -> None:
+    """HeldoutWorld is undefined for the invalid answer, so it is over other problems than the other two."""
+    one, other = rows_of(Answers("a", [HIT] * 5 + [MISS] * 4), Answers("b", [MISS] * 8 + [{"valid": False}]))
+    together = differences(one, other, by_instance)
+    cluster = {by_instance(o): o.latent for row in (one, other) for o in row.observations}
+    for column, found in zip(DIFFERENCES, together, strict=True):
+        values = [per_unit(row.observations, by_instance, column.value) for row in (one, other)]
+        assert found == paired_differences([(values[0], values[1])], cluster)[0]
+    assert [found.num_units for found in together] == [9, 8, 9]
+
+
+def test_no_two_of_130_systems_look_alike_and_a_look_does_not_depend_on_order() -> None:
+    names = [f"system {k}" for k in range(130)]
+    drawn = looks(names)
+    assert len(set(drawn.values())) == 130
+    assert looks(reversed(names)) == drawn
+
+
+def test_points_at_one_place_are_drawn_apart_and_the_first_stays() -> None:
+    drawn = apart([(1.0, 0.5)] * 20 + [(0.2, 0.2)])
+    assert drawn[0] == (1.0, 0.5)
+    assert drawn[-1] == (0.2, 0.2)
+    assert min(dist(a, b) for a, b in combinations(drawn, 2)) > 0.01
+    assert max(dist((1.0, 0.5), point) for point in drawn[:20]) < 0.07
+
+
+def test_a_legend_has_every_name_whole_below_the_panels() -> None:
+    names = [f"a model with a long name that says a lot, variant {k:02d}" for k in range(40)]
+    rows = rows_of(*(Answers(name, [HIT] * 6 + [MISS] * 2) for name in names))
+    (plot,) = [p for p in report_plots(rows, {}, with_paper=False, with_times=False) if p.name == "train-heldout"]
+    texts = {
+        text: float(y) for y, text in re.findall(r"<text[^>]*translate\([\d.]+ ([\d.]+)\)[^>]*>([^<]*)<", plot.svg)
+    }
+    texts |= {text: float(y) for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)<', plot.svg)}
+    assert set(names) <= texts.keys()
+    assert max(y for text, y in texts.items() if text == "TrainExact") < min(texts[name] for name in names)
