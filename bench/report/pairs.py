@@ -59,7 +59,7 @@ Values: TypeAlias = Mapping[Any, float]  # by unit
 def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[Any, str]) -> list[Paired]:
     """The mean of `one - other` over the units that both have, of several quantities.
 
-    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which is what costs.
+    Intervals resample whole clusters of units; quantities over the same clusters share a resampling, which costs most.
     """
     units = [sorted(one.keys() & other.keys()) for one, other in pairs]
     over = [tuple(sorted({cluster[unit] for unit in shared})) for shared in units]

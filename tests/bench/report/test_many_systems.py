@@ -9,9 +9,9 @@ from math import dist
 import pytest
 
 from bench.answers.columns import REPLAY_COLUMNS
-from bench.report.drawing import apart, looks
+from bench.report.figures.drawing import apart, looks
+from bench.report.figures.plots import report_plots
 from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, by_instance, comparisons, differences, paired_differences
-from bench.report.plots import report_plots
 from bench.report.rates import rate_intervals
 from bench.report.rows import per_unit
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
