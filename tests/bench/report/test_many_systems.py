@@ -23,9 +23,10 @@ def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> No
     """12 of 12: 1 / (1 + z^2 / 12) = 0.7575, worked by hand."""
     whole = row_of([HIT] * 12)
     (valid, heldout) = rate_intervals(whole, [REPLAY_COLUMNS[0], HELDOUT_EXACT])
-    assert valid == heldout == (pytest.approx(0.7575, abs=1e-4), 1.0)
+    assert valid == heldout
+    assert tuple(valid or ()) == (pytest.approx(0.7575, abs=1e-4), 1.0)
     (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT])
-    assert none == (0.0, pytest.approx(0.2425, abs=1e-4))
+    assert tuple(none or ()) == (0.0, pytest.approx(0.2425, abs=1e-4))
     (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT])
     assert some is not None
     assert 0 < some.low < 0.5 < some.high < 1
