@@ -24,9 +24,9 @@ def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> No
     whole = row_of([HIT] * 12)
     (valid, heldout) = rate_intervals(whole, [REPLAY_COLUMNS[0], HELDOUT_EXACT])
     assert valid == heldout
-    assert tuple(valid or ()) == (pytest.approx(0.7575, abs=1e-4), 1.0)
+    assert tuple(valid or ()) == pytest.approx((0.7575, 1.0), abs=1e-4)
     (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT])
-    assert tuple(none or ()) == (0.0, pytest.approx(0.2425, abs=1e-4))
+    assert tuple(none or ()) == pytest.approx((0.0, 0.2425), abs=1e-4)
     (some,) = rate_intervals(row_of([HIT, MISS] * 6), [HELDOUT_EXACT])
     assert some is not None
     assert 0 < some.low < 0.5 < some.high < 1
