@@ -16,13 +16,13 @@ from dsl.causalab.mechanism import FREQUENCY
 from dsl.errors import CycleError
 from solvers.causalab.answer import Answer
 from solvers.causalab.evidence import Evidence, Floats, evidence_of
-from solvers.causalab.replay import mechanism_of, misfit, predicted
+from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
 FURTHER = (21.0, 83.0, 62.0, 9.0)  # where that was not enough
 NEAR = 20.0
-WITHIN = 7.5e-3  # largest residual of an additive fit to readings rounded to 0.01
+ROUNDING = 0.005  # the true weights leave no larger residual, so the fitted ones leave no larger root mean square
 REPLAYED = 0.5  # what errors of the fitted weights may add up to along a chain of settings, where values are near 100
 SQUARE_DECIMALS = 3
 MAX_COMBINATIONS = 10_000
@@ -31,7 +31,7 @@ IN_WORDS = "quadratic mechanisms with square weights of three decimals"
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One node's fitted parents: linear and square weights by parent, the base (the frequency's), largest residual."""
+    """One node's fitted parents: linear and square weights by parent, base of the frequency, root mean square residual."""
 
     parents: tuple[int, ...]
     linear: dict[int, float]
@@ -62,7 +62,7 @@ def from_fits(evidence: Evidence) -> Outcome[Answer]:
     """The mechanism with the smallest parent sets, replayed by the reference."""
     options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
     if any(not own for own in options):
-        return Impossible(f"{IN_WORDS}: a node has no parents that explain it within {WITHIN}")
+        return Impossible(f"{IN_WORDS}: a node has no parents that explain it within rounding")
     tried = 0
     for chosen in product(*options):
         tried += 1
@@ -88,7 +88,7 @@ def smallest_fits(evidence: Evidence, node: int) -> list[Fit]:
         others = [p for p in others if p != evidence.frequency]
     for size in range(int(node == evidence.frequency), len(others) + 1):
         fits = (fitted(evidence, node, parents, stretches) for parents in combinations(others, size))
-        close = [fit for fit in fits if fit is not None and fit.residual <= WITHIN]
+        close = [fit for fit in fits if fit is not None and fit.residual <= ROUNDING + EXACT]
         if close:
             return sorted(close, key=lambda fit: (fit.residual, fit.parents))
     return []
@@ -105,7 +105,7 @@ def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: l
     goal = evidence.table[rows, node]
     design = np.hstack([columns**2, columns, constants])
     weights, residual = _least_squares(design, goal)
-    if weights is None or residual > WITHIN:
+    if weights is None or residual > ROUNDING + EXACT:
         return None
     n = len(parents)
     squares = np.round(weights[:n], SQUARE_DECIMALS)
@@ -121,7 +121,7 @@ def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: l
 
 
 def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
-    """Weights and largest residual; no weights where the design does not determine them. Columns are scaled first."""
+    """Weights and root mean square residual; no weights where the design does not determine them."""
     scale = np.abs(design).max(axis=0)
     if not scale.all():
         return None, np.inf
@@ -129,4 +129,4 @@ def _least_squares(design: Floats, goal: Floats) -> tuple[Floats | None, float]:
     if rank < design.shape[1]:
         return None, np.inf
     weights = weights / scale
-    return weights, float(np.abs(design @ weights - goal).max(initial=0.0))
+    return weights, float(np.sqrt(np.mean((design @ weights - goal) ** 2)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -54,18 +54,22 @@ class Shifted:
 
 @dataclass(frozen=True)
 class World:
-    """One scale and one sequence of draws, with what every node may be under them."""
+    """One scale and the sequences of draws that end in `last`, with what every node may be under each of them.
+
+    sequences: how many; draws that no node shows leave the nodes as they are
+    """
 
     scale: float
-    draws: tuple[int, ...]
+    last: int
     nodes: tuple[Shifted, ...]
+    sequences: int = 1
 
     @cached_property
     def count(self) -> int:
         """Acyclic choices in which some node is shifted."""
         every = {n.node: n.options(shifted=True) for n in self.nodes}
         quiet = {n.node: n.options(shifted=False) for n in self.nodes}
-        return _total(every) - _total(quiet)
+        return self.sequences * (_total(every) - _total(quiet))
 
     def having(self, parent: int, child: int) -> int:
         """Members with an edge."""
@@ -74,7 +78,7 @@ class World:
             options = {n.node: n.options(shifted=shifted) for n in self.nodes}
             options[child] = {mask: number for mask, number in options[child].items() if mask >> parent & 1}
             both.append(_total(options))
-        return both[0] - both[1]
+        return self.sequences * (both[0] - both[1])
 
     def with_parents(self, masks: Sequence[int]) -> int:
         """Members whose parents are these masks."""
@@ -82,13 +86,13 @@ class World:
         for shifted in (True, False):
             own = [n.options(shifted=shifted) for n in self.nodes]
             both.append(_total({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(own)}))
-        return both[0] - both[1]
+        return self.sequences * (both[0] - both[1])
 
     def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
         """With some rows of one node only."""
         own = self.nodes[node]
         kept = Shifted(node, own.vectors[keep], own.shifted[keep])
-        return World(self.scale, self.draws, tuple(kept if n.node == node else n for n in self.nodes))
+        return replace(self, nodes=tuple(kept if n.node == node else n for n in self.nodes))
 
 
 def _total(options: Mapping[int, Mapping[int, int]]) -> int:
@@ -137,7 +141,7 @@ class NoisyDags:
         return sorted(found)
 
     def after(self, experiment: tuple[str, float], reading: Values) -> NoisyDags:
-        """With one more reading; `BudgetSpent` if more than MAX_WORLDS sequences of draws are left."""
+        """With one more reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
         evidence = self.evidence.after(*experiment, reading)
         return NoisyDags(evidence, tuple(_followed(self.worlds, evidence)))
 
@@ -192,7 +196,7 @@ class NoisyDags:
 
 
 def noisy_dags(evidence: Evidence) -> NoisyDags:
-    """The space of a linear noisy task; `BudgetSpent` if more than MAX_WORLDS sequences of draws are left."""
+    """The space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
     quiet = [seen.noisy for seen in evidence.seen]
     start = quiet.index(True) if True in quiet else len(quiet)
     before = Evidence(evidence.task, evidence.seen[:start], evidence.fresh)
@@ -201,28 +205,31 @@ def noisy_dags(evidence: Evidence) -> NoisyDags:
         vectors = local(before, node, bounded=False).vectors
         both = np.repeat([False, True], len(vectors))
         nodes.append(Shifted(node, np.vstack([vectors, vectors]), both))
-    worlds: Sequence[World] = [World(scale, (), tuple(nodes)) for scale in SCALES]
+    worlds = [World(scale, 0, tuple(nodes)) for scale in SCALES]
     for end in range(start + 1, len(evidence.seen) + 1):
-        worlds = list(_followed(worlds, Evidence(evidence.task, evidence.seen[:end], evidence.fresh)))
+        worlds = _followed(worlds, Evidence(evidence.task, evidence.seen[:end], evidence.fresh))
     return NoisyDags(evidence, tuple(worlds))
 
 
-def _followed(worlds: Sequence[World], evidence: Evidence) -> Iterator[World]:
+def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
     """Every world with every next draw under which each node, and some shifted one, still explains its readings."""
-    if len(worlds) > MAX_WORLDS:
-        raise BudgetSpent(f"{len(worlds)} sequences of draws; at most {MAX_WORLDS} are followed")
     changed = evidence.seen[-1].changed
     step = evidence.step
+    found: dict[tuple[object, ...], World] = {}
     for world in worlds:
-        before = world.draws[-1] if world.draws else 0
         for draw in DRAWS:
-            shift = round(world.scale * PER_UNIT) * (draw - before)
+            shift = round(world.scale * PER_UNIT) * (draw - world.last)
             nodes = world.nodes
             if len(step):
                 change = in_hundredths(step)[0]
                 nodes = tuple(n if n.node == changed else n.explaining(change, shift) for n in world.nodes)
             if all(len(n.vectors) for n in nodes) and any(n.shifted.any() for n in nodes):
-                yield World(world.scale, (*world.draws, draw), nodes)
+                key = (world.scale, draw, *(part for n in nodes for part in (n.vectors.tobytes(), n.shifted.tobytes())))
+                before = found[key].sequences if key in found else 0
+                found[key] = World(world.scale, draw, nodes, before + world.sequences)
+    if len(found) > MAX_WORLDS:
+        raise BudgetSpent(f"{len(found)} different outcomes of the draws; at most {MAX_WORLDS} are followed")
+    return list(found.values())
 
 
 def _holds(world: World, rows: Sequence[Sequence[float]]) -> bool:

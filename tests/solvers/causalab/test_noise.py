@@ -106,7 +106,7 @@ def test_too_many_sequences_of_draws_are_refused(monkeypatch: pytest.MonkeyPatch
     item = next(generated(PLANS["4nodes_hidden_n1"], 1, 1))
     episode = LabEpisode(item)
     episode.act({"set": item.task.properties[0], "value": 3})
-    with pytest.raises(BudgetSpent, match="sequences of draws"):
+    with pytest.raises(BudgetSpent, match="outcomes of the draws"):
         noisy_dags(evidence_of(item.task, episode.steps))
 
 
