@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
@@ -48,7 +49,12 @@ def hypothesis(raw: object) -> Hypothesis:
 
 def node_name(name: object) -> str:
     """A node as an edge names it; what is written like the frequency is the frequency, otherwise case matters."""
-    text = _text(name).strip()
+    return _resolved(name if isinstance(name, str) else _text(name))
+
+
+@lru_cache(maxsize=4096)
+def _resolved(text: str) -> str:
+    text = text.strip()
     return FREQUENCY if text.translate(_FILLERS).lower() in _ALIASES else text
 
 
@@ -61,7 +67,7 @@ def _edges(raw: object) -> frozenset[Edge]:
 
 def ends_of(entry: object) -> tuple[Any, Any] | None:
     """The two names of an edge entry, untouched; None where one is missing or falsy."""
-    if isinstance(entry, Mapping):
+    if isinstance(entry, dict):
         ends = entry.get("from"), entry.get("to")
     elif isinstance(entry, list | tuple) and len(entry) == 2:
         ends = entry[0], entry[1]
@@ -75,7 +81,7 @@ def _weights(raw: object) -> dict[WeightKey, float]:
     found: dict[WeightKey, float] = {}
     for entry in raw if isinstance(raw, list) else []:
         ends = ends_of(entry)
-        value = number(entry.get("value")) if isinstance(entry, Mapping) else None
+        value = number(entry.get("value")) if isinstance(entry, dict) else None
         if ends is not None and value is not None:
             power = entry.get("power", 1)
             found[node_name(ends[0]), node_name(ends[1]), 2 if power == 2 else 1] = value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from dsl.causalab.hypothesis import Hypothesis, WeightKey, number
@@ -89,13 +90,14 @@ class Scorer:
         }
 
     def score(self, said: Hypothesis) -> HypothesisScore:
+        given = given_weights(self._linear, said.coefficients)
         return HypothesisScore(
             edge_scores(self._edges, said.edges),
             edge_scores(self._into_frequency, into_frequency(said.edges)),
             edge_scores(self._roots, roots(said.edges)),
             distance(self._edges, said.edges),
-            frequency_weights(self._linear, said.coefficients, PUBLISHED_TOLERANCE),
-            frequency_weights(self._linear, said.coefficients, DISPLAY_TOLERANCE),
+            given.scores(PUBLISHED_TOLERANCE),
+            given.scores(DISPLAY_TOLERANCE),
             unnamed_weights(self._linear, said.coefficients, DISPLAY_TOLERANCE),
             all_weights(self._weights, said),
         )
@@ -127,16 +129,27 @@ def distance(true: Set[Edge], predicted: Set[Edge]) -> Distance:
     return Distance(len(missing) + len(extra) - turned, len(missing) - turned, len(extra) - turned, turned)
 
 
-def frequency_weights(true: Mapping[str, float], said: Mapping[str, Any], tolerance: float) -> WeightScores:
-    """Linear weights of the frequency's parents, under the names that the released code looks for."""
-    ignoring_case: dict[str, Any] = {}
-    for key, value in said.items():
-        ignoring_case[key.lower()] = value
-    found = {p: _weight_of(p, said, ignoring_case) for p in true}
-    given = {p: weight for p, weight in found.items() if weight is not None}
-    correct = sum(abs(weight - true[p]) <= tolerance for p, weight in given.items())
+@dataclass(frozen=True, slots=True)
+class GivenWeights:
+    """Linear weights of the frequency's parents, under the names that the released code looks for.
+
+    given: by true parent, as far as one was found; predicted: what precision is over
+    """
+
+    true: Mapping[str, float]
+    given: Mapping[str, float]
+    predicted: int
+
+    def scores(self, tolerance: float) -> WeightScores:
+        correct = sum(abs(weight - self.true[p]) <= tolerance for p, weight in self.given.items())
+        return weight_scores(self.predicted, len(self.true), correct)
+
+
+def given_weights(true: Mapping[str, float], said: Mapping[str, Any]) -> GivenWeights:
+    ignoring_case = {key.lower(): value for key, value in said.items()}  # the last of equal ones
+    given = {p: weight for p in true if (weight := _weight_of(p, said, ignoring_case)) is not None}
     named = sum(key.startswith(_WEIGHT_KEY) for key in said)
-    return weight_scores(max(len(given), named), len(true), correct)
+    return GivenWeights(true, given, max(len(given), named))
 
 
 def _weight_of(parent: str, said: Mapping[str, Any], ignoring_case: Mapping[str, Any]) -> float | None:
@@ -156,15 +169,21 @@ def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], toleranc
     for key, value in said.items():
         weight = number(value)
         if weight is not None and key != "base":
-            name = key.lower()
-            while (shorter := _NAMING.sub("", name)) not in ("", name):
-                name = shorter
-            by_name.setdefault(name, []).append(weight)
+            by_name.setdefault(_named(key), []).append(weight)
     correct = sum(
         any(abs(weight - true_weight) <= tolerance for weight in by_name.get(p.lower(), ()))
         for p, true_weight in true.items()
     )
     return weight_scores(len(by_name), len(true), correct)
+
+
+@lru_cache(maxsize=4096)
+def _named(key: str) -> str:
+    """The name in a key, in lower case, without what says that it is a weight."""
+    name = key.lower()
+    while (shorter := _NAMING.sub("", name)) not in ("", name):
+        name = shorter
+    return name
 
 
 def all_weights(true: Mapping[WeightKey, float], said: Hypothesis) -> WeightScores:

@@ -31,7 +31,7 @@ IN_WORDS = "quadratic mechanisms with square weights of three decimals"
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One node's fitted parents: linear and square weights by parent, base of the frequency, root mean square residual."""
+    """One node fitted: linear and square weights by parent, base of the frequency, root mean square residual."""
 
     parents: tuple[int, ...]
     linear: dict[int, float]
