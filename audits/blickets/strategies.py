@@ -14,7 +14,7 @@ from dsl.action import Action
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Grade, grade
 from dsl.blickets.item import BlicketItem, Count
-from dsl.blickets.reference import ACTIVE
+from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, set_of
 from dsl.episode import Step
 from solvers.blickets.learner import Static, concluded
@@ -31,7 +31,7 @@ def quiet(episode: BlicketEpisode) -> None:
     objects = episode.task.objects
     for first, second in combinations(range(len(objects)), 2):
         for step in _toggled_to(episode, (first, second)):
-            if step.reading == ACTIVE or episode.left == 0:
+            if is_active(step.reading) or episode.left == 0:
                 _submit(episode, step)
                 return
 
@@ -46,7 +46,7 @@ def _toggled_to(episode: BlicketEpisode, pair: tuple[int, int]) -> Iterator[Step
 
 
 def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
-    if last.reading == ACTIVE:
+    if is_active(last.reading):
         form = Form.CONJUNCTIVE if len(episode.placed) > 1 else Form.DISJUNCTIVE
         episode.act({"check": Rule(form, set_of(episode.placed)).as_json(episode.task.objects)})
 

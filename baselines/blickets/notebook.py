@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dsl.blickets.item import Count, Task
-from dsl.blickets.reference import ACTIVE
+from dsl.blickets.reference import is_active
 from dsl.blickets.rule import names_of, set_of
 from dsl.episode import Step
 
@@ -52,7 +52,7 @@ class Notebook:
             self.placed = tuple(i for i in self.placed if i != removed)
         else:  # what lay there at the start
             self.placed = tuple(self._index[name] for name in action["start"])
-        active = step.reading == ACTIVE
+        active = is_active(step.reading)
         was_active = bool(self.observations) and self.observations[-1].active
         self.activations += active and (self.task.count is Count.LEVEL or not was_active)
         self.observations.append(Observation(self.placed, active))

@@ -150,6 +150,8 @@ class BlicketEpisode:
         if active and (self._item.task.count is Count.LEVEL or not self._last_active):
             self._activations += 1
         self._last_active = active
+        if active and self._item.task.graded:
+            return f"{ACTIVE} {(sealed.mechanisms[phase].rule.blickets & self._present).bit_count()}"
         return ACTIVE if active else INACTIVE
 
 

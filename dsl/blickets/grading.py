@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from dsl.blickets.item import BlicketItem, Sealed, SwitchBy
-from dsl.blickets.reference import ACTIVE, Ending, History, run
+from dsl.blickets.reference import Ending, History, is_active, run
 from dsl.blickets.rule import Rule
 from dsl.episode import Step, TranscriptError
 
@@ -55,7 +55,7 @@ class Grade:
     exposed, split: None without a switch
     post_evidence: readings under the rule in force at the end, if that is not the first; None without a switch
     distinct_configurations: how many different sets were read
-    first_activation: number of the move that first read ACTIVE
+    first_activation: number of the move that first read it active
     answer: as submitted
     """
 
@@ -150,7 +150,7 @@ def graded(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) ->
         split=None if post is None else Split.PRE if not history.phase else Split.SEEN if post else Split.BLIND,
         post_evidence=post,
         distinct_configurations=len({frozenset(moment.placed) for moment in read}),
-        first_activation=next((moment.t for moment in read if moment.reading == ACTIVE), None),
+        first_activation=next((moment.t for moment in read if is_active(moment.reading)), None),
         answer=history.answer,
     )
 

@@ -52,6 +52,7 @@ class Task:
     budget: how many moves may be made
     count, order_reading: conventions of the environment that a learner has to share
     condition: only if the item is informed
+    graded: whether an ACTIVE reading also tells how many blickets of the rule in force are on the detector
     """
 
     objects: tuple[str, ...]
@@ -59,6 +60,7 @@ class Task:
     count: Count = Count.LEVEL
     order_reading: OrderReading = OrderReading.RELATIVE
     condition: Condition | None = None
+    graded: bool = False
 
     @property
     def n(self) -> int:

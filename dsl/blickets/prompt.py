@@ -23,12 +23,13 @@ _TOLD = {
 def instructions(task: Task) -> str:
     """The text that every agent starts from."""
     objects = ", ".join(task.objects)
+    graded = "\nWhile it is active the detector also tells how many blickets are on it." if task.graded else ""
     informed = "" if task.condition is None else f"\n{_TOLD[task.condition]}"
     return f"""You are examining a detector that glows when it is activated. These objects are at hand: {objects}.
 Some of them are blickets. What activates the detector is one of two types of rule:
 - conjunctive: the detector is active if all blickets are on it;
 - disjunctive: the detector is active if at least one blicket is on it.
-Other objects on the detector do no harm.{informed}
+Other objects on the detector do no harm.{graded}{informed}
 
 Each turn you place one object on the detector or remove one from it, and then read whether it is ACTIVE or INACTIVE.
 You have {task.budget} moves; a move that is not possible is refused and counts. Find out which objects are blickets

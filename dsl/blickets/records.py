@@ -77,6 +77,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
     informed: bool = False
     start: Literal["empty", "random"] = "empty"
     strict_singleton: bool = False
+    graded: bool = False
     labels: dict[str, str] = {}
 
 
@@ -92,7 +93,12 @@ def item_from_record(record: ItemRecord) -> BlicketItem:
         rules += [sealed.rule2, *(later.rule for later in sealed.later)]
         switches += [sealed.switch, *(later.switch for later in sealed.later)]
     task = Task(
-        objects, record.budget, record.count, record.order_reading, record.condition if record.informed else None
+        objects,
+        record.budget,
+        record.count,
+        record.order_reading,
+        record.condition if record.informed else None,
+        record.graded,
     )
     start = None
     if not isinstance(sealed.start_on, UnsetType):
@@ -196,6 +202,7 @@ def record_from_item(item: BlicketItem) -> ItemRecord:
         informed=task.condition is not None,
         start="empty" if start is None else "random",
         strict_singleton=sealed.strict_singleton,
+        graded=task.graded,
         labels=dict(item.labels),
     )
 

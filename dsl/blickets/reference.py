@@ -7,6 +7,7 @@ with what the paper leaves open settled as `Task` and `Sealed` say.
   starts with objects on it; they count as placed in list order.
 * The reading that brings the activations to N is the last one under the old rule.
 * With count = edge only an ACTIVE reading after an INACTIVE one, or after none, counts. A refusal is no reading.
+* A graded detector reads "ACTIVE k" with k blickets of the rule in force on it, instead of ACTIVE.
 * A refused move costs a step and draws nothing. Once the budget is spent a move is refused, costs nothing, and closes
   the episode; a check is free and still accepted.
 """
@@ -24,6 +25,16 @@ from dsl.blickets.rule import Form, Rule, names_of, rule_from_json
 
 ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"
 VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozenset[str]()}
+
+
+def is_active(reading: str | None) -> bool:
+    """Whether a reading, graded or not, says that the detector was active."""
+    return reading is not None and reading != INACTIVE
+
+
+def graded_level(reading: str) -> int:
+    """How many blickets a graded reading tells of; 0 if it is INACTIVE."""
+    return 0 if reading == INACTIVE else int(reading.removeprefix(f"{ACTIVE} "))
 
 
 class Ending(StrEnum):
@@ -168,8 +179,11 @@ class _Detector:
         rule_holds = satisfied(sealed.mechanisms[phase], self.placed, self.item)
         works = sealed.p == 1 or self.draws[self.t] < sealed.p
         reading = ACTIVE if rule_holds and works else INACTIVE
+        if reading == ACTIVE and self.item.task.graded:
+            blickets = names_of(sealed.mechanisms[phase].rule.blickets, self.item.task.objects)
+            reading = f"{ACTIVE} {len(set(blickets) & set(self.placed))}"
         counts = self.item.task.count is Count.LEVEL or self.last_reading == INACTIVE
-        if reading == ACTIVE and counts:
+        if is_active(reading) and counts:
             self.activations += 1
         self.last_reading = reading
         self._record(reading, "", cost)

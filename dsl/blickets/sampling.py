@@ -75,6 +75,7 @@ class Plan:
     count: Count = Count.LEVEL
     order_reading: OrderReading = OrderReading.RELATIVE
     informed: bool = False
+    graded: bool = False
     random_start: bool = False
     strict_singleton: bool = False
     exposure: Exposure = AT_ONCE
@@ -155,6 +156,7 @@ def _item(plan: Plan, seed: int, index: int) -> BlicketItem:
         plan.count,
         plan.order_reading,
         condition if plan.informed else None,
+        plan.graded,
     )
     return BlicketItem(f"{condition}-{seed}-{index}", condition, task, sealed, labels)
 
@@ -205,6 +207,7 @@ SUITES: Mapping[str, Plan] = MappingProxyType(
         "order-4-of-4": Plan(Condition.ORDER, n=4, blickets=4),
         "order-5-of-5": Plan(Condition.ORDER, blickets=5),
         "unequal-priors": Plan(Condition.DISJUNCTIVE, conjunctive_share=0.2),
+        "graded": Plan(Condition.DISJUNCTIVE, blickets=3, conjunctive_share=0.5, graded=True),
         "several-switches": Plan(Condition.MODERATOR, later=(EASY, Later(Form.CONJUNCTIVE, 2, 8, shared=1))),
         "switch-by-steps": Plan(Condition.MODERATOR, later=(replace(HARD, switch=12),), switch_by=SwitchBy.STEPS),
         "noisy-switch": Plan(Condition.NOISY_MODERATOR, later=(HARD,), p=0.8),

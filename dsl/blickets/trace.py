@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -56,7 +56,7 @@ class TraceStep(msgspec.Struct, forbid_unknown_fields=True, frozen=True, omit_de
 
     t: int
     action: dict[str, Any]
-    reading: Literal["ACTIVE", "INACTIVE"] | None
+    reading: str | None
     activations: int
     state: list[str]
     refused: str = ""
@@ -109,7 +109,7 @@ def _trace(
             TraceStep(
                 moment.t,
                 dict(step.action),
-                "ACTIVE" if moment.reading == "ACTIVE" else "INACTIVE" if moment.reading else None,
+                moment.reading,
                 moment.activations,
                 sorted(moment.placed),
                 moment.refused,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsl.blickets.reference import ACTIVE
+from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, set_of
 
 
@@ -26,7 +26,7 @@ def missing_probes(n: int, rule: Rule, readings: Iterable[tuple[tuple[int, ...],
     everything = (1 << n) - 1
     silent: set[int] = set()
     for placed, reading in readings:
-        if reading == ACTIVE:
+        if is_active(reading):
             silent.clear()
         else:
             silent.add(set_of(placed))

@@ -9,6 +9,7 @@ from dsl.blickets.item import BlicketItem, Condition, SwitchBy, Task
 from dsl.blickets.readings import readings
 from dsl.episode import Step
 from solvers.blickets.aware import Seek, SwitchAware
+from solvers.blickets.graded import GradedSpace
 from solvers.blickets.learner import Greedy, Learner, Static
 from solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
@@ -17,17 +18,18 @@ from solvers.blickets.switch import MAX_SWITCH, SwitchSpace
 from solvers.blickets.universal import UniversalSpace
 from solvers.outcome import Found, Impossible
 
-DetectorSpace: TypeAlias = StaticSpace | SwitchSpace | OrderSpace | NoiseSpace | UniversalSpace
+DetectorSpace: TypeAlias = StaticSpace | GradedSpace | SwitchSpace | OrderSpace | NoiseSpace | UniversalSpace
 
 
 def knowing_space(task: Task, condition: Condition) -> DetectorSpace:
     """The space of detectors that behave as a condition says, before any reading.
 
-    A switch is one switch by activations. What has both a switch and noise is in no space: the nearest is the mixture.
+    Levels of a graded detector are read where there is one rule; elsewhere only whether it is active. A switch is one
+    switch by activations. What has both a switch and noise is in no space: the nearest is the mixture.
     """
     match condition:
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
-            return StaticSpace.full(task.n)
+            return GradedSpace.full(task.n) if task.graded else StaticSpace.full(task.n)
         case Condition.MODERATOR:
             return SwitchSpace.full(task.n, task.count)
         case Condition.ORDER:
@@ -61,7 +63,7 @@ def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impos
         if sealed.p == 1 and len(ordered[0]) > 1 and item.task.n <= MAX_CONTROLLED:
             return Found(lambda task: Greedy(task, OrderSpace.full(task.n, task.order_reading)))
     elif sealed.p == 1:
-        return Found(Static)
+        return Found((lambda task: Greedy(task, GradedSpace.full(task.n))) if item.task.graded else Static)
     elif sealed.p in RELIABILITIES:
         return Found(lambda task: Greedy(task, NoiseSpace.full(task.n)))
     return Impossible("one rule, one switch by activations, one order, or one rule with noise of a known level")

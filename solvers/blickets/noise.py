@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
@@ -70,7 +70,7 @@ class NoiseSpace:
 
     def after(self, experiment: tuple[int, ...], reading: str) -> NoiseSpace:
         satisfied = activating(self.n)[set_of(experiment)]
-        if reading == ACTIVE:
+        if is_active(reading):
             return replace(self, bits=self.bits & satisfied, heard=self.heard + 1)
         unheard = tuple(number + (satisfied >> k & 1) for k, number in enumerate(self.unheard))
         return replace(self, unheard=unheard)

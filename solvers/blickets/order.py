@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl.blickets.item import OrderReading
-from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
 from solvers.blickets.geometry import Sequences, sequences
 from solvers.blickets.static import rule_numbers
@@ -101,7 +101,7 @@ class OrderSpace:
 
     def after(self, experiment: tuple[int, ...], reading: str) -> OrderSpace:
         active = activated(self.n, self.order_reading, experiment)
-        return replace(self, bits=self.bits & (active if reading == ACTIVE else ~active))
+        return replace(self, bits=self.bits & (active if is_active(reading) else ~active))
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
         active = (self.bits & activated(self.n, self.order_reading, experiment)).bit_count()

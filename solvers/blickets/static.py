@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.weights import Weights, as_weights, binary_entropy
@@ -80,7 +80,7 @@ class StaticSpace:
 
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
         active = activating(self.n)[set_of(experiment)]
-        return StaticSpace(self.n, self.bits & (active if reading == ACTIVE else ~active))
+        return StaticSpace(self.n, self.bits & (active if is_active(reading) else ~active))
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
         active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dsl.blickets.item import Count
-from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
@@ -95,7 +95,7 @@ class SwitchSpace:
         return drawn
 
     def after(self, experiment: tuple[int, ...], reading: str) -> SwitchSpace:
-        active = reading == ACTIVE
+        active = is_active(reading)
         fitting = activating(self.n)[set_of(experiment)]
         if not active:
             fitting = ~fitting

@@ -88,6 +88,7 @@ def items(draw: st.DrawFn) -> BlicketItem:
         draw(st.sampled_from(Count)),
         draw(st.sampled_from(OrderReading)),
         condition if draw(st.booleans()) else None,
+        draw(st.booleans()),
     )
     sealed = Sealed(
         tuple(draw(mechanisms(n)) for _ in range(len(switches) + 1)),

@@ -47,7 +47,7 @@ def test_without_an_answer_nothing_fits() -> None:
     assert (found.attribution.kind, found.attribution.fits, found.submitted_at) == (Kind.MISSED, None, None)
 
 
-@pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "order", "order-3-of-4"])
+@pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "graded", "order", "order-3-of-4"])
 def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
     for item in islice(drawn(SUITES[suite], 2), 10):
         learner = exact_learner(item)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Exposed, Fault, Split, grade
 from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
+from dsl.blickets.prompt import instructions
 from dsl.blickets.reference import ACTIVE, Ending, run
 from dsl.blickets.rule import Form, Rule
 from dsl.episode import TranscriptError, verified
@@ -106,6 +107,15 @@ def _readings(item: BlicketItem, text: str) -> str:
 
 def test_the_reading_that_reaches_n_is_under_rule_1_and_the_next_under_rule_2() -> None:
     assert _readings(_switching(C, 3, 2), "+A+B+C-C+C") == "01101"
+
+
+def test_a_graded_detector_tells_how_many_blickets_of_the_rule_in_force_are_on_it() -> None:
+    item = static_item(Rule(Form.DISJUNCTIVE, 0b011), 3)
+    item = replace(item, task=replace(item.task, graded=True))
+    readings = [step.reading for step in opened(item, _moves("+C+A+B-C-A")).steps]
+    assert readings == ["INACTIVE", "ACTIVE 1", "ACTIVE 2", "ACTIVE 2", "ACTIVE 1"]
+    assert grade(item, opened(item, _moves("+C+A")).steps).first_activation == 2
+    assert "how many blickets" in instructions(item.task)
 
 
 def test_a_distractor_on_an_active_detector_counts_again_by_level_and_not_by_edge() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsl.blickets.grading import grade
+from dsl.blickets.reference import ACTIVE
 from dsl.blickets.text_game import text_runs
 from dsl.blickets.trace import (
     Monitor,
@@ -60,7 +61,11 @@ def test_a_changed_trace_is_refused_by_step_or_field(data: st.DataObject) -> Non
         number = data.draw(st.integers(0, len(raw["steps"]) - 1))
         step = raw["steps"][number]
         field = data.draw(st.sampled_from(["t", "reading", "activations", "state"]))
-        change = {"t": step["t"] + 1, "reading": flip[step["reading"]], "activations": step["activations"] + 1}
+        change = {
+            "t": step["t"] + 1,
+            "reading": flip.get(step["reading"], ACTIVE),
+            "activations": step["activations"] + 1,
+        }
         step[field] = change.get(field, [*step["state"], "Q"])
         with pytest.raises(TranscriptError, match=f"^step {number}: "):
             check_trace(msgspec.convert(raw, type(trace)), item)

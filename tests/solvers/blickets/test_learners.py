@@ -14,6 +14,7 @@ from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Exposed, Grade, grade
 from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
 from dsl.blickets.readings import readings
+from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, all_rules, set_of
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.certificate import certifiable, missing_probes
@@ -172,7 +173,7 @@ def test_a_learner_reads_what_its_episode_shows_and_nothing_else(data: st.DataOb
 def test_a_static_answer_is_found_only_where_one_rule_is_left(item: BlicketItem) -> None:
     episode = BlicketEpisode(item)
     learned = learn(episode, Static(item.task))
-    seen = [(set_of(placed), reading == "ACTIVE") for placed, reading in readings(item.task, episode.steps)]
+    seen = [(set_of(placed), is_active(reading)) for placed, reading in readings(item.task, episode.steps)]
     fitting = [rule for rule in all_rules(item.task.n) if all(rule.active(on) == active for on, active in seen)]
     match learned.outcome:
         case Found(rule):

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from dsl.blickets.item import Count as CountBy
 from dsl.blickets.item import OrderReading
 from dsl.blickets.readings import readings
-from dsl.blickets.reference import ACTIVE, INACTIVE
+from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Form, Rule, all_rules, names_of
+from solvers.blickets.graded import GradedSpace
 from solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from solvers.blickets.order import OrderSpace
 from solvers.blickets.static import StaticSpace
@@ -111,6 +112,24 @@ def test_static_counts_equal_enumeration_over_every_trace_of_up_to_six_moves() -
     assert compared > 2_000
 
 
+def test_graded_counts_equal_enumeration_over_every_trace_of_up_to_four_moves() -> None:
+    def level(rule: NamedRule, placed: Names) -> int:
+        return len(rule[1] & set(placed)) if lights(rule, placed) else 0
+
+    def walk(space: GradedSpace, members: list[NamedRule], placed: Names, length: int) -> None:
+        assert {_named(rule) for rule in space.verdicts()} == set(members)
+        for target in toggles(OBJECTS, placed) if length < 4 else ():
+            numbers = tuple(OBJECTS.index(name) for name in target)
+            read = Counter(level(member, target) for member in members)
+            told = {k: f"{ACTIVE} {k}" if k else INACTIVE for k in read}
+            assert space.outcomes(numbers) == {told[k]: number for k, number in read.items()}
+            for k, reading in told.items():
+                left = [member for member in members if level(member, target) == k]
+                walk(space.after(numbers, reading), left, target, length + 1)
+
+    walk(GradedSpace.full(3), named_rules(OBJECTS), (), 0)
+
+
 @pytest.mark.parametrize("reading", OrderReading)
 def test_order_counts_equal_enumeration_over_every_trace_of_up_to_six_moves(reading: OrderReading) -> None:
     contiguous = reading is OrderReading.CONTIGUOUS
@@ -151,6 +170,8 @@ def _spaces_that_know(item: Any) -> Iterator[tuple[Any, Any]]:
         return
     if not sealed.switches and first.order is None:
         yield StaticSpace.full(n), first.rule
+        if item.task.graded:
+            yield GradedSpace.full(n), first.rule
         yield UniversalSpace.full(n, item.task.count, item.task.order_reading), (Family.STATIC, first.rule)
     if not sealed.switches and first.order is not None and len(first.order) > 1:
         yield OrderSpace.full(n, item.task.order_reading), first.order
@@ -169,6 +190,8 @@ def test_the_truth_stays_a_member_and_spaces_never_grow(data: st.DataObject) -> 
         return
     for space, truth in _spaces_that_know(item):
         for placed, reading in readings(item.task, steps):
+            if item.task.graded and not isinstance(space, GradedSpace):
+                reading = ACTIVE if is_active(reading) else INACTIVE  # all that this class reads of it
             outcomes, before = space.outcomes(placed), space.count
             assert outcomes[reading] > 0
             if not isinstance(space, NoiseSpace | UniversalSpace):

@@ -1,0 +1,97 @@
+"""The space of detectors with one rule that also tell how many blickets are on them while they are active."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from dsl.blickets.reference import ACTIVE, INACTIVE, graded_level
+from dsl.blickets.rule import Rule, all_rules, set_of
+from solvers.blickets.geometry import Sets
+from solvers.blickets.static import members_of, rule_numbers
+from solvers.blickets.weights import Weights, as_weights, spread
+
+
+@cache
+def by_level(n: int) -> tuple[Mapping[int, int], ...]:
+    """For every set of objects, as an integer: the rules that read each level, as bit sets; level 0 is INACTIVE."""
+    table: list[dict[int, int]] = []
+    for present in range(1 << n):
+        levels: dict[int, int] = {}
+        for k, rule in enumerate(all_rules(n)):
+            level = (rule.blickets & present).bit_count() if rule.active(present) else 0
+            levels[level] = levels.get(level, 0) | 1 << k
+        table.append(dict(sorted(levels.items())))
+    return tuple(table)
+
+
+@cache
+def level_tensor(n: int) -> Weights:
+    """Levels by rules by sets: 1 where the rule reads that level."""
+    size = len(all_rules(n))
+    made = np.zeros((n + 1, size, 1 << n))
+    for present, levels in enumerate(by_level(n)):
+        for level, bits in levels.items():
+            made[level, :, present] = as_weights(bits, size)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class GradedSpace:
+    """Rules over n objects that give every graded reading. bits: bit k stands for `all_rules(n)[k]`."""
+
+    n: int
+    bits: int
+
+    @staticmethod
+    def full(n: int) -> GradedSpace:
+        """Before any reading."""
+        return GradedSpace(n, (1 << len(all_rules(n))) - 1)
+
+    @property
+    def in_words(self) -> str:
+        return (
+            f"one rule throughout, conjunctive or disjunctive over a non-empty set of {self.n} objects, on a detector "
+            "that tells how many blickets are on it while it is active"
+        )
+
+    @property
+    def geometry(self) -> Sets:
+        return Sets(self.n)
+
+    @property
+    def count(self) -> int:
+        return self.bits.bit_count()
+
+    def fits(self, member: Rule) -> bool:
+        return self.bits >> rule_numbers(self.n)[member.canonical] & 1 == 1
+
+    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Rule]:
+        members = members_of(self.bits, self.n)
+        if not members:
+            raise ValueError("the space is empty")
+        return [members[k] for k in rng.integers(len(members), size=n)]
+
+    def after(self, experiment: tuple[int, ...], reading: str) -> GradedSpace:
+        fitting = by_level(self.n)[set_of(experiment)].get(graded_level(reading), 0)
+        return replace(self, bits=self.bits & fitting)
+
+    def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
+        levels = by_level(self.n)[set_of(experiment)]
+        counts = {level: (self.bits & fitting).bit_count() for level, fitting in levels.items()}
+        return {f"{ACTIVE} {level}" if level else INACTIVE: k for level, k in counts.items() if k}
+
+    def verdicts(self) -> Mapping[Rule, int]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1)
+
+    def posterior(self) -> Mapping[Rule, float]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
+
+    def information(self) -> Weights:
+        """The entropy of the reading, which the rule determines."""
+        weights = as_weights(self.bits, len(all_rules(self.n)))
+        counts = np.einsum("r,lrs->ls", weights, level_tensor(self.n))
+        return spread(counts / max(1, self.count))
