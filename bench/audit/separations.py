@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from audits.replayscm.ambiguity import sized_class
-from audits.replayscm.separation import PairAudit, TargetSeparation
+from audits.replayscm.separation import MAX_TARGETS, PairAudit, TargetSeparation
 from audits.replayscm.survivors import mechanism_texts
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError
@@ -96,6 +97,38 @@ def member_pairs(models: Sequence[Scm], *, max_targets: int = 1) -> list[Separat
     ]
 
 
+def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
+    """One line: the intervention that separates most of the pairs, then with the highest rates.
+
+    With one target the menu of single-variable interventions; with more every set of at most so many targets.
+    """
+    different = [pair for pair in pairs if not pair.models[0].equivalent(pair.models[1])]
+    if not different:
+        return "closes most: there is nothing to tell apart"
+    rates: dict[str, list[float]] = {}
+    for pair in different:
+        for name, share in _named_rates(pair, max_targets):
+            rates.setdefault(name, []).append(share)
+    best = max(rates, key=lambda name: (len(rates[name]), fmean(rates[name])), default=None)  # the first of equals
+    separated = len(rates[best]) if best else 0
+    more = separated < len(different) and max_targets < MAX_TARGETS
+    hint = f"; --targets {max_targets + 1} tries so many variables at once" if more else ""
+    if best is None:
+        return f"closes most: nothing that was tried separates any pair{hint}"
+    rate = f"rate {fmean(rates[best]):.4f}"
+    if len(different) == 1:
+        return f"closes most: {best}, {rate}"
+    return f"closes most: {best} separates {separated} of {len(different)} pairs, mean {rate}{hint}"
+
+
+def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
+    """What separates a pair, as text, with its rate."""
+    if max_targets == 1:
+        return [(_intervention(found.experiment), found.disagreement_rate) for found in pair.separating]
+    listed = [(found.targets, found.disagreement_rate) for found in pair.target_sets]
+    return [(f"per-row values of {', '.join(t)}" if t else "no intervention", rate) for t, rate in listed]
+
+
 def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> SeparatedPair:
     """The instance's reference, or gold, and the SCM of an answer file."""
     name, known = known_model(problem)
@@ -154,7 +187,10 @@ def pair_text(pair: SeparatedPair) -> str:
             lines.append(f"  {variable} = {shared[variable]}   |   {other[variable]}")
     if not pair.separating:
         same = pair.models[0].equivalent(pair.models[1])
-        lines.append("  the same model" if same else "  no single-variable intervention separates them")
+        none = "  no single-variable intervention separates them"
+        lines.append(
+            "  the same model" if same else none if pair.target_sets else f"{none}; --targets 2 tries two at once"
+        )
         return "\n".join([*lines, *_target_lines(pair)])
     rows = [
         [

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from statistics import median
 
-from audits.replayscm.findings import ClassCount
+from audits.replayscm.findings import ClassCount, Split
 from bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from bench.audit.records import AuditRecord
 from bench.pages.aligned import aligned
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError, in_one_line, shown
 
 MAX_CLASS = 6
 NOTHING = "-"
@@ -68,7 +69,34 @@ def audits_text(records: Sequence[AuditRecord]) -> str:
     bounds = counted_bounds(records)
     headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
     rows = [_row(record, bounds) for record in records]
-    return "\n".join([aligned(headings, rows), "", summary(records)])
+    closing = closing_text(records)
+    return "\n".join([aligned(headings, rows), "", summary(records), *([closing] if closing else [])])
+
+
+def closing_text(records: Sequence[AuditRecord]) -> str:
+    """One line: what one more world removes where it was looked for, least and most, and which worlds those are."""
+    found = [(share, r) for r in records if r.findings and r.findings.split if (share := closes(r.findings.split))]
+    if not found:
+        return ""
+    shares = [share for share, _ in found]
+    low, high = (choose(found, key=lambda one: one[0]) for choose in (min, max))
+    if len(found) == 1:
+        return f"closes most: {_closing(low)}"
+    median_of = f"median {median(shares):.4f} of {len(found)} instances"
+    return f"closes most: one more world removes {median_of}; least {_closing(low)}; most {_closing(high)}"
+
+
+def closes(split: Split) -> float | None:
+    """The share of the members that the world is expected to remove, or removes with gold's outcome."""
+    return split.estimate if split.estimate is not None else split.removed_from_gold
+
+
+def _closing(found: tuple[float, AuditRecord]) -> str:
+    share, record = found
+    assert record.findings is not None
+    assert record.findings.split is not None
+    split = record.findings.split
+    return f"{split.mode} on {', '.join(split.targets)}, {share:.4f} of the members of {in_one_line(record.instance)}"
 
 
 def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:

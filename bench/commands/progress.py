@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING, TextIO
 
 from bench.terminal import drawn_on, printable
 from dsl.errors import in_one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench.runs.jobs import Progress
+
+FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
+COMPILING = "the first use of a version compiles its kernels, which takes about a minute"
 
 
 def usable_cores() -> int:
@@ -16,23 +27,76 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@contextmanager
-def progress_bar(doing: str = "") -> Iterator[Callable[[str, int, int], None]]:
-    """A bar per pool on standard error, where that is a terminal; elsewhere nothing.
+def progress_bar(doing: str = "") -> AbstractContextManager[Progress]:
+    """A bar per pool on standard error where that is a terminal; elsewhere a line now and then, none for short work.
 
     doing: what is done to the pools; stands before their names
     """
     from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import Progress, TaskID
 
     console = Console(file=drawn_on(sys.stderr))
+    return _bars(console, doing) if console.is_terminal else _spoken(doing)
+
+
+@contextmanager
+def _bars(console: Console, doing: str) -> Iterator[Progress]:
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     bars: dict[str, TaskID] = {}
-    with Progress(console=console, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console) as bar:
 
         def report(name: str, done: int, total: int) -> None:
             if name not in bars:
-                bars[name] = bar.add_task(escape(printable(in_one_line(doing + name))), total=total)
+                bars[name] = bar.add_task(escape(_line(doing + name)), total=total)
             bar.update(bars[name], completed=done)
 
         yield report
+
+
+@contextmanager
+def _spoken(doing: str) -> Iterator[Progress]:
+    lines, over = ProgressLines(doing), Event()
+    speaker = Thread(target=lines.speak, args=(over.wait, sys.stderr), daemon=True)
+    speaker.start()
+    try:
+        yield lines.report
+    finally:
+        over.set()
+        speaker.join()
+
+
+class ProgressLines:
+    """Where the work is, in lines: after FIRST seconds, then every EVERY; nothing once all is done."""
+
+    def __init__(self, doing: str = "", clock: Callable[[], float] = time.monotonic) -> None:
+        self._doing = doing
+        self._clock = clock
+        self._started = clock()
+        self._latest: tuple[str, int, int] | None = None
+
+    def report(self, name: str, done: int, total: int) -> None:
+        self._latest = name, done, total
+
+    def speak(self, over: Callable[[float], bool], out: TextIO) -> None:
+        """over: waits so many seconds, or until the work is over, and says whether it is"""
+        wait = FIRST
+        while not over(wait):
+            wait = EVERY
+            if line := self.line():
+                print(line, file=out, flush=True)
+
+    def line(self) -> str:
+        seconds = f"after {self._clock() - self._started:.0f} s"
+        if self._latest is None:
+            return _line(f"{self._doing}reading, {seconds}")
+        name, done, total = self._latest
+        if done >= total:
+            return ""
+        more = "" if done else f" ({COMPILING})"
+        return _line(f"{self._doing}{name}: {done} of {total} done {seconds}{more}")
+
+
+def _line(text: str) -> str:
+    return printable(in_one_line(text))

@@ -30,8 +30,9 @@ def separate(
     """Show every single-variable intervention that separates two SCMs of one instance, the best one and a witness.
 
     Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
+    The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
     """
-    from bench.audit.separations import against_file, fit_text, member_pairs, pair_text, smallest
+    from bench.audit.separations import against_file, closing_text, fit_text, member_pairs, pair_text, smallest
     from bench.pools.show import find_instance
     from dsl.replayscm.pools.files import read_pool
 
@@ -50,4 +51,4 @@ def separate(
         made = {"instance": problem.id, "notes": notes, "pairs": [pair.to_dict() for pair in pairs]}
         typer.echo(json.dumps(made, indent=1))
     else:
-        typer.echo("\n\n".join([*map(pair_text, pairs), *notes]))
+        typer.echo("\n\n".join([*map(pair_text, pairs), *notes, closing_text(pairs, targets)]))

@@ -17,6 +17,9 @@ from bench.audit import run as audit_run
 from bench.audit.certificates import certificate_name
 from bench.audit.text import short_count
 from bench.cli import main
+from dsl.replayscm.disclosure import HiddenOrder
+from dsl.replayscm.pools.files import write_pool
+from dsl.replayscm.problem import Pool
 from tests.support.audited_pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
@@ -26,6 +29,7 @@ from tests.support.audited_pools import (
     written_pool,
 )
 from tests.support.commands import command, refused
+from tests.support.written import written_problem, written_scm, written_world
 
 
 @pytest.fixture
@@ -200,6 +204,54 @@ def test_separate_compares_members(pool: Path, capsys: pytest.CaptureFixture[str
         assert not any(pair["same_meaning"] for pair in made["pairs"])
     assert main(["separate", str(pool), "I1"]) == 0
     assert "2 only members" in capsys.readouterr().out
+
+
+def test_separate_ends_with_the_intervention_that_closes_most(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the functions 0, X2, X1 and X2, X2 without X1 every pair differs where X2 is 1, which do(X2=1) shows most."""
+
+    def last(*more: str) -> str:
+        assert main(["separate", str(pool), *more]) == 0
+        return capsys.readouterr().out.splitlines()[-1]
+
+    assert last("I2", "--members", "4") == "closes most: do(X2=1) separates 6 of 6 pairs, mean rate 0.6667"
+    assert last("I1") == "closes most: do(X1=1), rate 0.5000"
+    assert last("I1", "--targets", "2").startswith("closes most: ")
+    same = tmp_path / "same.json"
+    same.write_text(json.dumps({"mechanisms": {"X3": "(and X2 X1)"}}), encoding="utf-8")
+    assert last("I0", "--against", str(same)) == "closes most: there is nothing to tell apart"
+
+
+def test_separate_points_to_more_targets_where_one_does_not_suffice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """X2 or X3 against X2 xor X3, where both are the constant 0: only setting the two of them to 1 shows it."""
+    zero = "(xor X1 X1)"
+    gold = written_scm("X1", X2=zero, X3=zero, X4="(or X2 X3)")
+    world = written_world("w", "X1 X2 X3 X4", "0000 1000")
+    problem = written_problem(HiddenOrder(("X1", "X2", "X3", "X4"), ("X1",)), gold, [world])
+    path, answer = tmp_path / "p.jsonl", tmp_path / "a.json"
+    write_pool(Pool("p", (problem,)), path)
+    answer.write_text(json.dumps({"mechanisms": {"X2": zero, "X3": zero, "X4": "(xor X2 X3)"}}), encoding="utf-8")
+    line = ["separate", str(path), problem.id, "--against", str(answer)]
+    assert main(line) == 0
+    printed = capsys.readouterr().out
+    assert "no single-variable intervention separates them; --targets 2 tries two at once" in printed
+    hint = "--targets 2 tries so many variables at once"
+    assert printed.splitlines()[-1] == f"closes most: nothing that was tried separates any pair; {hint}"
+    assert main([*line, "--targets", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "closes most: per-row values of X2, X3, rate 0.2500"
+
+
+def test_audit_says_in_a_line_which_world_closes_most(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(pool), "--workers", "1"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("closes most: ")]
+    assert line.startswith("closes most: one more world removes median 0.6250 of 2 instances; least ")
+    assert "0.5000 of the members of I1; most " in line
+    assert line.endswith("0.7500 of the members of I2")
+    assert main(["audit", str(pool), "--only", "I0", "--workers", "1"]) == 0
+    assert "closes most" not in capsys.readouterr().out  # one member: nothing to close
 
 
 def test_separate_refuses_what_is_no_answer(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,60 @@
+"""Progress where there is no terminal: lines now and then, none for work that is short or done."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+
+from bench.commands.progress import EVERY, FIRST, ProgressLines, progress_bar
+
+
+class Waits:
+    """Stands in for time: each wait passes at once, and the work is over after the last."""
+
+    def __init__(self, lines: ProgressLines, reports: list[tuple[str, int, int]]) -> None:
+        self.lines = lines
+        self.reports = reports
+        self.waited: list[float] = []
+
+    def __call__(self, seconds: float) -> bool:
+        self.waited.append(seconds)
+        if not self.reports:
+            return True
+        self.lines.report(*self.reports.pop(0))
+        return False
+
+
+def ticking() -> Iterator[float]:
+    yield from (0.0, 5.0, 35.0, 65.0, 95.0)
+
+
+def test_a_line_comes_after_a_while_and_says_that_the_first_use_compiles() -> None:
+    lines, out = ProgressLines("seed 1 of 2: ", ticking().__next__), io.StringIO()
+    waits = Waits(lines, [("pool", 0, 3), ("pool", 2, 3), ("pool", 3, 3)])
+    lines.speak(waits, out)
+    first, second = out.getvalue().splitlines()
+    assert first.startswith("seed 1 of 2: pool: 0 of 3 done after 5 s (the first use of a version compiles")
+    assert second == "seed 1 of 2: pool: 2 of 3 done after 35 s"
+    assert waits.waited == [FIRST, EVERY, EVERY, EVERY]
+
+
+def test_names_cannot_act_on_a_terminal() -> None:
+    lines, out = ProgressLines(), io.StringIO()
+    lines.speak(Waits(lines, [("a\x1b[2Jb\nc", 1, 3)]), out)
+    assert out.getvalue().count("\n") == 1
+    assert "\x1b" not in out.getvalue()
+
+
+def test_short_work_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bar() as progress:
+        progress("pool", 0, 2)
+        progress("pool", 2, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_ends_the_lines_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="broken"), progress_bar():
+        raise ValueError("broken")
+    assert capsys.readouterr().err == ""
