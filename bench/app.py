@@ -9,6 +9,7 @@ import typer
 from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
+from bench.commands.examples import epilog
 from bench.commands.generate import generate
 from bench.commands.guard import guarded
 from bench.commands.harden import harden
@@ -28,7 +29,7 @@ from bench.commands.verify import verify
 app = typer.Typer(
     name="calibrant",
     help="Solve, score and calibrate executable causal-mechanism benchmarks.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -50,7 +51,7 @@ for command in (
     generate,
     schema,
 ):
-    app.command()(guarded(command))
+    app.command(epilog=epilog(command.__name__))(guarded(command))
 app.add_typer(pool_app, name="pool")
 
 

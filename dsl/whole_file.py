@@ -20,12 +20,18 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with path.open("wb") as file:
             yield file
         return
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:  # which names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
         os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
     except BaseException:
         os.unlink(temporary)
         raise

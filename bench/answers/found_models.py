@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from bench.answers.columns import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Means, Verdict
-from bench.report.rate_rows import differing_options, ladder_place, natural
+from bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
 from bench.runs.records import Record
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.text import Grammar, parse
@@ -22,6 +22,7 @@ from dsl.replayscm.scm import local_function
 
 ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their instance's grammar
 SEED = "seed"
+LABELS = ("Setting", "System", "Pool")
 
 Meaning: TypeAlias = tuple[object, ...]
 
@@ -87,6 +88,7 @@ class FoundModels:
 
     def __init__(self, records: Iterable[Record]) -> None:
         kept = [record for record in records if "alternative" not in record.answer]
+        self._labels = pool_labels({record.pool_digest: record.pool for record in kept})
         configs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for record in kept:
             if record.config not in configs[record.protocol]:
@@ -101,7 +103,8 @@ class FoundModels:
         unseeded = [_without_seed(config) for config in configs]
         system = record.protocol + differing_options(_without_seed(record.config), unseeded)
         setting = table_setting(record.pool_digest, record.setting)
-        discoveries = self._systems[setting, record.pool, system]
+        pool = self._labels[record.pool_digest]
+        discoveries = self._systems[setting, pool, system]
         discoveries.runs.add(name)
         discoveries.attempted.add(record.instance)
         verdict = Verdict(record.score, setting, Means.PUBLISHED)
@@ -112,7 +115,7 @@ class FoundModels:
         discoveries.meanings[record.instance].setdefault(meaning, found)
         known = self.models.setdefault((record.instance, meaning), found)
         known.answer = min(known.answer, record.answer, key=_length)
-        known.found_by.add((record.pool, name))
+        known.found_by.add((pool, name))
 
     def alternatives(self) -> list[FoundModel]:
         """The meanings that are not gold's, by instance, smallest text first."""
@@ -126,6 +129,10 @@ class FoundModels:
             {"Setting": setting, "System": system, "Pool": pool} | self._systems[setting, pool, system].cells()
             for setting, pool, system in places
         ]
+
+    def figures(self) -> list[dict[str, Any]]:
+        """The same for JSON: numbers as numbers, null for what is undefined or not shown."""
+        return [{key: text if key in LABELS else _figure(text) for key, text in row.items()} for row in self.rows()]
 
     def counts(self) -> list[dict[str, Any]]:
         """For every pool, system and instance: how many meanings were found, and how many of them are not gold's."""
@@ -163,6 +170,10 @@ def _without_seed(config: Mapping[str, Any]) -> dict[str, Any]:
 def _length(answer: Mapping[str, Any]) -> tuple[int, str]:
     text = repr(sorted(answer["mechanisms"].items()))
     return len(text), text
+
+
+def _figure(text: str) -> float | None:
+    return None if text in (UNDEFINED, SUPPRESSED) else int(text) if text.isdecimal() else float(text)
 
 
 def _rate(number: int, of: int) -> str:

@@ -45,7 +45,7 @@ def alternatives(
     typer.echo(f"{len(others)} alternatives written to {out}", err=True)
     rows = found.rows()
     if as_json:
-        typer.echo(json.dumps({"rows": rows, "instances": found.counts()}, indent=1))
+        typer.echo(json.dumps({"rows": found.figures(), "instances": found.counts()}, indent=1))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.commands.examples import epilog
 from bench.commands.guard import WRITES, guarded
 from bench.commands.options import AsJson, PoolPath, PoolPaths
 from dsl.errors import in_one_line
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
 
-@pool_app.command()
+@pool_app.command(epilog=epilog("pool convert"))
 @guarded
 def convert(
     source: PoolPath,
@@ -43,7 +45,7 @@ def convert(
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
 
 
-@pool_app.command()
+@pool_app.command(epilog=epilog("pool alternatives"))
 @guarded
 def alternatives(
     source: PoolPath,
@@ -67,7 +69,7 @@ def alternatives(
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
 
 
-@pool_app.command()
+@pool_app.command(epilog=epilog("pool check"))
 @guarded
 def check(
     pools: PoolPaths,
@@ -104,22 +106,30 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
     return "\n".join(map(in_one_line, lines))
 
 
-@pool_app.command()
+@pool_app.command(epilog=epilog("pool stats"))
 @guarded
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
     from bench.pages.aligned import aligned
     from bench.pools.stats import pool_stats
-    from dsl.replayscm.pools.files import read_pool
+    from bench.report.rate_rows import pool_labels
+    from dsl.replayscm.pools.files import file_digest, read_pool
 
-    rows = [row for path in pools for row in pool_stats(read_pool(path, keep_results=False))]
+    loaded = {path: read_pool(path, keep_results=False) for path in pools}
+    digests = {path: file_digest(path) for path in loaded}
+    labels = pool_labels({digests[path]: pool.name for path, pool in loaded.items()})
+    found = [
+        (path, replace(row, pool=labels[digests[path]])) for path, pool in loaded.items() for row in pool_stats(pool)
+    ]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
-    elif rows:
+        made = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in found]
+        typer.echo(json.dumps(made, indent=1))
+    elif found:
+        rows = [row.cells() for _, row in found]
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
 
 
-@pool_app.command()
+@pool_app.command(epilog=epilog("pool schema"))
 @guarded
 def schema() -> None:
     """Print the JSON Schema of the native format."""

@@ -16,7 +16,7 @@ def protocols(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the protocols that `calibrant run` knows, with their options and defaults.
+    """List the protocols that `calibrant run` knows, with their options: defaults and meanings.
 
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
@@ -33,9 +33,12 @@ def protocols(
         typer.echo(json.dumps(listed, indent=1))
         return
     for one in listed:
-        options = ", ".join(f"{name}={json.dumps(value)}" for name, value in one["options"].items())
         typer.echo(f"{one['name']}: {one['says']}" + (f" [{one['code']}]" if "code" in one else ""))
-        typer.echo(f"    options: {options or 'none'}")
+        for name, value in one["options"].items():
+            meaning = one["meanings"].get(name)
+            typer.echo(f"    {name}={json.dumps(value)}" + (f"  {meaning}" if meaning else ""))
+        if not one["options"]:
+            typer.echo("    no options")
         if one["missing"]:
             typer.echo(f"    {one['missing']}")
     for name, why in left_out(known).items() if protocol is None else ():

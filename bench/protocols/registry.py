@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -48,9 +50,10 @@ def _broken(known: Protocols) -> Mapping[str, str]:
 
 
 def described(protocol: type[Protocol]) -> dict[str, Any]:
-    """Name, first sentence of its documentation, options with defaults, and what is not installed that it needs."""
+    """Name, first paragraph of its documentation, options with defaults and meanings, and what it needs and has not."""
     says = " ".join((protocol.__doc__ or "").split("\n\n")[0].split())
-    told: dict[str, Any] = {"name": protocol.name, "says": says, "options": {}, "missing": ""}
+    told: dict[str, Any] = {"name": protocol.name, "says": says, "options": {}, "meanings": {}, "missing": ""}
+    told["meanings"] = {name: text for name, text in meanings(protocol).items() if name in protocol.__struct_fields__}
     if protocol.code:
         told["code"] = protocol.code
     try:
@@ -60,6 +63,28 @@ def described(protocol: type[Protocol]) -> dict[str, Any]:
     except Exception as error:  # a missing library, an option without default, or whatever else theirs meets
         told["missing"] = str(error) if isinstance(error, MissingExtraError) else error_line(error)
     return told
+
+
+_ENTRY = re.compile(r"^(\w+): ")
+
+
+def meanings(protocol: type[Protocol]) -> dict[str, str]:
+    """What its documentation says of each option: lines `name: text`, which further lines continue indented."""
+    found: dict[str, str] = {}
+    for cls in reversed(protocol.__mro__):
+        if not issubclass(cls, Protocol) or cls is Protocol:
+            continue
+        name = ""
+        for line in inspect.cleandoc(vars(cls).get("__doc__") or "").splitlines():
+            entry = _ENTRY.match(line)
+            if entry:
+                name = entry[1]
+                found[name] = line[entry.end() :].strip()
+            elif name and line.startswith(" "):
+                found[name] += f" {line.strip()}"
+            else:
+                name = ""
+    return found
 
 
 def protocol_class(known: Protocols, name: str) -> type[Protocol]:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bench.app import app
 from bench.cli import main
-from dsl.replayscm.pools.files import read_pool, write_pool
+from dsl.replayscm.pools.files import file_digest, read_pool, write_pool
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
@@ -141,23 +141,47 @@ def test_an_unreadable_pool_is_bad_input_not_a_failed_check(tmp_path: Path, caps
 def test_stats(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pool", "stats", str(pool), "--json"]) == 0
     even, odd = json.loads(capsys.readouterr().out)
-    assert (even["stratum"], even["n"], odd["stratum"], odd["n"]) == ("even", "2", "odd", "1")
-    assert (even["variables"], even["training_worlds"], even["heldout_worlds"], even["rows"]) == ("3", "1", "2", "4")
-    assert (even["mode_none"], even["mode_hard_assigned"]) == ("1.000", "0.000")
-    assert (even["gold_size"], even["gold_parents"]) == ("3/3/3", "2:2")
+    assert (even["stratum"], even["n"], odd["stratum"], odd["n"]) == ("even", 2, "odd", 1)
+    ranges = [even[key] for key in ("variables", "training_worlds", "heldout_worlds", "rows")]
+    assert ranges == [[3, 3], [1, 1], [2, 2], [4, 4]]
+    assert (even["mode_none"], even["mode_hard_assigned"]) == (1, 0)
+    assert even["gold_size"] == {"least": 3, "median": 3, "greatest": 3}
+    assert even["gold_parents"] == {"2": 2}
     assert main(["pool", "stats", str(pool)]) == 0
-    assert capsys.readouterr().out.split()[:4] == ["pool", "setting", "stratum", "n"]
+    headings, first = capsys.readouterr().out.splitlines()[:2]
+    assert headings.split()[:4] == ["pool", "setting", "stratum", "n"]
+    assert first.split()[2:] == ["even", "2", "3", "1", "2", "4", "1.000", "0.000", "0.000", "3/3/3", "3/3/3", "2:2"]
 
 
 def test_stats_of_a_dev_pool_are_its_known_design(capsys: pytest.CaptureFixture[str]) -> None:
     """Ten problems of each of eight configurations with the published numbers of variables and rows."""
     assert main(["pool", "stats", str(shared_file("pool_dev_ordered.runtime.yaml")), "--json"]) == 0
     found = {row["stratum"]: (row["n"], row["variables"], row["rows"]) for row in json.loads(capsys.readouterr().out)}
-    assert found["hs_n6_easy_calibration"] == ("10", "6", "10")
-    assert found["vhs_n10_extreme_near_impossible"] == ("10", "10", "11")
+    assert found["hs_n6_easy_calibration"] == (10, [6, 6], [10, 10])
+    assert found["vhs_n10_extreme_near_impossible"] == (10, [10, 10], [11, 11])
     assert len(found) == 8
 
 
 def test_schema_describes_the_native_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pool", "schema"]) == 0
     assert json.loads(capsys.readouterr().out).keys() == {"header", "instance"}
+
+
+def test_stats_have_numbers_in_json_and_say_which_pool(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [tmp_path / name for name in ("one.jsonl", "two.jsonl")]
+    write_pool(small_pool(["good", "or"]), paths[0])
+    write_pool(small_pool(["good"]), paths[1])
+    assert main(["pool", "stats", *map(str, paths), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    digests = {path.name: file_digest(path) for path in paths}
+    assert {row["file"]: row["digest"] for row in made} == digests
+    assert {row["pool"] for row in made} == {f"small ({digest[:8]})" for digest in digests.values()}
+    (row,) = [row for row in made if row["file"] == "two.jsonl"]
+    (problem,) = read_pool(paths[1]).problems
+    assert problem.sealed.gold is not None
+    assert (row["n"], row["variables"]) == (1, [len(problem.task.variables)] * 2)
+    size = problem.sealed.gold.size
+    assert row["gold_size"] == {"least": size, "median": size, "greatest": size}
+    assert sum(row[f"mode_{mode}"] for mode in ("none", "hard_constant", "hard_assigned")) == pytest.approx(1)
+    assert main(["pool", "stats", *map(str, paths)]) == 0
+    assert all(f"small ({digest[:8]})" in capsys.readouterr().out for digest in list(digests.values())[:1])

@@ -185,7 +185,7 @@ def test_json_has_every_instance(swept: Path, capsys: pytest.CaptureFixture[str]
     assert main(["alternatives", str(swept / "runs"), "--out", str(swept / "more.jsonl"), "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
     assert [row["System"] for row in made["rows"]] == ["bnlearn+dsl", "exact-mbde+dsl"]
-    assert [row["Runs"] for row in made["rows"]] == ["3", "1"]
+    assert [row["Runs"] for row in made["rows"]] == [3, 1]
     assert len(made["instances"]) == 6
     assert all(1 <= one["found"] <= 3 and one["not_gold"] <= one["found"] for one in made["instances"])
 

@@ -59,7 +59,7 @@ def test_several_protocols_fill_one_folder(tmp_path: Path, capsys: pytest.Captur
     write_pool(small_pool(["good", "or"]), pool)
     assert main(["run", "stub,other", str(pool), "--out", str(out), "--workers", "1"]) == 0
     printed = capsys.readouterr()
-    assert printed.err.splitlines() == [
+    assert printed.err.splitlines()[:2] == [
         "stub: 2 instances answered, 0 had a record already",
         "other: 2 instances answered, 0 had a record already",
     ]

@@ -1,0 +1,63 @@
+"""Examples of every command, as its help shows them; tests parse each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "run": (
+        "calibrant run exact,posterior pool.yaml --out runs",
+        "calibrant run exact pool.yaml --out runs -o max_parents=4 --budget 60",
+        "calibrant run my_search.py:MySearch pool.yaml --out runs",
+    ),
+    "protocols": ("calibrant protocols", "calibrant protocols posterior"),
+    "score": (
+        "calibrant score pool.yaml predictions.jsonl",
+        "calibrant score ordered.yaml hidden.yaml predictions.jsonl.gz --out scores.jsonl",
+        "calibrant score pool.yaml out.jsonl --id-field custom_id --text-field response.body",
+        "zcat out.gz | calibrant score pool.yaml - --json",
+    ),
+    "table": (
+        "calibrant table runs scores.jsonl",
+        "calibrant table runs --by stratum --columns n,TrainExact,HeldoutExact",
+        "calibrant table --official pool.yaml",
+    ),
+    "report": (
+        "calibrant report runs scores.jsonl --out report.html",
+        "calibrant report runs --table 1 --table paired --format csv",
+    ),
+    "show": ("calibrant show pool.yaml INSTANCE", "calibrant show pool.yaml INSTANCE --gold"),
+    "prompts": ("calibrant prompts pool.yaml --out prompts.jsonl", "calibrant prompts pool.yaml --limit 1 --text"),
+    "sample": ("calibrant sample --seed 1 --out pool.jsonl --per-stratum 2",),
+    "demo": ("calibrant demo", "calibrant demo --out demo --workers 1"),
+    "audit": (
+        "calibrant audit pool.yaml --html audit.html",
+        "calibrant audit pool.yaml --out audits --certificates certs",
+        "calibrant audit pool.yaml --fail-on ambiguous",
+    ),
+    "alternatives": ("calibrant alternatives runs --out alternatives.jsonl",),
+    "harden": (
+        "calibrant harden pool.yaml --out hard.jsonl --seed 1 --report hard_report.jsonl",
+        "calibrant harden pool.yaml --out hard.jsonl --alternatives alternatives.jsonl",
+    ),
+    "separate": (
+        "calibrant separate pool.yaml INSTANCE --members 8",
+        "calibrant separate pool.yaml INSTANCE --against answer.json --targets 2",
+    ),
+    "verify": ("calibrant verify certs/*.json pool.yaml",),
+    "generate": ("calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",),
+    "pool convert": (
+        "calibrant pool convert pool.yaml pool.jsonl --drop-results",
+        "calibrant pool convert hard.jsonl hard.yaml",
+    ),
+    "pool alternatives": ("calibrant pool alternatives pool.yaml alternative_scm.jsonl --seed 1",),
+    "pool check": ("calibrant pool check pool.yaml --fields",),
+    "pool stats": ("calibrant pool stats ordered.yaml hidden.yaml",),
+    "pool schema": ("calibrant pool schema",),
+}
+
+
+def epilog(command: str) -> str | None:
+    """The examples of a command as the end of its help: a line each, as it stands."""
+    lines = "\n".join(f"  {line}" for line in EXAMPLES.get(command, ()))
+    return f"Examples:\n\n\b\n{lines}" if lines else None
