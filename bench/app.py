@@ -9,7 +9,6 @@ import typer
 from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
-from bench.commands.examples import epilog
 from bench.commands.generate import generate
 from bench.commands.guard import guarded
 from bench.commands.harden import harden
@@ -25,6 +24,7 @@ from bench.commands.separate import separate
 from bench.commands.show import show
 from bench.commands.table import table
 from bench.commands.verify import verify
+from bench.examples import epilog
 
 app = typer.Typer(
     name="calibrant",

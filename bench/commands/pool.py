@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.commands.examples import epilog
 from bench.commands.guard import WRITES, guarded
 from bench.commands.options import AsJson, PoolPath, PoolPaths
+from bench.examples import epilog
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from bench.app import app
 from bench.benchmarks.registry import benchmarks
 from bench.cli import main
-from bench.commands.examples import EXAMPLES
+from bench.examples import EXAMPLES
 from bench.pools.bundled import bundled_pool
 from bench.protocols.base import Protocol
 from bench.protocols.registry import described, meanings
@@ -62,7 +62,7 @@ def test_there_are_no_examples_of_commands_that_are_not_there() -> None:
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("calibrant sc", ["score"]),
+        ("calibrant sco", ["score"]),
         ("calibrant pool con", ["convert"]),
         ("calibrant score --extr", ["--extractor"]),
         ("calibrant score --extractor pub", ["published"]),

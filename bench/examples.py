@@ -54,6 +54,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "pool check": ("calibrant pool check pool.yaml --fields",),
     "pool stats": ("calibrant pool stats ordered.yaml hidden.yaml",),
     "pool schema": ("calibrant pool schema",),
+    "schema": ("calibrant schema records",),
 }
 
 
