@@ -29,6 +29,7 @@ BENCHMARKS = {
     "structures": "structures",
     "engines": "engines",
     "sat": "formulas_by_sat",
+    "blickets": "blickets.rates",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file
