@@ -74,14 +74,14 @@ def test_the_documented_example_has_a_row_beside_ours(pool: Path, written: Calla
     file, out = written(EXAMPLE), pool.parent / "out"
     done = command("run", f"{file}:TwoRoots,exact", pool, "--out", out, "--workers", workers, "--json")
     assert done.returncode == 0, done.stderr
-    rows = {row["system"]: row for row in json.loads(done.stdout)}
+    rows = {row["system"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows.keys() == {"two-roots", "exact"}
     assert rows["two-roots"]["heldout_exact"] == rows["exact"]["heldout_exact"]
     mine = [record for record in folder_records(out) if record.protocol == "two-roots"]
     assert [record.answer for record in mine] == [{"mechanisms": {"X3": "(and X1 X2)"}}] * 3
     assert mine[0].config["operators"] == ["and", "or", "xor"]
     again = command("run", file, pool, "--out", out, "--workers", workers)
-    assert again.stderr == "0 instances answered, 3 had a record already\n"
+    assert again.stderr.startswith("0 instances answered, 3 had a record already\n")
 
 
 def test_rows_of_ones_own_are_in_tables_reports_and_pairs(pool: Path, written: Callable[..., Path]) -> None:
@@ -113,7 +113,7 @@ def test_a_crash_ends_with_exit_code_one_and_is_shown(pool: Path, written: Calla
     assert done.returncode == 1
     assert "1 instances crashed" in done.stderr
     assert "on standard output" in done.stderr
-    assert {row["system"]: row["crashed"] for row in json.loads(done.stdout)} == {"majority": "0", "mine": "1"}
+    assert {row["system"]: row["crashed"] for row in json.loads(done.stdout)["rows"]} == {"majority": 0, "mine": 1}
 
 
 def test_an_answer_that_is_wrong_is_scored_and_nothing_found_is_not_valid(
@@ -150,7 +150,7 @@ def test_a_file_may_import_what_lies_beside_it_and_ours_is_not_shadowed(
     )
     done = command("run", f"{file}:Mine", pool, "--out", pool.parent / "out", "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)[0]["train_exact"] == "1.000"
+    assert json.loads(done.stdout)["rows"][0]["train_exact"] == 1.0
 
 
 def test_a_protocol_of_a_file_reaches_another_process_with_its_options(written: Callable[..., Path]) -> None:
