@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from dsl.causim.language.driver import Parsed, parse
 from dsl.causim.language.randomness import Unsupported, outcomes
 from dsl.causim.language.statements import Function
-from dsl.causim.model import Block, Mechanism, Model, Node, Outcomes
+from dsl.causim.language.tables import table
+from dsl.causim.language.work import Work
+from dsl.causim.model import Mechanism, Model, Node, Tabulate
 from dsl.causim.values import ModelError, Symbol, symbol, value_of
 
 INDENT: Final = "    "
@@ -82,6 +86,7 @@ def load_source(source: str) -> Model:
     A node's key is the suffix of its f_; its parents are in the order of the signature.
     """
     parsed = parse(source)
+    work = Work()
     used: set[str] = set()
     nodes = []
     for step in parsed.steps:
@@ -91,7 +96,7 @@ def load_source(source: str) -> Model:
         if noises[0] in used:
             raise Unsupported(f"{noises[0]} is given to two mechanisms")
         used.add(noises[0])
-        nodes.append(_node(parsed, step.mechanism, step.sources, noises[0]))
+        nodes.append(_node(parsed, step.mechanism, step.sources, noises[0], work))
     idle = sorted(name for name in parsed.functions if name.startswith("U_") and name not in used)
     if idle:
         raise Unsupported(f"{idle[0]} is given to no mechanism")
@@ -100,6 +105,7 @@ def load_source(source: str) -> Model:
     try:
         model = Model(nodes)
         _ = model.system
+        work.release()
     except Unsupported:
         raise
     except ModelError as error:
@@ -107,9 +113,9 @@ def load_source(source: str) -> Model:
     return model
 
 
-def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str) -> Node:
+def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str, work: Work) -> Node:
     parents = tuple(source[2:] for source in sources if source.startswith("f_"))
-    support = noise_support(parsed.functions[noise])
+    support = noise_support(parsed.functions[noise], work)
     values = tuple(sorted(support))
     place = sources.index(noise)
     name = mechanism[2:]
@@ -117,13 +123,14 @@ def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str) 
         raise Unsupported("a mechanism without a name")
     weights = tuple(support[value] for value in values)
     function = parsed.functions[mechanism]
-    return Node(name, noise, parents, values, weights, _mechanism(function, place), _outcomes(function, place))
+    return Node(name, noise, parents, values, weights, _mechanism(function, place), _tabulate(function, place, work))
 
 
-def noise_support(sampler: Function) -> dict[Symbol, Fraction]:
+def noise_support(sampler: Function, work: Work | None = None) -> dict[Symbol, Fraction]:
     """Every value that a sampler returns with positive probability, and that probability."""
+    work = work or Work()
     support: dict[Symbol, Fraction] = {}
-    for value, probability in outcomes(lambda choices: _symbol(sampler, sampler.call((), choices))):
+    for value, probability in outcomes(lambda choices: _symbol(sampler, sampler.call((), choices, work))):
         support[value] = support.get(value, Fraction(0)) + probability
     return support
 
@@ -144,14 +151,15 @@ def _mechanism(called: Function, place: int) -> Mechanism:
     return call
 
 
-def _outcomes(called: Function, place: int) -> Outcomes:
-    def table(domains: Sequence[tuple[Symbol, ...]]) -> Iterator[Block]:
+def _tabulate(called: Function, place: int, work: Work) -> Tabulate:
+    def whole(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int64], tuple[Symbol, ...]]:
         *parents, noise = [[value_of(value) for value in domain] for domain in domains]
-        for positions, value in called.outcomes([*parents[:place], noise, *parents[place:]]):
-            noise_position = positions[place]
-            yield (*positions[:place], *positions[place + 1 :], noise_position), _symbol(called, value)
+        codes, symbols = table(
+            called, [*parents[:place], noise, *parents[place:]], lambda value: _symbol(called, value), work.own()
+        )
+        return np.moveaxis(codes, place, -1), symbols
 
-    return table
+    return whole
 
 
 def load_bundle(bundle: Bundle) -> Model:

@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from dsl.causim.values import Assignment, ModelError, Symbol
 
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
-Block: TypeAlias = tuple[tuple[int | None, ...], Symbol]
-Outcomes: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], Iterator[Block]]
-MAX_ROWS = 1_000_000  # a larger table is not made
+Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int64], tuple[Symbol, ...]]]
+MAX_ROWS = 1_000_000  # a larger table is not made row by row
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,8 @@ class Node:
     support: values of the noise of positive probability, sorted by text
     weights: their probabilities; they add up to one
     mechanism: parents' values and noise value -> value; `ModelError` where it raises
-    outcomes: the whole table at once, if there is a faster way than row by row: from the domains of the parents and of
-        the noise, blocks of rows (a position or None for all positions, per parent and for the noise) with their value
+    tabulate: the whole table at once, if there is a faster way than row by row: from the domains of the parents and of
+        the noise, codes with one axis for each of them, and the symbol of each code
     """
 
     name: str
@@ -44,7 +43,7 @@ class Node:
     support: tuple[Symbol, ...]
     weights: tuple[Fraction, ...]
     mechanism: Mechanism
-    outcomes: Outcomes | None = None
+    tabulate: Tabulate | None = None
     _known: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
 
     def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
@@ -185,10 +184,10 @@ def _selected(base: System, system: Sequence[Local], i: int) -> Local | None:
 
 def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Symbol, ...]]) -> Local:
     shape = (*map(len, domains), len(node.support))
+    if node.tabulate is not None:
+        return _coded(parents, *node.tabulate([*domains, node.support]))
     if prod(shape) > MAX_ROWS:
         raise ModelError(f"the table of {node.name} has {prod(shape)} rows; up to {MAX_ROWS} are made")
-    if node.outcomes is not None:
-        return _from_blocks(parents, shape, list(node.outcomes([*domains, node.support])))
     value = node.value
     values = [value(row, noise) for row in product(*domains) for noise in node.support]
     domain = tuple(sorted(set(values)))
@@ -197,13 +196,11 @@ def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Sym
     return Local(parents, domain, table)
 
 
-def _from_blocks(parents: tuple[int, ...], shape: tuple[int, ...], blocks: Sequence[Block]) -> Local:
-    domain = tuple(sorted({symbol for _, symbol in blocks}))
-    index = {symbol: i for i, symbol in enumerate(domain)}
-    table = np.empty(shape, dtype=np.int64)
-    for positions, symbol in blocks:
-        table[tuple(slice(None) if k is None else k for k in positions)] = index[symbol]
-    return Local(parents, domain, table)
+def _coded(parents: tuple[int, ...], codes: NDArray[np.int64], symbols: tuple[Symbol, ...]) -> Local:
+    used = [symbols[code] for code in np.unique(codes)]
+    domain = tuple(sorted(used))
+    positions = np.array([domain.index(symbol) if symbol in used else -1 for symbol in symbols], dtype=np.int64)
+    return Local(parents, domain, positions[codes])
 
 
 def rows(model: Model, name: str) -> Iterator[tuple[tuple[Symbol, ...], Symbol, Symbol]]:

@@ -84,6 +84,24 @@ def check_question(question: Question, model: Model) -> Question:
     return question
 
 
+def canonical_name(name: str, model: Model) -> str:
+    """The name of the model that a name is in another case, if it is one of them alone; else the name as it is."""
+    known = (*model.names, *model.noises)
+    alike = [name] if name in known else [other for other in known if other.lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else name
+
+
+def canonical_keys(values: Mapping[str, Symbol], model: Model) -> dict[str, Symbol]:
+    """The values under the model's names; `ModelError` if a name is given in two cases."""
+    found: dict[str, Symbol] = {}
+    for name, value in values.items():
+        canonical = canonical_name(name, model)
+        if canonical in found:
+            raise ModelError(f"{shown(name)} is given in two cases")
+        found[canonical] = value
+    return found
+
+
 class QuestionRecord(msgspec.Struct, frozen=True):
     """A question as files hold it; values are JSON values."""
 
@@ -96,17 +114,18 @@ class QuestionRecord(msgspec.Struct, frozen=True):
 def question_from_record(
     record: QuestionRecord, kind: QuestionType, model: Model, *, with_noise: bool = False
 ) -> Question:
-    """`ModelError` names the field of what cannot be meant."""
+    """Names count in any case that fits one name of the model; `ModelError` names the field of what cannot be meant."""
     given = {}
-    for name in ("fixed_exogenous", "do", "observed_endogenous"):
+    for field_name in ("fixed_exogenous", "do", "observed_endogenous"):
+        values: dict[str, Any] = getattr(record, field_name)
         try:
-            given[name] = symbols(getattr(record, name))
+            given[field_name] = canonical_keys(symbols(values), model)
         except ModelError as error:
-            raise ModelError(f"{name}: {error}") from None
+            raise ModelError(f"{field_name}: {error}") from None
     question = Question(
         kind,
         given["fixed_exogenous"],
-        tuple(sorted(record.unknown_exogenous)),
+        tuple(sorted(canonical_name(name, model) for name in record.unknown_exogenous)),
         given["do"],
         given["observed_endogenous"],
         with_noise,

@@ -10,7 +10,14 @@ from dsl.causim.bundle import load_bundle, module_text
 from dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
 from dsl.causim.generation.growth import Version
 from dsl.causim.item import CausimItem, Labels, Task, loaded
-from dsl.causim.question import QuestionRecord, question_from_record, record_of, scenario_of
+from dsl.causim.question import (
+    QuestionRecord,
+    canonical_keys,
+    canonical_name,
+    question_from_record,
+    record_of,
+    scenario_of,
+)
 from dsl.causim.values import ModelError, compact, plain, symbols
 from dsl.errors import PoolError
 from solvers.causim.answers import AnswerSet
@@ -96,10 +103,10 @@ def _item(meta: Meta, instance: Instance, source: str, topology: str, number: in
     if not isinstance(size, Found):
         raise ModelError("its answers could not all be counted")
     expected = instance.expected_output
-    if sorted(expected.required_keys) != list(members.keys):
+    if sorted(canonical_name(key, task.model) for key in expected.required_keys) != list(members.keys):
         raise ModelError(f"expected_output.required_keys: {compact(list(members.keys))} are required")
     for place, answer in enumerate(expected.support):
-        if not members.contains(symbols(answer)):
+        if not members.contains(canonical_keys(symbols(answer), task.model)):
             raise ModelError(f"expected_output.support: answer {place} is wrong")
     if expected.exhausted and len(expected.support) != size.value:
         raise ModelError(f"expected_output.support: {size.value} answers are right, {len(expected.support)} are stored")

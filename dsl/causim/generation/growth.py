@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
+
 from dsl.causim.bundle import Bundle, Definition, Graph, Plan, load_source, module_text, noise_support
 from dsl.causim.generation.draws import Draws
 from dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
@@ -19,6 +21,8 @@ from dsl.causim.generation.samplers import sampler
 from dsl.causim.generation.words import Vocabulary, new_name, outcomes
 from dsl.causim.language.modules import statements
 from dsl.causim.language.statements import Function, function
+from dsl.causim.language.tables import table
+from dsl.causim.language.work import Work
 from dsl.causim.model import Model
 from dsl.causim.topology import NEW, Insertion, depths, inserted, insertions
 from dsl.causim.values import ModelError, symbol, value_of
@@ -157,8 +161,8 @@ def _noise_values(body: str) -> list[object]:
 def _image(body: str, given: Sequence[Input]) -> list[object]:
     """The values that a mechanism gives, sorted by text."""
     called = _function(", ".join(one.variable for one in given), body, random=False)
-    found = {symbol(value) for _, value in called.outcomes([one.values for one in given])}
-    return [value_of(value) for value in sorted(found)]
+    codes, symbols = table(called, [one.values for one in given], symbol, Work())
+    return [value_of(value) for value in sorted(symbols[code] for code in np.unique(codes))]
 
 
 def _function(parameters: str, body: str, *, random: bool) -> Function:

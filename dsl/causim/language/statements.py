@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,14 +11,14 @@ from dsl.causim.language.expressions import Evaluate, assign, expression
 from dsl.causim.language.operators import binary
 from dsl.causim.language.randomness import Choices, Unsupported
 from dsl.causim.language.scope import Scope, check_name, cost, target_names
-from dsl.causim.language.work import Deferred, Frame, check_size, members, ordered
+from dsl.causim.language.work import MAX_STEPS, Frame, Work, check_size, members, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20
 
 _BREAK: Final = object()
 _CONTINUE: Final = object()
-_RETURN: Final = object()
+RETURN: Final = object()
 _RAISED = (
     ArithmeticError,
     AttributeError,
@@ -38,56 +38,33 @@ class Function:
 
     parameters: in the order of the signature
     unread: the parameters that the body never names
+    parts: the statements of the body; live[i]: the names that part i or a later one reads, live[-1] being empty
     """
 
     name: str
     parameters: tuple[str, ...]
     unread: tuple[str, ...]
     body: Run
+    parts: tuple[Run, ...]
+    live: tuple[frozenset[str], ...]
 
-    def call(self, arguments: Sequence[Any], choices: Choices | None = None) -> Any:
+    def call(self, arguments: Sequence[Any], choices: Choices | None = None, work: Work | None = None) -> Any:
         """What the function returns; `Unsupported` if it raises or leaves its limits."""
-        return self._run(Frame(dict(zip(self.parameters, arguments, strict=True)), choices))
+        frame = Frame(dict(zip(self.parameters, arguments, strict=True)), choices)
+        returned = told(self.name, self.body, frame) is RETURN
+        if work is not None:
+            work.spend(MAX_STEPS - frame.left)
+        return frame.result if returned else None
 
-    def outcomes(self, values: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[int | None, ...], Any]]:
-        """What the function returns for every combination of arguments, without running it for each.
 
-        An argument is chosen when it is first read. Each outcome stands for all combinations with these positions in
-        `values`; None is an argument that was not read.
-        """
-        place = {name: k for k, name in enumerate(self.parameters)}
-        path: list[list[int]] = []  # parameter and position of each argument read, in the order of reading
-        while True:
-            depth = 0
-
-            def read(name: str) -> Any:
-                nonlocal depth
-                if name not in place:
-                    raise UnboundLocalError(name)
-                if depth == len(path):
-                    path.append([place[name], 0])
-                parameter, position = path[depth]
-                depth += 1
-                return values[parameter][position]
-
-            result = self._run(Frame(Deferred(read), None))
-            chosen: list[int | None] = [None] * len(self.parameters)
-            for parameter, position in path:
-                chosen[parameter] = position
-            yield tuple(chosen), result
-            while path and path[-1][1] + 1 == len(values[path[-1][0]]):
-                path.pop()
-            if not path:
-                return
-            path[-1][1] += 1
-
-    def _run(self, frame: Frame) -> Any:
-        try:
-            return frame.result if self.body(frame) is _RETURN else None
-        except Unsupported as error:
-            raise Unsupported(f"{self.name}: {error}") from None
-        except _RAISED as error:
-            raise Unsupported(f"{self.name} raises {type(error).__name__}") from None
+def told(name: str, run: Run, frame: Frame) -> object:
+    """The signal of a run; what it raises, whatever that is, becomes `Unsupported` with the function's name."""
+    try:
+        return run(frame)
+    except Unsupported as error:
+        raise Unsupported(f"{name}: {error}") from None
+    except _RAISED as error:
+        raise Unsupported(f"{name} raises {type(error).__name__}") from None
 
 
 def function(node: ast.FunctionDef, *, random: bool) -> Function:
@@ -95,21 +72,30 @@ def function(node: ast.FunctionDef, *, random: bool) -> Function:
     parameters = _parameters(node)
     statements = _without_docstring(node.body)
     bound = set(parameters)
-    read = set()
+    reads: list[set[str]] = []
     for statement in statements:
+        read: set[str] = set()
         for part in ast.walk(statement):
             if isinstance(part, ast.Assign):
                 bound.update(name for target in part.targets for name in target_names(target))
             elif isinstance(part, ast.AugAssign | ast.AnnAssign | ast.For):
                 bound.update(target_names(part.target))
+                if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+                    read.add(part.target.id)
             elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
                 read.add(part.id)
+        reads.append(read)
+    everything = set().union(*reads)
     scope = Scope(frozenset(bound), random=random)
     try:
-        body = _block(statements, scope, 0)
+        parts = tuple(_statement(statement, scope, 0) for statement in statements)
     except RecursionError:
         raise Unsupported(f"{node.name}: nested too deeply") from None
-    return Function(node.name, parameters, tuple(name for name in parameters if name not in read), body)
+    unread = tuple(name for name in parameters if name not in everything)
+    live = [frozenset[str]()]
+    for read in reversed(reads):
+        live.append(live[-1] | read)
+    return Function(node.name, parameters, unread, _sequence(parts), parts, tuple(reversed(live)))
 
 
 def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
@@ -132,7 +118,10 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 def _block(statements: list[ast.stmt], scope: Scope, depth: int) -> Run:
     if depth > MAX_BLOCKS:
         raise Unsupported(f"blocks nest more than {MAX_BLOCKS} deep")
-    parts = [_statement(statement, scope, depth) for statement in statements]
+    return _sequence([_statement(statement, scope, depth) for statement in statements])
+
+
+def _sequence(parts: Sequence[Run]) -> Run:
     if len(parts) == 1:
         return parts[0]
 
@@ -155,7 +144,7 @@ def _statement(node: ast.stmt, scope: Scope, depth: int) -> Run:
 
 def _return(node: ast.Return, scope: Scope, depth: int) -> Run:
     if node.value is None:
-        return lambda frame: _RETURN
+        return lambda frame: RETURN
     value, price = expression(node.value, scope), cost(node.value)
 
     def run(frame: Frame) -> object:
@@ -163,7 +152,7 @@ def _return(node: ast.Return, scope: Scope, depth: int) -> Run:
         if frame.left < 0:
             frame.spend(0)
         frame.result = value(frame)
-        return _RETURN
+        return RETURN
 
     return run
 
@@ -205,7 +194,7 @@ def _for(node: ast.For, scope: Scope, depth: int) -> Run:
             signal = body(frame)
             if signal is _BREAK:
                 return None
-            if signal is _RETURN:
+            if signal is RETURN:
                 return signal
         return last(frame) if last is not None else None
 

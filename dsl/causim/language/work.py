@@ -11,6 +11,8 @@ from typing import Any, Final
 from dsl.causim.language.randomness import Choices, Uniform, Unsupported
 
 MAX_STEPS: Final = 20_000  # per call
+MAX_WORK: Final = 20_000_000  # per program, while it is read
+STEPS_PER_CALL: Final = 20
 MAX_SIZE: Final = 10_000  # characters of a string, members of a container
 MAX_INTEGER: Final = 10**12
 MAX_WEIGHT: Final = 20_000  # members of a container and of all containers in it, written out
@@ -37,11 +39,39 @@ class Deferred(dict[str, Any]):
         value = self[name] = self._chosen[name]
         return value
 
+    def everything(self) -> dict[str, Any]:
+        """All names with a value, those that only an inner scope read included."""
+        return {**self._chosen, **self}
+
     def copy(self) -> Deferred:
         """The names of an inner scope, which shares what was read."""
         inner = Deferred(self._read, self._chosen)
         inner.update(self)
         return inner
+
+
+class Work:
+    """The steps that the functions of one program may take together while it is read."""
+
+    __slots__ = ("_released", "left")
+
+    def __init__(self) -> None:
+        self.left = MAX_WORK
+        self._released = False
+
+    def release(self) -> None:
+        """The program is read: from now on every table has an allowance of its own."""
+        self._released = True
+
+    def own(self) -> Work:
+        """The allowance of a table."""
+        return Work() if self._released else self
+
+    def spend(self, steps: int) -> None:
+        """Charge the steps of a call, and what a call costs at least."""
+        self.left -= steps + STEPS_PER_CALL
+        if self.left < 0:
+            raise Unsupported(f"reading the program takes more than {MAX_WORK} steps")
 
 
 class Frame:

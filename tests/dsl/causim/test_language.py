@@ -14,6 +14,8 @@ from dsl.causim.bundle import load_source, noise_support
 from dsl.causim.language.driver import parse
 from dsl.causim.language.randomness import Unsupported
 from dsl.causim.language.statements import function
+from dsl.causim.language.tables import table
+from dsl.causim.language.work import Work
 from dsl.causim.values import symbol
 
 MODULE = """
@@ -234,13 +236,10 @@ def test_tables_read_argument_by_argument_are_those_of_all_calls(
     assert isinstance(definition, ast.FunctionDef)
     called = function(definition, random=False)
     values = [[1, "p", None], [True, "q"], ["p", 1]]
-    table = {}
-    for positions, value in called.outcomes(values):
-        for row in product(*(range(len(own)) if k is None else [k] for k, own in zip(positions, values, strict=True))):
-            assert row not in table
-            table[row] = symbol(value)
+    codes, symbols = table(called, values, symbol, Work())
+    found = {row: symbols[codes[row]] for row in product(*(range(len(own)) for own in values))}
     direct = {
         row: symbol(called.call([own[k] for k, own in zip(row, values, strict=True)]))
         for row in product(*(range(len(own)) for own in values))
     }
-    assert table == direct
+    assert found == direct

@@ -21,7 +21,7 @@ from dsl.causim.files import (
 )
 from dsl.causim.prompt import prompt
 from dsl.causim.prose import prose, read_prose, same_model
-from dsl.causim.question import record_of
+from dsl.causim.question import QuestionRecord, question_from_record, record_of
 from dsl.causim.render import bundle_of
 from dsl.causim.values import ModelError
 from dsl.errors import PoolError
@@ -139,3 +139,16 @@ def test_prompts_hold_everything_that_is_given_and_nothing_of_the_answer() -> No
                 assert f'"{name}":{value}' in text
             assert (source.rstrip() in text) is (view == "code")
             assert text.rstrip().endswith("one JSON object with exactly these keys.")
+
+
+def test_names_of_questions_count_in_any_case_that_fits_one_name() -> None:
+    model = models()["paper-a"]
+    given = QuestionRecord({}, ["u_zy"], {"zy": "x"}, {"Zy": True})
+    question = question_from_record(given, "counterfactual", model)
+    assert (question.unknown, question.do, question.observed) == (("U_ZY",), {"ZY": '"x"'}, {"ZY": "true"})
+    with pytest.raises(ModelError, match=r"do: .*two cases"):
+        question_from_record(QuestionRecord({}, ["U_ZY"], {"zy": 1, "ZY": 1}, {}), "intervention", model)
+    twins = models()["cd-p07"]
+    assert {"vifi", "VIFI"} <= set(twins.names)
+    with pytest.raises(ModelError, match="do"):
+        question_from_record(QuestionRecord({}, list(twins.noises), {"Vifi": 1}, {}), "intervention", twins)

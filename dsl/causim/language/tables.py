@@ -1,0 +1,180 @@
+"""The table of a mechanism over all combinations of its arguments, without running it once for each.
+
+An argument is chosen when it is first read, and after each statement of the body only the names that are still read
+count: runs that agree on those go on as one. So a chain of gates costs a run for each way through it, and a counter
+over nine parents a run for each count, instead of one for each of the combinations. Limits are those of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dsl.causim.language.randomness import Unsupported
+from dsl.causim.language.statements import RETURN, Function, Run, told
+from dsl.causim.language.work import MAX_STEPS, SCALARS, Deferred, Frame, Work
+from dsl.causim.values import Symbol
+
+MAX_ENTRIES = 20_000_000
+Codes: TypeAlias = NDArray[np.int64]
+_Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here
+
+
+class _CannotFork(Exception):  # noqa: N818  # a signal between the functions of this module
+    """Something is kept between statements that cannot be copied."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """What a run needs from here on: the names that are still read, and the steps left."""
+
+    names: dict[str, Any]
+    left: int
+
+
+@dataclass(frozen=True)
+class _Way:
+    """From a state through one statement: the arguments read there, and the value returned or the state after it."""
+
+    positions: _Positions
+    returned: Symbol | None
+    state: object  # the key of a state, None where a value is returned
+
+
+def table(
+    function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: Work
+) -> tuple[Codes, tuple[Symbol, ...]]:
+    """Codes of shape (number of values of each parameter), and the symbol of each code.
+
+    `Unsupported` where some combination raises or leaves its limits, and for more than MAX_ENTRIES combinations.
+    """
+    if prod(map(len, values)) > MAX_ENTRIES:
+        raise Unsupported(f"{function.name} has more than {MAX_ENTRIES} combinations of arguments")
+    try:
+        return _Tabulation(function, values, encode, work).run(function.parts, function.live)
+    except _CannotFork:
+        return _Tabulation(function, values, encode, work).run((function.body,), (frozenset(), frozenset()))
+
+
+class _Tabulation:
+    def __init__(
+        self, function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: Work
+    ) -> None:
+        self.function = function
+        self.values = values
+        self.encode = encode
+        self.work = work
+        self.place = {name: k for k, name in enumerate(function.parameters)}
+        self.codes: dict[Symbol, int] = {}
+        self._unique = count()
+
+    def run(self, parts: Sequence[Run], live: Sequence[frozenset[str]]) -> tuple[Codes, tuple[Symbol, ...]]:
+        """`live[i]`: the names that statement i or a later one reads."""
+        levels: list[dict[object, _State]] = [{None: _State({}, MAX_STEPS)}]
+        ways: list[dict[object, list[_Way]]] = []
+        for part, needed in zip(parts, live[1:], strict=True):
+            after: dict[object, _State] = {}
+            ways.append({key: list(self._through(part, state, needed, after)) for key, state in levels[-1].items()})
+            levels.append(after)
+        ones = (1,) * len(self.values)
+        ends = levels[-1]
+        below: dict[object, Codes] = {}
+        if ends:
+            nothing = self._code(self.encode(None))
+            below = {key: np.full(ones, nothing, dtype=np.int64) for key in ends}
+        for level in reversed(ways):
+            below = {key: self._joined(own, below) for key, own in level.items()}
+        codes = np.broadcast_to(below[None], tuple(map(len, self.values)))
+        return codes, tuple(self.codes)
+
+    def _code(self, symbol: Symbol) -> int:
+        return self.codes.setdefault(symbol, len(self.codes))
+
+    def _through(self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]) -> Iterator[_Way]:
+        """Every way through one statement, by the arguments that it reads first."""
+        path: list[list[int]] = []  # parameter and position of each argument read, in the order of reading
+        fork = not all(map(_is_fixed, state.names.values()))
+        while True:
+            depth = 0
+
+            def read(name: str) -> Any:
+                nonlocal depth
+                if name not in self.place:
+                    raise UnboundLocalError(name)
+                if depth == len(path):
+                    path.append([self.place[name], 0])
+                parameter, position = path[depth]
+                depth += 1
+                return self.values[parameter][position]
+
+            names = Deferred(read)
+            names.update(_copied(state.names) if fork else state.names)
+            frame = Frame(names, None)
+            frame.left = state.left
+            signal = told(self.function.name, part, frame)
+            self.work.spend(state.left - frame.left)
+            positions: list[int | None] = [None] * len(self.values)
+            for parameter, position in path:
+                positions[parameter] = position
+            if signal is RETURN:
+                yield _Way(tuple(positions), self.encode(frame.result), None)
+            else:
+                kept = {name: value for name, value in names.everything().items() if name in needed}
+                key = self._key(kept, frame.left)
+                after.setdefault(key, _State(kept, frame.left))
+                yield _Way(tuple(positions), None, key)
+            while path and path[-1][1] + 1 == len(self.values[path[-1][0]]):
+                path.pop()
+            if not path:
+                return
+            path[-1][1] += 1
+
+    def _key(self, names: dict[str, Any], left: int) -> object:
+        """Equal for states that go on alike; states that hold what can change are never taken for alike."""
+        if not all(_is_fixed(value) for value in names.values()):
+            return next(self._unique)
+        return left, tuple(sorted((name, repr(value)) for name, value in names.items()))
+
+    def _joined(self, ways: Sequence[_Way], below: dict[object, Codes]) -> Codes:
+        """The codes from a state on; an axis has length one where the argument makes no difference."""
+        parts = [
+            (way.positions, below[way.state])
+            if way.returned is None
+            else (way.positions, np.full((1,) * len(self.values), self._code(way.returned), dtype=np.int64))
+            for way in ways
+        ]
+        shape = []
+        for k, own in enumerate(self.values):
+            is_read = any(positions[k] is not None for positions, _ in parts)
+            shape.append(len(own) if is_read else max(codes.shape[k] for _, codes in parts))
+        joined = np.empty(shape, dtype=np.int64)
+        for positions, codes in parts:
+            joined[tuple(slice(None) if k is None else slice(k, k + 1) for k in positions)] = codes
+        return joined
+
+
+def _is_fixed(value: object) -> bool:
+    return type(value) in SCALARS or (type(value) is tuple and all(map(_is_fixed, value)))
+
+
+def _copied(names: dict[str, Any]) -> dict[str, Any]:
+    """Names whose values can be changed without changing the given ones; no two share a container, none nests one."""
+    copies: dict[str, Any] = {}
+    changing: list[Any] = []
+    for name, value in names.items():
+        if _is_fixed(value):
+            copies[name] = value
+            continue
+        if type(value) not in (list, set, dict) or any(value is other for other in changing):
+            raise _CannotFork
+        if not all(map(_is_fixed, value.values() if type(value) is dict else value)):
+            raise _CannotFork
+        changing.append(value)
+        copies[name] = value.copy()
+    return copies
