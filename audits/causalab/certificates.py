@@ -1,16 +1,14 @@
-"""Findings that come with a certificate, and the evidence that a certificate is about."""
+"""Names of claims about laboratories, and the evidence that their certificates are about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from audits.claims import Certificate
-from audits.finding import Finding
-from dsl.causalab.episode import LabStep
-from dsl.causalab.item import LabItem, Task
+import msgspec
+
+from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import Mechanism
+from dsl.causalab.pool import record_of_item
 
 UNWINNABLE = "causalab-unwinnable"
 CANNOT_MATTER = "causalab-edges-cannot-matter"
@@ -20,41 +18,11 @@ AMBIGUOUS = "causalab-ambiguous"
 NOT_A_MEAN = "causalab-not-a-mean"
 
 
-@dataclass(frozen=True)
-class Claimed:
-    """A finding, with its certificate and the evidence of that if there is one."""
-
-    finding: Finding
-    certificate: Certificate | None = None
-    evidence: Mapping[str, Any] | None = None
-
-
-def evidence_record(task: Task, steps: Iterable[LabStep] = ()) -> dict[str, Any]:
-    """What was shown and read, as JSON: all that a claim about members is about."""
-    return {
-        "properties": list(task.properties),
-        "freq_parent": task.freq_parent,
-        "reading": task.reading.value,
-        "records": [dict(record) for record in task.records],
-        "trace": [{"values": dict(t.values), "set": t.property, "value": t.value} for t in task.trace],
-        "baseline": dict(task.baseline),
-        "reactor": dict(task.reactor),
-        "settings": [
-            {"set": step.action["set"], "value": step.action["value"], "values": dict(step.reading)}
-            for step in steps
-            if "set" in step.action and step.reading is not None
-        ],
-    }
-
-
-def sealed_record(item: LabItem) -> dict[str, Any]:
-    """The sealed part that a claim about the item itself is about."""
-    return {
-        "equations": equations_record(item.sealed.mechanism),
-        "reactor_bases": dict(item.sealed.bases.reactor),
-        "shown": sorted(item.task.reactor),
-        "tries": item.task.tries,
-    }
+def item_evidence(item: LabItem) -> dict[str, Any]:
+    """The item's native record without its id and its labels, which no claim is about."""
+    record: dict[str, Any] = msgspec.to_builtins(record_of_item(item))
+    record["sealed"].pop("labels", None)
+    return {key: value for key, value in record.items() if key != "id"}
 
 
 def equations_record(mechanism: Mechanism) -> dict[str, Any]:

@@ -13,10 +13,8 @@ from audits.causalab.certificates import (
     FREQUENCY_DECIDED,
     GRAPH_DECIDED,
     UNWINNABLE,
-    Claimed,
     equations_record,
-    evidence_record,
-    sealed_record,
+    item_evidence,
 )
 from audits.causalab.spaces import decided_frequency, space_of
 from audits.claims import certified
@@ -33,22 +31,21 @@ from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
 BASE_RANGE = (15.0, 25.0)
 
 
-def item_findings(item: LabItem) -> list[Claimed]:
+def item_findings(item: LabItem) -> list[Finding]:
     """Every finding about an item; kinds: unwinnable, vacuous, trivial, ambiguous."""
     found = [unwinnable_finding(item), vacuous_finding(item), trivial_finding(item), ambiguous_finding(item)]
-    return [claimed for claimed in found if claimed is not None]
+    return [finding for finding in found if finding is not None]
 
 
-def unwinnable_finding(item: LabItem) -> Claimed | None:
+def unwinnable_finding(item: LabItem) -> Finding | None:
     """No dialled frequency activates the reactor."""
     target = item.sealed.target
     if winnable(target, item.task.tries):
         return None
     claim = f"the target {target:g} cannot be dialled: the dial ends at {HIGHEST:g}, and the last try never succeeds"
-    evidence, data = sealed_record(item), {"target": target}
-    certificate = certified(UNWINNABLE, "frequencies from 0 to 10,000", evidence, data)
-    finding = Finding("unwinnable", Standing.PROVED, item.id, claim, {"target": target, "tries": item.task.tries})
-    return Claimed(finding, certificate, evidence)
+    certificate = certified(UNWINNABLE, "frequencies from 0 to 10,000", item_evidence(item), {"target": target})
+    data = {"target": target, "tries": item.task.tries}
+    return Finding("unwinnable", Standing.PROVED, item.id, claim, data, certificate)
 
 
 def mattering_edges(item: LabItem) -> frozenset[Edge]:
@@ -64,20 +61,20 @@ def mattering_edges(item: LabItem) -> frozenset[Edge]:
     return frozenset(found)
 
 
-def vacuous_finding(item: LabItem) -> Claimed | None:
+def vacuous_finding(item: LabItem) -> Finding | None:
     """Edges that no prediction of the reactor crystal can depend on."""
     edges = item.sealed.mechanism.edges
     idle = sorted(edges - mattering_edges(item))
     if not idle:
         return None
-    evidence = sealed_record(item)
-    certificate = certified(CANNOT_MATTER, "the item's mechanism", evidence, {"edges": [list(edge) for edge in idle]})
+    data = {"edges": [list(edge) for edge in idle]}
+    certificate = certified(CANNOT_MATTER, "the item's mechanism", item_evidence(item), data)
     claim = f"{len(idle)} of {len(edges)} edges cannot matter for the prediction: the reactor shows what they lead to"
-    finding = Finding("vacuous", Standing.PROVED, item.id, claim, {"idle": len(idle), "edges": len(edges)})
-    return Claimed(finding, certificate, evidence)
+    figures = {"idle": len(idle), "edges": len(edges)}
+    return Finding("vacuous", Standing.PROVED, item.id, claim, figures, certificate)
 
 
-def trivial_finding(item: LabItem) -> Claimed | None:
+def trivial_finding(item: LabItem) -> Finding | None:
     """The frequency is decided before any setting."""
     try:
         space = space_of(item.task)
@@ -88,11 +85,11 @@ def trivial_finding(item: LabItem) -> Claimed | None:
         return None
     if frequency is None:
         return None
-    evidence = evidence_record(item.task)
     data = {"frequency": frequency} | ({"base": list(BASE_RANGE)} if bounded else {})
     claim = f"the records decide the frequency: {frequency:g}, before any setting"
-    finding = Finding("trivial", Standing.PROVED, item.id, claim, {"frequency": frequency, "members": str(space.count)})
-    return Claimed(finding, certified(FREQUENCY_DECIDED, space.in_words, evidence, data), evidence)
+    certificate = certified(FREQUENCY_DECIDED, space.in_words, item_evidence(item), data)
+    figures: dict[str, int | float | str] = {"frequency": frequency, "members": str(space.count)}
+    return Finding("trivial", Standing.PROVED, item.id, claim, figures, certificate)
 
 
 def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]] | None:
@@ -105,23 +102,24 @@ def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]]
     return weighted_dags(evidence_of(item.task, episode.steps), bounded=False), episode.steps
 
 
-def ambiguous_finding(item: LabItem) -> Claimed | None:
+def ambiguous_finding(item: LabItem) -> Finding | None:
     """What no number of settings decides; refuted with a certificate where one graph is left."""
     made = after_every_setting(item)
     if made is None or not made[0].count:
         return None
     space, steps = made
-    evidence = evidence_record(item.task, steps)
+    evidence = item_evidence(item)
+    settings = [[step.action["set"], step.action["value"]] for step in steps if step.reading is not None]
     where = "by the static records" if not item.task.allowance else "after every property was set"
     data: dict[str, int | float | str] = {"members": str(space.count), "settings": len(steps)}
     if space.count == 1:
-        edges = [list(edge) for edge in sorted(space.certain_edges)]
-        finding = Finding("ambiguous", Standing.REFUTED, item.id, f"one mechanism is left {where}", data)
-        return Claimed(finding, certified(GRAPH_DECIDED, space.in_words, evidence, {"edges": edges}), evidence)
+        shown: dict[str, Any] = {"edges": [list(edge) for edge in sorted(space.certain_edges)], "settings": settings}
+        certificate = certified(GRAPH_DECIDED, space.in_words, evidence, shown)
+        return Finding("ambiguous", Standing.REFUTED, item.id, f"one mechanism is left {where}", data, certificate)
+    pair = {"members": _two_members(space), "settings": settings}
+    certificate = certified(AMBIGUOUS, space.in_words, evidence, pair)
     claim = f"{space.count} mechanisms are left {where}"
-    finding = Finding("ambiguous", Standing.PROVED, item.id, claim, data)
-    certificate = certified(AMBIGUOUS, space.in_words, evidence, {"members": _two_members(space)})
-    return Claimed(finding, certificate, evidence)
+    return Finding("ambiguous", Standing.PROVED, item.id, claim, data, certificate)
 
 
 def _two_members(space: WeightedDags) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ def fewest_settings(space: WeightedDags, truth: Mechanism, allowance: int) -> tu
     goal = min(_verdicts_left(agree, chosen, verdicts) for chosen in combinations(range(len(agree)), usable))
     for size in range(usable + 1):
         if any(_verdicts_left(agree, chosen, verdicts) == goal for chosen in combinations(range(len(agree)), size)):
-            return size, goal == 1
+            return size, goal == 1 and space.predicts
     raise AssertionError("some set of the largest size reaches the goal")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from audits.causalab.certificates import NOT_A_MEAN, Claimed
+from audits.causalab.certificates import NOT_A_MEAN
 from audits.claims import certified
 from audits.finding import Finding, Standing
 from dsl.causalab.mechanism import Edge
@@ -60,8 +60,11 @@ def mixture_finding(row: PrintedRow) -> Finding:
     return Finding("mixture", Standing.OPEN, row.where, claim, data)
 
 
-def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Iterator[Claimed]:
-    """Printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do."""
+def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Iterator[Finding]:
+    """Printed means of whole numbers that no sum over the claimed rows gives, with the denominators that do.
+
+    The evidence of their certificates is {"printed": text, "rows": number}.
+    """
     for row in rows:
         printed, claimed = row.figures[column], int(row.figures.get("rows", ROWS_CLAIMED))
         possible = [n for n in range(1, claimed + 1) if _sum_over(printed, n) is not None]
@@ -78,7 +81,7 @@ def denominator_findings(rows: Iterable[PrintedRow], column: str = "shd") -> Ite
             "denominator": best,
             "total": sums.get(best) or 0,
         }
-        yield Claimed(Finding("misprint", Standing.PROVED, row.where, claim, data), certificate, evidence)
+        yield Finding("misprint", Standing.PROVED, row.where, claim, data, certificate)
 
 
 def _sum_over(printed: str, rows: int) -> int | None:

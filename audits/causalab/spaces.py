@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
+from math import isnan
 from typing import TypeAlias
 
 from dsl.causalab.episode import LabStep
-from dsl.causalab.item import Task
+from dsl.causalab.item import Family, Task
 from dsl.causalab.mechanism import Edge
 from solvers.causalab.evidence import evidence_of
 from solvers.causalab.noise.worlds import NoisyDags, noisy_dags
+from solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
 from solvers.causalab.space import WeightedDags, weighted_dags
 
-LabSpace: TypeAlias = WeightedDags | NoisyDags
+LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
 
 
 def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
     """The members after these steps; `BudgetSpent` for families whose members are not enumerated.
 
-    bounded: whether bases are taken to be drawn as the benchmark draws them. A noisy task is given no such bounds once
-        something was set; before that its evidence is free of noise, and so is the space.
+    bounded: whether bases are taken to be drawn as the benchmark draws them; quadratic spaces do not use that. A noisy
+        task is given no such bounds once something was set; before that its evidence, and so the space, has no noise.
     """
     evidence = evidence_of(task, steps)
+    if task.family is Family.QUADRATIC:
+        return quadratic_dags(evidence)
     if not task.noise:
         return weighted_dags(evidence, bounded=bounded)
     if any(seen.noisy for seen in evidence.seen):
@@ -31,9 +35,14 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
 
 
 def decided_frequency(space: LabSpace) -> float | None:
-    """The reactor crystal's frequency, if all members predict the same."""
+    """The reactor crystal's frequency, if all members predict the same from what is shown of it."""
+    if isinstance(space, WeightedDags) and not space.predicts:
+        return None
     verdicts: Mapping[float, int] = space.verdicts()
-    return next(iter(verdicts)) if len(verdicts) == 1 else None
+    if len(verdicts) != 1:
+        return None
+    (frequency,) = verdicts
+    return None if isnan(frequency) else frequency
 
 
 def graph_fits(space: LabSpace, edges: Set[Edge]) -> bool:

@@ -71,7 +71,7 @@ def trivial_share(suite: str, items: Episodes) -> Finding | None:
         return None
     claim = f"in {fmean(decided):.1%} of episodes the frequency is decided before any setting"
     data = {"episodes": len(every), "decided": sum(decided)}
-    return Finding("trivial", Standing.PROVED, suite, claim, data)
+    return Finding("trivial", Standing.PROVED if any(decided) else Standing.REFUTED, suite, claim, data)
 
 
 def ambiguous_share(suite: str, items: Episodes) -> Finding | None:

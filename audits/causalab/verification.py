@@ -8,6 +8,8 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from audits.causalab.certificates import (
     AMBIGUOUS,
     CANNOT_MATTER,
@@ -17,7 +19,10 @@ from audits.causalab.certificates import (
     UNWINNABLE,
 )
 from audits.claims import Certificate, Verifier
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term
+from dsl.causalab.pool import LabRecord, item_of_record
 from dsl.causalab.reactor import HIGHEST, Reactor
 from dsl.causalab.reference import Reading, bases_after, bases_of, values
 from dsl.errors import CalibrantError
@@ -33,19 +38,45 @@ def _mechanism(record: Mapping[str, Any]) -> Mechanism:
     )
 
 
+def _item(evidence: Mapping[str, Any]) -> LabItem:
+    """The item; reading it recomputes every number that it states."""
+    return item_of_record(msgspec.convert({**evidence, "id": "evidence"}, LabRecord))
+
+
+def _readings(evidence: Mapping[str, Any], settings: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """What was shown, and what these settings read in an episode of the item."""
+    item = _item(evidence)
+    episode = LabEpisode(item)
+    steps = [episode.act({"set": name, "value": value}) for name, value in settings]
+    if any(step.refused for step in steps):
+        raise ValueError("a setting that is refused")
+    return {
+        "properties": item.task.properties,
+        "freq_parent": item.task.freq_parent,
+        "reading": item.task.reading,
+        "records": item.task.records,
+        "trace": [{"values": t.values, "set": t.property, "value": t.value} for t in item.task.trace],
+        "baseline": item.task.baseline,
+        "reactor": item.task.reactor,
+        "settings": [{**step.action, "values": step.reading} for step in steps],
+    }
+
+
 def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Every place that the dial can take within a tick of the target, and both its ends, as first try."""
-    target = values(_mechanism(evidence["equations"]), evidence["reactor_bases"])[FREQUENCY]
+    item = _item(evidence)
+    target, tries = item.sealed.target, item.task.tries
     if target != certificate.data["target"]:
         return f"the target is {target:g}"
     places = {0.0, HIGHEST, *(float(min(max(int(target) + d, 0), HIGHEST)) for d in range(-6, 7)), target}
-    opened = [place for place in sorted(places) if Reactor(target, evidence["tries"]).tried(place).activated]
+    opened = [place for place in sorted(places) if Reactor(target, tries).tried(place).activated]
     return f"{opened[0]:g} activates the reactor" if opened else ""
 
 
 def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """The frequency follows from what is shown; edges matter on the way to it through what is not shown."""
-    mechanism, shown = _mechanism(evidence["equations"]), set(evidence["shown"])
+    item = _item(evidence)
+    mechanism, shown = item.sealed.mechanism, item.task.reactor
     matter: set[Edge] = set()
     unseen = [FREQUENCY]
     while unseen:
@@ -61,10 +92,10 @@ def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
 
 
 def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Every vector of weights that leaves the frequency one base over all readings predicts the same."""
+    """Every vector of weights that leaves the frequency one base over all that is shown predicts the same."""
+    evidence = _readings(evidence, ())
     properties, reactor = evidence["properties"], evidence["reactor"]
     readings = [*evidence["records"], *(t["values"] for t in evidence["trace"]), evidence["baseline"]]
-    readings += [step["values"] for step in evidence["settings"]]
     low, high = certificate.data.get("base", (float("-inf"), float("inf")))
     predicted = set()
     for weights in product(WEIGHTS, repeat=len(properties)):
@@ -81,6 +112,9 @@ def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> 
 
 def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Every acyclic choice of one explaining vector for each node has the claimed edges."""
+    if _item(evidence).task.noise:
+        return "a noisy laboratory"
+    evidence = _readings(evidence, certificate.data["settings"])
     nodes = [*evidence["properties"], FREQUENCY]
     options = [set(_explaining(evidence, nodes, child)) for child in nodes]
     if prod(map(len, options)) > MAX_COMBINATIONS:
@@ -134,6 +168,9 @@ def _stretches(evidence: Mapping[str, Any], child: str) -> list[list[Mapping[str
 
 def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Two different mechanisms of the class give all readings, setting by setting."""
+    if _item(evidence).task.noise:
+        return "a noisy laboratory"
+    evidence = _readings(evidence, certificate.data["settings"])
     first, second = (_mechanism(record) for record in certificate.data["members"])
     if first.edges == second.edges and first.equations == second.equations:
         return "the two mechanisms are one"

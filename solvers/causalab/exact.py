@@ -11,7 +11,7 @@ from solvers.causalab.experimenter import simplest, solve_by_experiments
 from solvers.causalab.linear import solve_linear
 from solvers.causalab.noise.solve import solve_noisy
 from solvers.causalab.offline import solve_offline
-from solvers.causalab.quadratic import solve_quadratic
+from solvers.causalab.quadratic.solve import solve_quadratic
 from solvers.causalab.space import weighted_dags
 from solvers.outcome import Impossible, Outcome, OutOfBudget
 

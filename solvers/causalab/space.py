@@ -17,9 +17,10 @@ import numpy as np
 from dsl.causalab.item import Family, Task, Weights
 from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from dsl.causalab.reference import Reading
-from solvers.acyclic.count import Layers, members_of, total
+from solvers.acyclic.count import Layers, members_of
 from solvers.acyclic.count import Weights as DagWeights
 from solvers.budget import BudgetSpent
+from solvers.causalab.choices import choices, edge_numbers, graph_number
 from solvers.causalab.evidence import Evidence, Floats
 from solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
 from solvers.causalab.replay import mechanism_of, predicted
@@ -49,7 +50,7 @@ class WeightedDags:
 
     @cached_property
     def count(self) -> int:
-        return total(DagWeights(self._options, 0))
+        return choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
         """Whether a mechanism is a member; its base has to be the one that its weights leave."""
@@ -146,15 +147,20 @@ class WeightedDags:
         """How many members predict each frequency of the reactor crystal; a parent that is not shown has base 50."""
         if not self.count:
             return {}
-        if np.isnan(frequencies(self.locals[-1], self.evidence)).any():
+        if not self.predicts:
             return self._verdicts_by_listing()
         frequency = self.locals[-1]
         values = frequencies(frequency, self.evidence)
         found: dict[float, int] = {}
         for value in sorted(set(values.tolist())):
             group = frequency.where(values == value)
-            found[value / PER_UNIT] = total(DagWeights(self._options | {group.node: Counter(group.masks.tolist())}, 0))
+            found[value / PER_UNIT] = choices({**self._options, group.node: Counter(group.masks.tolist())})
         return {value: number for value, number in found.items() if number}
+
+    @property
+    def predicts(self) -> bool:
+        """Whether all members' predictions follow from what is shown of the reactor crystal."""
+        return not np.isnan(frequencies(self.locals[-1], self.evidence)).any()
 
     def _verdicts_by_listing(self) -> Mapping[float, int]:
         return Counter(predicted(member, self.evidence) for member in self.members())
@@ -162,20 +168,11 @@ class WeightedDags:
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
         """How many members have each edge that some member has."""
-        nodes, found = self.evidence.nodes, {}
-        for child, options in self._options.items():
-            for parent in range(len(nodes)):
-                having = {mask: number for mask, number in options.items() if mask >> parent & 1}
-                if having and (number := total(DagWeights(self._options | {child: having}, 0))):
-                    found[nodes[parent], nodes[child]] = number
-        return found
+        return edge_numbers(self._options, self.evidence.nodes)
 
     def having_graph(self, edges: Set[Edge]) -> int:
         """How many members have exactly these edges."""
-        masks = masks_of(edges, self.evidence.nodes)
-        if masks is None:
-            return 0
-        return total(DagWeights({node: _only(own, masks[node]) for node, own in self._options.items()}, 0))
+        return graph_number(self._options, edges, self.evidence.nodes)
 
     @cached_property
     def certain_edges(self) -> frozenset[Edge]:
@@ -204,21 +201,6 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
         reactor[-1] = possible[0] / PER_UNIT
     found = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
     return WeightedDags(evidence, bounded, (*found, frequency))
-
-
-def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
-    """The parents of each node as masks; None if an edge is not between two of the nodes."""
-    number = {node: i for i, node in enumerate(nodes)}
-    masks = [0] * len(nodes)
-    for parent, child in edges:
-        if parent not in number or child not in number:
-            return None
-        masks[number[child]] |= 1 << number[parent]
-    return masks
-
-
-def _only(options: Mapping[int, int], mask: int) -> dict[int, int]:
-    return {mask: options[mask]} if mask in options else {}
 
 
 def frequencies(frequency: Local, evidence: Evidence) -> Floats:

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from solvers.acyclic.count import Weights, total
 from solvers.budget import BudgetSpent
+from solvers.causalab.choices import choices, masks_of
 from solvers.causalab.evidence import Evidence
 from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
 from solvers.causalab.replay import mechanism_of
-from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies, masks_of
+from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
 DRAWS = (-1, 0, 1)
@@ -69,7 +69,7 @@ class World:
         """Acyclic choices in which some node is shifted."""
         every = {n.node: n.options(shifted=True) for n in self.nodes}
         quiet = {n.node: n.options(shifted=False) for n in self.nodes}
-        return self.sequences * (_total(every) - _total(quiet))
+        return self.sequences * (choices(every) - choices(quiet))
 
     def having(self, parent: int, child: int) -> int:
         """Members with an edge."""
@@ -77,7 +77,7 @@ class World:
         for shifted in (True, False):
             options = {n.node: n.options(shifted=shifted) for n in self.nodes}
             options[child] = {mask: number for mask, number in options[child].items() if mask >> parent & 1}
-            both.append(_total(options))
+            both.append(choices(options))
         return self.sequences * (both[0] - both[1])
 
     def with_parents(self, masks: Sequence[int]) -> int:
@@ -85,7 +85,7 @@ class World:
         both = []
         for shifted in (True, False):
             own = [n.options(shifted=shifted) for n in self.nodes]
-            both.append(_total({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(own)}))
+            both.append(choices({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(own)}))
         return self.sequences * (both[0] - both[1])
 
     def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
@@ -93,10 +93,6 @@ class World:
         own = self.nodes[node]
         kept = Shifted(node, own.vectors[keep], own.shifted[keep])
         return replace(self, nodes=tuple(kept if n.node == node else n for n in self.nodes))
-
-
-def _total(options: Mapping[int, Mapping[int, int]]) -> int:
-    return total(Weights(options, 0)) if all(options.values()) else 0
 
 
 @dataclass(frozen=True)
@@ -147,12 +143,14 @@ class NoisyDags:
 
     def verdicts(self) -> Mapping[float, int]:
         """How many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
+        unknown = float("nan")  # one object, so that it is one key
         found: Counter[float] = Counter()
         for world in self.worlds:
             own = world.nodes[-1]
             values = frequencies(Local(own.node, own.vectors), self.evidence)
-            for value in sorted(set(values.tolist())):
+            for value in np.unique(values[~np.isnan(values)]).tolist():
                 found[value / PER_UNIT] += world.where(own.node, values == value).count
+            found[unknown] += world.where(own.node, np.isnan(values)).count
         return {value: number for value, number in found.items() if number}
 
     @cached_property

@@ -11,14 +11,21 @@ from audits.causalab.trajectory import trajectory
 from baselines.causalab.rows import ROWS, play
 from dsl.causalab.configs import item_of_config
 from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.generation import Plan, View, generated
 from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem
+from dsl.causalab.item import LabItem, Weights
 from dsl.causalab.mechanism import FREQUENCY
 from solvers.budget import BudgetSpent
 from tests.support.causalab import LINEAR, items, released_suite
 
-ENUMERATED = (*LINEAR[:4], "4nodes_freqparent", "4nodes_hidden_n1", "4nodes_hidden_freqnode_n2", "4nodes_golden")
+ENUMERATED = (
+    *LINEAR[:4],
+    "4nodes_freqparent",
+    "4nodes_hidden_n1",
+    "4nodes_hidden_freqnode_n2",
+    "4nodes_golden",
+    "4nodes_quad_hard",
+)
 
 
 def ran(row: str, item: LabItem) -> LabEpisode:
@@ -72,10 +79,17 @@ def test_known_draws_of_bases_leave_fewer_members() -> None:
     assert "integers from 0 to 100" in bounded.in_words
 
 
-def test_families_without_a_listed_space_say_so() -> None:
-    (item,) = generated(PLANS["4nodes_quad_hard"], 0, 1)
+def test_classes_without_a_listed_space_say_so() -> None:
+    (item,) = generated(Plan("fine", 4, weights=Weights.HUNDREDTHS), 0, 1)
     with pytest.raises(BudgetSpent):
         attributed("exact", item)
+
+
+def test_frequencies_that_depend_on_what_is_not_shown_are_never_decided() -> None:
+    for item in generated(Plan("hide", 4, view=View.HIDE_ONE), 0, 5):
+        found = attributed_run(item, ran("greedy", item).steps, bounded=True)
+        assert not found.frequency.decided
+        assert found.graph.kind is Kind.EARNED
 
 
 def test_a_trajectory_says_when_what_was_decided() -> None:

@@ -1,0 +1,193 @@
+"""The version space of quadratic laboratories: graphs with square weights, for which some linear weights explain all.
+
+Linear weights are real numbers, so what is counted are graphs with the square weights of the suites. A choice counts
+for a node if the best linear weights leave no larger root mean square residual than rounding can: what the truth leaves
+is never larger, so the truth is a member; a choice that only comes near may be one too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+
+import numpy as np
+
+from dsl.causalab.generation import SQUARE_WEIGHTS
+from dsl.causalab.item import Family, Task
+from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from solvers.budget import BudgetSpent
+from solvers.causalab.choices import Options, choices, edge_numbers, graph_number
+from solvers.causalab.evidence import Evidence, Floats
+from solvers.causalab.quadratic.solve import ROUNDING
+from solvers.causalab.replay import EXACT
+
+MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights a node
+SAME_PREDICTION = 0.5  # predictions of fitted weights that are nearer than this are one
+DETERMINED = 1e-6
+LARGEST = 1e5  # beyond that floats do not keep hundredths in squares; such readings are left out
+
+
+@dataclass(frozen=True)
+class SquareWeights:
+    """The square weights that one node may have.
+
+    vectors: (vectors, nodes), 0 where there is no edge
+    predictions: (vectors,): of the reactor crystal, for the frequency; NaN where it is not determined
+    """
+
+    node: int
+    vectors: Floats
+    predictions: Floats
+
+    @property
+    def options(self) -> dict[int, int]:
+        return self.counted(np.ones(len(self.vectors), dtype=np.bool_))
+
+    def counted(self, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[int, int]:
+        """Number of vectors by mask of parents, of those that are kept."""
+        return Counter(((self.vectors[keep] > 0) @ (1 << np.arange(self.vectors.shape[1]))).tolist())
+
+
+@dataclass(frozen=True)
+class QuadraticDags:
+    """Graphs with square weights that some linear weights complete to an explanation of the evidence."""
+
+    evidence: Evidence
+    locals: tuple[SquareWeights, ...]
+
+    @property
+    def in_words(self) -> str:
+        sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
+        weights = ", ".join(f"{weight:g}" for weight in SQUARE_WEIGHTS)
+        return (
+            f"quadratic mechanisms without noise, square weights {weights}{sink}, any linear weights and bases; "
+            f"counted are graphs with square weights, root mean square residuals up to {ROUNDING:g}"
+        )
+
+    @cached_property
+    def _options(self) -> Options:
+        return {own.node: own.options for own in self.locals}
+
+    @cached_property
+    def count(self) -> int:
+        return choices(self._options)
+
+    def fits(self, member: Mechanism) -> bool:
+        """Whether the mechanism's graph and square weights are those of a member."""
+        nodes = self.evidence.nodes
+        for own, child in zip(self.locals, nodes, strict=True):
+            squares = member.weights(child, 2)
+            row = np.array([squares.get(parent, 0.0) for parent in nodes])
+            if not np.any(np.all(np.isclose(own.vectors, row), axis=1)):
+                return False
+        return True
+
+    def after(self, experiment: tuple[str, float], reading: Values) -> QuadraticDags:
+        """The members that still explain all; what was ruled out before stays out, though the mean may now hide it."""
+        later = quadratic_dags(self.evidence.after(*experiment, reading))
+        kept = []
+        for now, own in zip(later.locals, self.locals, strict=True):
+            before = {tuple(row) for row in own.vectors.tolist()}
+            still = np.array([tuple(row) in before for row in now.vectors.tolist()], dtype=np.bool_)
+            kept.append(SquareWeights(now.node, now.vectors[still], now.predictions[still]))
+        return QuadraticDags(later.evidence, tuple(kept))
+
+    def verdicts(self) -> Mapping[float, int]:
+        """How many members predict each frequency; nearly equal ones are one, NaN is what is not determined."""
+        own = self.locals[-1]
+        found: dict[float, int] = {}
+        left = np.sort(own.predictions[~np.isnan(own.predictions)])
+        starts = left[np.flatnonzero(np.diff(left, prepend=-np.inf) > SAME_PREDICTION)]
+        for i, start in enumerate(starts):
+            end = starts[i + 1] if i + 1 < len(starts) else np.inf
+            keep = (own.predictions >= start) & (own.predictions < end)
+            found[round(float(start), 2)] = choices({**self._options, own.node: own.counted(keep)})
+        found[float("nan")] = choices({**self._options, own.node: own.counted(np.isnan(own.predictions))})
+        return {value: number for value, number in found.items() if number}
+
+    @cached_property
+    def edge_counts(self) -> dict[Edge, int]:
+        """How many members have each edge that some member has."""
+        return edge_numbers(self._options, self.evidence.nodes)
+
+    def having_graph(self, edges: Set[Edge]) -> int:
+        """How many members have exactly these edges."""
+        return graph_number(self._options, edges, self.evidence.nodes)
+
+    @property
+    def certain_edges(self) -> frozenset[Edge]:
+        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
+
+    @property
+    def possible_edges(self) -> frozenset[Edge]:
+        return frozenset(self.edge_counts)
+
+    @property
+    def graph_decided(self) -> bool:
+        return self.count > 0 and self.certain_edges == self.possible_edges
+
+
+def quadratic_dags(evidence: Evidence) -> QuadraticDags:
+    """The space of a quadratic task without noise; `BudgetSpent` for others, and for too many properties."""
+    if (why := _not_enumerated(evidence.task)) is not None:
+        raise BudgetSpent(why)
+    return QuadraticDags(evidence, tuple(_local(evidence, node) for node in range(len(evidence.nodes))))
+
+
+def _not_enumerated(task: Task) -> str | None:
+    if task.family is not Family.QUADRATIC or task.noise:
+        return "only quadratic tasks without noise have a space of square weights"
+    if len(task.properties) > MAX_PROPERTIES:
+        return f"{len(task.properties)} properties; square weights are listed for {MAX_PROPERTIES} at most"
+    return None
+
+
+def _local(evidence: Evidence, node: int) -> SquareWeights:
+    """Every vector of square weights whose best linear completion explains the node."""
+    others = [p for p in range(len(evidence.nodes)) if p != node]
+    if not evidence.task.freq_parent:
+        others = [p for p in others if p != evidence.frequency]
+    vectors, predictions = [], []
+    for size in range(int(node == evidence.frequency), len(others) + 1):
+        for parents in combinations(others, size):
+            squares = np.array(list(product(SQUARE_WEIGHTS, repeat=size))).reshape(len(SQUARE_WEIGHTS) ** size, size)
+            kept, predicted = _explaining(evidence, node, parents, squares)
+            rows = np.zeros((len(kept), len(evidence.nodes)))
+            rows[:, parents] = kept
+            vectors.append(rows)
+            predictions.append(predicted)
+    return SquareWeights(node, np.vstack(vectors), np.concatenate(predictions))
+
+
+def _explaining(evidence: Evidence, node: int, parents: tuple[int, ...], squares: Floats) -> tuple[Floats, Floats]:
+    """The square weights that linear ones complete, and what they predict for the reactor crystal."""
+    exact = np.all(np.abs(evidence.table) <= LARGEST, axis=1)
+    stretches = [[i for i in stretch if exact[i]] for stretch in evidence.stretches(node)]
+    stretches = [stretch for stretch in stretches if len(stretch) > 1]
+    rows = [i for stretch in stretches for i in stretch]
+    unknown = np.full(len(squares), np.nan)
+    if not rows:
+        return squares, unknown
+    own = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    columns = evidence.table[np.ix_(rows, parents)]
+    design = np.hstack([columns, (own[:, None] == np.arange(len(stretches))).astype(float)])
+    goals = evidence.table[rows, node][:, None] - columns**2 @ squares.T
+    scale = np.maximum(np.abs(design).max(axis=0), 1.0)
+    weights = np.linalg.lstsq(design / scale, goals, rcond=1e-10)[0] / scale[:, None]
+    close = np.sqrt(np.mean((design @ weights - goals) ** 2, axis=0)) <= ROUNDING + EXACT
+    if node != evidence.frequency:
+        return squares[close], unknown[close]
+    shown = evidence.reactor[list(parents)]
+    row = np.append(shown, 1.0)
+    if np.isnan(row).any() or not _in_row_space(design / scale, row / scale):
+        return squares[close], unknown[close]
+    return squares[close], (squares @ shown**2 + row @ weights)[close]
+
+
+def _in_row_space(design: Floats, row: Floats) -> bool:
+    """Whether what the readings determine includes this combination of the weights."""
+    combination = np.linalg.lstsq(design.T, row, rcond=1e-10)[0]
+    return bool(np.abs(design.T @ combination - row).max() <= DETERMINED)

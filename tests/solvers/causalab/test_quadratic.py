@@ -1,0 +1,99 @@
+"""The space of quadratic laboratories: the truth stays, counts agree with enumeration, settings decide the graph."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.causalab.configs import item_of_config
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generated
+from dsl.causalab.item import Family
+from dsl.causalab.reference import Reading
+from solvers.budget import BudgetSpent
+from solvers.causalab.evidence import Evidence, evidence_of
+from solvers.causalab.exact import solve
+from solvers.causalab.quadratic.solve import ROUNDING
+from solvers.causalab.quadratic.space import quadratic_dags
+from solvers.outcome import Found
+from tests.support.causalab import released_suite
+
+THREE = Plan("3quad", 3, Family.QUADRATIC)
+
+
+def completed(evidence: Evidence, node: int, squares: dict[int, float]) -> bool:
+    """Whether linear weights exist that leave residuals within rounding: by projection, not by a solver's fit."""
+    rows = [i for stretch in evidence.stretches(node) for i in stretch]
+    own = [n for n, stretch in enumerate(evidence.stretches(node)) for _ in stretch]
+    table = evidence.table[rows]
+    goal = table[:, node] - sum((w * table[:, p] ** 2 for p, w in squares.items()), start=np.zeros(len(rows)))
+    known = [(np.array(own) == n).astype(float) for n in sorted(set(own))] + [table[:, p] for p in squares]
+    basis, sizes, _ = np.linalg.svd(np.array(known).T, full_matrices=False)
+    basis = basis[:, sizes > 1e-9 * sizes.max()]
+    left = goal - basis @ (basis.T @ goal)
+    alone = sum(len(stretch) == 1 for stretch in evidence.stretches(node))
+    return bool(np.sum(left**2) <= (len(rows) - alone) * (ROUNDING + 1e-6) ** 2 + 1e-12)
+
+
+def count_by_definition(evidence: Evidence) -> int:
+    a, b, f = range(3)
+    weights = (0.0, *SQUARE_WEIGHTS)
+    count = 0
+    for ab, ba, af, bf in product(weights, repeat=4):
+        if (ab and ba) or not (af or bf):
+            continue
+        parents = {a: {b: ba}, b: {a: ab}, f: {a: af, b: bf}}
+        count += all(completed(evidence, n, {p: w for p, w in own.items() if w}) for n, own in parents.items())
+    return count
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
+    item = next(generated(THREE, seed, 1))
+    episode = LabEpisode(item)
+    for i, name in enumerate([*item.task.properties, *item.task.properties]):
+        evidence = evidence_of(item.task, episode.steps)
+        assert quadratic_dags(evidence).count == count_by_definition(evidence)
+        episode.act({"set": name, "value": 90 - 31 * i})
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(Reading), st.data())
+def test_the_truth_is_a_member_after_any_settings(seed: int, reading: Reading, data: st.DataObject) -> None:
+    item = next(generated(Plan("quad", 4, Family.QUADRATIC, reading=reading), seed, 1))
+    episode = LabEpisode(item)
+    space = quadratic_dags(evidence_of(item.task))
+    for _ in range(data.draw(st.integers(0, 5))):
+        name = data.draw(st.sampled_from(item.task.properties))
+        value = data.draw(st.floats(-200, 300) | st.just(3e5))
+        step = episode.act({"set": name, "value": value})
+        assert step.reading is not None
+        before, space = space.count, space.after((name, value), step.reading)
+        assert space.count <= before
+    assert space.fits(item.sealed.mechanism)
+    assert sum(space.verdicts().values()) == space.count
+    assert space.having_graph(item.sealed.mechanism.edges) >= 1
+
+
+def test_two_settings_of_every_property_decide_graph_and_frequency() -> None:
+    for made in released_suite("4nodes_quad_hard")[:15]:
+        item = item_of_config(made, 0)
+        episode = LabEpisode(item)
+        assert isinstance(solve(episode), Found)
+        space = quadratic_dags(evidence_of(item.task, episode.steps))
+        assert space.graph_decided
+        assert space.certain_edges == made.mechanism.edges
+        (frequency,) = space.verdicts()
+        assert abs(frequency - item.sealed.target) <= 0.1
+
+
+def test_other_families_have_no_such_space() -> None:
+    for suite in ("4nodes", "4nodes_hidden_n1"):
+        with pytest.raises(BudgetSpent, match="quadratic"):
+            quadratic_dags(evidence_of(next(generated(PLANS[suite], 0, 1)).task))
+    with pytest.raises(BudgetSpent, match="6 properties"):
+        quadratic_dags(evidence_of(next(generated(Plan("big", 7, Family.QUADRATIC), 0, 1)).task))
