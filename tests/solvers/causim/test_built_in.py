@@ -8,9 +8,12 @@ import pytest
 
 from dsl.causim.networks import network, source_of_tables
 from dsl.causim.nihss import TOTAL, items, nihss, running_sums
+from dsl.causim.question import Question
 from dsl.causim.values import ModelError, symbol, value_of
 from dsl.causim.verifier import vacuity
+from solvers.causim.answers import AnswerSet
 from solvers.causim.marginals import conditional, marginal, ways
+from solvers.outcome import Found
 from tests.support.causim import models, vectors
 
 
@@ -88,3 +91,24 @@ def test_the_prose_immunity_model_has_the_printed_probabilities() -> None:
         "moderate": Fraction(6923, 16000),
         "severe": Fraction(711, 8000),
     }
+
+
+def test_the_printed_sampler_has_ten_values_and_eight_worlds_that_explain_true() -> None:
+    model = models()["paper-a"]
+    node = model.nodes[0]
+    shares = {value_of(value): weight for value, weight in zip(node.support, node.weights, strict=True)}
+    plain = {name: Fraction(3, 20) for name in ("xo", "mi", "za", "qe", "tu")}
+    assert shares == plain | {f"{name}x": Fraction(1, 20) for name in plain}
+    assert marginal(model, "ZY", {}) == {"false": Fraction(3, 10), "true": Fraction(7, 10)}
+    seen = Question("abduction", {}, ("U_ZY",), {}, {"ZY": "true"})
+    assert AnswerSet(model, seen).size() == Found(8)
+
+
+def test_the_printed_intervention_changes_nothing_else() -> None:
+    model = models()["paper-b"]
+    noise = {"U_QE": "qe", "U_TU": "so", "U_VI": "ga", "U_XQ": "cc", "U_ZY": "by"}
+    question = Question("intervention", {name: symbol(value) for name, value in noise.items()}, (), {"TU": '"TU0"'})
+    members = AnswerSet(model, question)
+    assert members.pick() == Found({"XQ": '"xq"', "VI": '"VI"', "TU": '"TU0"', "QE": '"QE"', "ZY": '"nul"'})
+    assert members.size() == Found(1)
+    assert members.effect == (False, False)

@@ -1,0 +1,71 @@
+"""What a generator makes: acceptance, sizes, treewidths, and how many of its mechanisms differ beyond their names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import factorial, prod
+from typing import Final
+
+import numpy as np
+
+from dsl.causim.model import Local, Model
+from solvers.causim.elimination import treewidth
+
+MAX_RENAMINGS: Final = 2_000  # orders of the parents' values that are tried; a table with more counts as it stands
+
+
+@dataclass(frozen=True)
+class ProgramStatistics:
+    """tables: number of mechanisms; different: how many differ up to the names of all values
+    domains, supports, treewidths: how often each size occurs
+    """
+
+    programs: int
+    tables: int
+    different: int
+    domains: dict[int, int]
+    supports: dict[int, int]
+    treewidths: dict[int, int]
+
+
+def program_statistics(models: Iterable[Model]) -> ProgramStatistics:
+    """Counts over all nodes of all models."""
+    domains, supports, widths, seen = Counter[int](), Counter[int](), Counter[int](), Counter[bytes]()
+    for model in models:
+        widths[treewidth(model.system)] += 1
+        for node, local in zip(model.nodes, model.system, strict=True):
+            domains[len(local.domain)] += 1
+            supports[len(node.support)] += 1
+            seen[nameless(local)] += 1
+    return ProgramStatistics(
+        sum(widths.values()),
+        sum(seen.values()),
+        len(seen),
+        dict(sorted(domains.items())),
+        dict(sorted(supports.items())),
+        dict(sorted(widths.items())),
+    )
+
+
+def nameless(local: Local) -> bytes:
+    """Equal for tables that are equal after renaming the values of parents, noise and node.
+
+    The order of the parents counts; noise values are sorted by what they do, and outputs are numbered as they come.
+    """
+    shape = local.table.shape
+    orders = [list(permutations(range(size))) for size in shape[:-1] if factorial(size) <= MAX_RENAMINGS]
+    if len(orders) < len(shape) - 1 or prod(map(len, orders)) > MAX_RENAMINGS:
+        orders = [[tuple(range(size))] for size in shape[:-1]]
+    forms = []
+    for order in product(*orders):
+        table = local.table[np.ix_(*order, range(shape[-1]))] if order else local.table
+        forms.append(min(_numbered(table, outputs) for outputs in permutations(range(len(local.domain)))))
+    return repr(shape).encode() + min(forms)
+
+
+def _numbered(table: np.ndarray[tuple[int, ...], np.dtype[np.int64]], outputs: tuple[int, ...]) -> bytes:
+    renamed = np.array(outputs, dtype=np.uint8)[table]
+    return b"|".join(sorted(np.ascontiguousarray(renamed[..., k]).tobytes() for k in range(table.shape[-1])))

@@ -1,0 +1,61 @@
+"""Verdicts on replies to one question: reward, why there is none, and where an answer goes wrong, node by node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from dsl.causim.item import Task
+from dsl.causim.question import Answer
+from dsl.causim.reasons import Reason, reasons
+from dsl.causim.score import extract
+from dsl.causim.values import ModelError
+from solvers.causim.answers import AnswerSet
+
+Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """reward: 1 or 0; why: None iff the reward is 1
+    answer: as extracted, None if there was none
+    nodes: a reason for every node, for answers over V where the noise that is allowed is a product; else None
+    """
+
+    reward: int
+    why: Why | None
+    answer: Answer | None
+    nodes: dict[str, Reason] | None = None
+
+
+class Judge:
+    """Judges any number of replies to one task; pure, and without a clock."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    @cached_property
+    def members(self) -> AnswerSet:
+        return AnswerSet(self.task.model, self.task.question)
+
+    def reply(self, text: str) -> Verdict:
+        """The verdict on a reply of a system under test."""
+        extraction = extract(text, self.members.keys)
+        if extraction.answer is None:
+            return Verdict(0, extraction.failure, None)
+        return self.answer(extraction.answer)
+
+    def answer(self, answer: Answer) -> Verdict:
+        """The verdict on an answer with exactly the required keys."""
+        right = self.members.contains(answer)
+        return Verdict(int(right), None if right else "wrong_answer", answer, self._nodes(answer))
+
+    def _nodes(self, answer: Answer) -> dict[str, Reason] | None:
+        model, question = self.task.model, self.task.question
+        if not set(model.position) <= set(answer):
+            return None
+        try:
+            return reasons(model, question, answer)
+        except ModelError:  # the noise that partial evidence allows is no product
+            return None
