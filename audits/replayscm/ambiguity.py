@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from audits.replayscm.patterns import latent_scm
+from dsl.formulas.text import Grammar
 from dsl.replayscm.problem import Problem, Task
 from solvers.formulas.catalogue import MAX_SIZES
 from solvers.formulas.essential import COMPLETE, essential_functions, synthesised
+from solvers.formulas.expressible import expresses_everything
 from solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
@@ -36,7 +38,23 @@ def gold_parents(problem: Problem) -> int:
 
 def gold_class(problem: Problem) -> ModelClass:
     """The smallest class, of at least LEAST_PARENTS parents, that has gold as a member, whatever its formulas."""
-    return ModelClass(max(LEAST_PARENTS, gold_parents(problem)))
+    return expressed(ModelClass(max(LEAST_PARENTS, gold_parents(problem))), problem.task.grammar)
+
+
+def expressed(model_class: ModelClass, grammar: Grammar) -> ModelClass:
+    """The part of a class without a cap that the grammar can express, named by a cap that leaves none of it out.
+
+    The class itself where the grammar expresses every function, and where what it can express is not listed completely:
+    then its words say that it has functions that no formula expresses.
+    """
+    if model_class.max_size is not None or "if" in grammar.operators or expresses_everything(grammar):
+        return model_class
+    if grammar.allow_constants:  # a literal inside a formula could express more than is listed
+        return model_class
+    functions = essential_functions(model_class.max_parents, synthesised(grammar))
+    if set(functions.complete_to[1:].tolist()) != {COMPLETE}:
+        return model_class
+    return replace(model_class, max_size=int(functions.sizes.max()))
 
 
 def headline_parents(problem: Problem) -> int:

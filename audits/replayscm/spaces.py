@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from audits.replayscm.ambiguity import expressed
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import World
 from solvers.replayscm.version_space import ModelClass, VersionSpace
@@ -28,13 +29,19 @@ class Spaces:
         return self.problem.sealed.heldout.worlds
 
     def space(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
-        """What the training worlds leave open in a class, with the audit's root sets."""
-        model_class = ModelClass(max_parents, max_size, self.nested_roots)
+        """What the training worlds leave open in a class, with the audit's root sets.
+
+        Without a cap: every function that the grammar can express (audits.replayscm.ambiguity.expressed).
+        """
+        asked = ModelClass(max_parents, max_size, self.nested_roots)
+        return self._space(expressed(asked, self.problem.task.grammar))
+
+    def _space(self, model_class: ModelClass) -> VersionSpace:
         if model_class not in self._training:
             self._training[model_class] = (
                 VersionSpace(self.problem.task, model_class)
-                if max_size is None
-                else self.space(max_parents).within(max_size)
+                if model_class.max_size is None
+                else self._space(replace(model_class, max_size=None)).within(model_class.max_size)
             )
         return self._training[model_class]
 
@@ -48,7 +55,7 @@ class Spaces:
         if model_class not in self._replaying:
             whole = replace(model_class, max_size=None)
             self._replaying[model_class] = (
-                self._training[whole].with_worlds(self.heldout)
+                self._space(whole).with_worlds(self.heldout)
                 if model_class == whole
                 else self._after(whole).within(model_class.max_size)
             )

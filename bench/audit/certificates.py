@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from audits.replayscm.certificates.certificate import certificate, to_json
+from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
 from dsl.replayscm.problem import Problem
 from dsl.whole_file import write_whole
 from solvers.budget import BudgetSpent
@@ -22,6 +23,15 @@ def certificate_name(instance: str) -> str:
     return f"{name}.json"
 
 
+def _recountable(model_class: ModelClass) -> ModelClass:
+    """The class; `ValueError` if its cap is larger than the checker can recount."""
+    parents, size = model_class.max_parents, model_class.max_size
+    most = LARGEST_CAP.get(parents, 0)
+    if size is not None and size > most:
+        raise ValueError(f"with {parents} parents, `calibrant verify` recounts sizes up to {most}, not {size}")
+    return model_class
+
+
 def write_certificates(
     problems: Iterable[Problem], folder: Path, class_of: Callable[[Problem], ModelClass]
 ) -> Iterator[str]:
@@ -30,7 +40,7 @@ def write_certificates(
     number = 0
     for problem in problems:
         try:
-            text = to_json(certificate(problem, class_of(problem)))
+            text = to_json(certificate(problem, _recountable(class_of(problem))))
         except (ValueError, BudgetSpent) as error:
             yield f"no certificate of {problem.id}: {error}"
             continue

@@ -143,15 +143,16 @@ def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path
 
 
 def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size: int | None) -> None:
+    from audits.replayscm.ambiguity import expressed
     from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
     from bench.audit.certificates import write_certificates
     from solvers.replayscm.version_space import ModelClass
 
     def class_of(problem: Problem) -> ModelClass:
         parents = options.headline(problem)
-        if max_size is not None and max_size > LARGEST_CAP.get(parents, 0):
-            raise ValueError(f"with {parents} parents, `calibrant verify` does not recount sizes up to {max_size}")
-        return ModelClass(parents, max_size, options.nested_roots)
+        asked = ModelClass(parents, max_size, options.nested_roots)
+        counted = expressed(asked, problem.task.grammar)
+        return counted if (counted.max_size or 0) <= LARGEST_CAP.get(parents, 0) else asked
 
     for line in write_certificates(audited.pool.problems, folder, class_of):
         typer.echo(in_one_line(line), err=True)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from audits.replayscm.ambiguity import gold_class
+from audits.replayscm.ambiguity import expressed, gold_class
 from audits.replayscm.hardening.harden import Hardening, cex, extra_worlds
 from audits.replayscm.hardening.limits import Goal
 from audits.replayscm.hardening.steps import AddedWorld
@@ -45,7 +45,9 @@ class HardenOptions:
 
     def class_of(self, problem: Problem) -> ModelClass:
         """The class of an instance; `ValueError` without gold."""
-        return ModelClass(self.max_parents) if self.max_parents else gold_class(problem)
+        if self.max_parents is None:
+            return gold_class(problem)
+        return expressed(ModelClass(self.max_parents), problem.task.grammar)
 
 
 @dataclass(frozen=True)

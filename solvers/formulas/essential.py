@@ -61,11 +61,12 @@ def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialF
         words = functions.words.astype(np.uint64)
         kept = _depends_on_all(words, num_vars)
         ends.append(starts[-1] + int(kept.sum()))
-        if num_vars == 1:  # x, its negation, then the constants, which are larger than both
-            kept = np.ones(len(words), np.bool_)
-        bits.append(words[kept])
-        sizes.append(functions.sizes[kept])
-        starts.append(starts[-1] + int(kept.sum()))
+        order = np.flatnonzero(kept)
+        if num_vars == 1:  # then the constants; without `not` these may be smaller than the negation
+            order = np.concatenate([order, np.flatnonzero(~kept)])
+        bits.append(words[order])
+        sizes.append(functions.sizes[order])
+        starts.append(starts[-1] + len(order))
         complete_to.append(COMPLETE if functions.is_complete else functions.max_size)
     indexes = (np.array(listed, np.int64) for listed in (starts, ends, complete_to))
     return EssentialFunctions(np.concatenate(bits), np.concatenate(sizes), *indexes)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import num_rows
+from dsl.formulas.text import Grammar
 
 MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A000372) without the two constants
 
@@ -50,6 +51,14 @@ def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
             return MONOTONE_COUNTS[num_vars]
         case _:
             return 1 << num_rows(num_vars) - keeps(operators, False) - keeps(operators, True)
+
+
+def expresses_everything(grammar: Grammar) -> bool:
+    """Whether every function has a formula in the grammar, the constants as literals or not."""
+    names = grammar.operators
+    standard = operator_set(name for name in names if name in STANDARD_OPERATORS)
+    rich = "if" in names or num_expressible(3, standard) >= 1 << num_rows(3) - 2  # neither all monotone nor all affine
+    return rich and (grammar.allow_constants or not (keeps(names, False) or keeps(names, True)))
 
 
 def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ from dsl.replayscm.world import Panel, World
 from solvers.acyclic.count import Layers, Weights, total
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from solvers.formulas.expressible import expresses_everything
 from solvers.formulas.literals import require_literals_alone
 from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
 from solvers.replayscm.roots import nested_variables, root_sets
@@ -41,6 +42,8 @@ class ModelClass:
     def describe(self, task: Task) -> str:
         """The class in words, for reports and certificates."""
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
+        if self.max_size is None and not expresses_everything(task.grammar):
+            size = f"any function, whether or not {' '.join(task.grammar.operators)} can express it"
         if self.max_size is not None and "if" in task.grammar.operators:  # of which no least formulas are made
             size += f" over {' '.join(synthesised(task.grammar))}"
         nested = ", roots with nested columns" if self.nested_roots and task.disclosure.roots is None else ""

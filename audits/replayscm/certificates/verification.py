@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ import numpy as np
 from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.replayscm.certificates.rup import ProofError, check_refutation
 from dsl.errors import CalibrantError, in_one_line, shown
+from dsl.formulas.operators import OPERATORS
 from dsl.formulas.text import parse
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
@@ -119,6 +120,8 @@ class _Verification:
     def _in_words(self) -> str:
         size = "any formula size" if self.max_size is None else f"formula size <= {self.max_size}"
         operators = self.task.grammar.operators
+        if self.max_size is None and not _is_complete(operators, constants=self.task.grammar.allow_constants):
+            size = f"any function, whether or not {' '.join(operators)} can express it"
         if self.max_size is not None and "if" in operators:
             size += f" over {' '.join(name for name in operators if name != 'if')}"
         nested = ", roots with nested columns" if self.nested and self.task.disclosure.roots is None else ""
@@ -241,6 +244,35 @@ class _Verification:
             check_refutation(claim["cnf"], claim["proof"])
         except ProofError as error:
             raise Refused(str(error)) from None
+
+
+@cache
+def _is_complete(names: tuple[str, ...], *, constants: bool) -> bool:
+    """Whether the operators express every function, by Post's criterion (1941), by tables of up to three arguments.
+
+    That each of the five closed classes misses one of them: those that keep 0, keep 1, are monotone, affine, self-dual.
+    """
+    tables: list[tuple[int, Callable[[Sequence[bool]], bool]]] = []
+    for operator in (OPERATORS[name] for name in names):
+        most = 3 if operator.max_arity is None else operator.max_arity
+        tables += [(arity, operator.truth) for arity in range(operator.min_arity, most + 1)]
+    if constants:
+        tables += [(0, lambda arguments: False), (0, lambda arguments: True)]
+    missed = [False] * 5
+    for arity, truth in tables:
+        rows = list(product((False, True), repeat=arity))
+        value = {row: bool(truth(row)) for row in rows}
+        zero, one = rows[0], rows[-1]
+        pairs = list(product(rows, repeat=2))
+        missed[0] |= value[zero]
+        missed[1] |= not value[one]
+        missed[2] |= any(value[a] > value[b] for a, b in pairs if all(x <= y for x, y in zip(a, b, strict=True)))
+        missed[3] |= any(
+            value[tuple(x != y for x, y in zip(a, b, strict=True))] ^ value[a] ^ value[b] ^ value[zero]
+            for a, b in pairs
+        )
+        missed[4] |= any(value[row] == value[tuple(not x for x in row)] for row in rows)
+    return all(missed)
 
 
 def _cyclic(world: World) -> bool:
