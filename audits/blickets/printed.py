@@ -1,4 +1,4 @@
-"""Printed statistics that their own counts refute."""
+"""What the paper's printed figures show when they are computed again: misprints, and measures that mislead."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from audits.blickets.statistics import TwoByTwo, fisher_exact, posterior_odds
 from audits.finding import Finding, Standing
 
 KIND = "misprint"
+SIGNIFICANT = 0.05
 
 
 class Sides(StrEnum):
@@ -63,6 +64,74 @@ def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str
         if is_single
         else f"printed odds of {printed} are the 2P/(1-P) = {doubled:.1f} of the formula; P/(1-P) is {odds:.1f}",
         {"printed": printed, "odds": odds, "doubled": doubled, **counts._asdict()},
+    )
+
+
+class Switched(NamedTuple):
+    """Printed counts of one agent under a switch.
+
+    eligible: episodes with more than N activations, of which `eligible_correct` were answered correctly
+    exactly_n: episodes with exactly N; correct: of all episodes
+    """
+
+    episodes: int
+    correct: int
+    eligible: int
+    eligible_correct: int
+    exactly_n: int
+
+    @property
+    def switched(self) -> tuple[int, int]:
+        """Correct and wrong answers after the switch; all before it were correct, as the paper reports."""
+        switched = self.eligible + self.exactly_n
+        correct = self.correct - (self.episodes - switched)
+        return correct, switched - correct
+
+
+def self_selection(name: str, one: Switched, other: Switched, where: str) -> Finding:
+    """Whether leaving the episodes in which an agent stopped at N out decides if two agents differ (at .05)."""
+    wrong, other_wrong = (counts.eligible - counts.eligible_correct for counts in (one, other))
+    eligible = fisher_exact(TwoByTwo(one.eligible_correct, wrong, other.eligible_correct, other_wrong)).two_sided
+    table = TwoByTwo(*one.switched, *other.switched)
+    everywhere = fisher_exact(table).two_sided
+    decides = (eligible < SIGNIFICANT) != (everywhere < SIGNIFICANT)
+    return Finding(
+        "self-selected",
+        Standing.PROVED if decides else Standing.REFUTED,
+        f"{where}: {name}",
+        f"p = {eligible:.4f} among episodes that the agents continued after the switch, {everywhere:.4f} over all that"
+        f" switched ({table.yes} of {table.yes + table.no} against {table.other_yes} of {sum(table[2:])})",
+        {"eligible": eligible, "switched": everywhere, **table._asdict()},
+    )
+
+
+def firings_outside_eligible(name: str, false_firings: int, counts: Switched, where: str) -> Finding:
+    """Whether a monitor fired on a change that the class of reasoning-eligible episodes does not see.
+
+    If every eligible answer is correct, a firing that counts as false lies in an episode with N activations or fewer.
+    """
+    all_correct = counts.eligible == counts.eligible_correct
+    return Finding(
+        "evidence-at-n",
+        (Standing.PROVED if false_firings else Standing.REFUTED) if all_correct else Standing.OPEN,
+        f"{where}: {name}",
+        f"{false_firings} firings count as false, and {counts.eligible_correct} of {counts.eligible} eligible answers"
+        " are correct" + ("; so they lie in episodes with N activations or fewer" if all_correct else ""),
+        {"false_firings": false_firings, "eligible": counts.eligible, "eligible_correct": counts.eligible_correct},
+    )
+
+
+def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
+    """Whether full raw accuracy comes mostly from episodes that ended before anything changed."""
+    ended_before = counts.episodes - counts.eligible - counts.exactly_n
+    is_silence = counts.correct == counts.episodes and 2 * ended_before > counts.episodes
+    return Finding(
+        "gameable",
+        Standing.PROVED if is_silence else Standing.REFUTED,
+        f"{where}: {name}",
+        f"{counts.correct} of {counts.episodes} answers are correct, and {ended_before} were given before the rule"
+        " changed",
+        {"episodes": counts.episodes, "correct": counts.correct, "before": ended_before, "eligible": counts.eligible},
     )
 
 

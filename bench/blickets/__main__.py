@@ -1,4 +1,4 @@
-"""The command `python -m bench.blickets`: agents under the paper's conditions, and the paper's tables."""
+"""The command `python -m bench.blickets`: agents under the paper's conditions, its tables, findings about them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from baselines.blickets.grid import GRID
 from bench.blickets.agents import agent
+from bench.blickets.findings import paper_findings
 from bench.blickets.standing import DEFAULT_AGENTS, all_played, standing_table
 from bench.blickets.suites import SUITES
 from bench.blickets.tables import paper_tables
@@ -15,17 +16,29 @@ from bench.pages.aligned import aligned
 from bench.report.layout import Table, TableRow
 from dsl.errors import CalibrantError, shown
 
-TABLES = ("standing", "paper")
+TABLES = ("standing", "paper", "findings")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, count, print; 0."""
+    """Play, count, print; 0, or 2 if a library is missing."""
     given = _arguments().parse_args(arguments)
+    try:
+        sys.stdout.write(_findings() if given.table == "findings" else _tables(given))
+    except CalibrantError as error:
+        print(f"bench.blickets: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _findings() -> str:
+    return "".join(f"{found.kind}, {found.verdict}: {found.where}: {found.claim}\n" for found in paper_findings())
+
+
+def _tables(given: argparse.Namespace) -> str:
     agents = [member.name for member in GRID] if given.grid else given.agents
     episodes = all_played(agents, given.suites, given.episodes, seed=given.seed, jobs=given.jobs)
     tables = (standing_table(episodes),) if given.table == "standing" else paper_tables(episodes)
-    sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
-    return 0
+    return "\n\n".join(text_of(table) for table in tables) + "\n"
 
 
 def text_of(table: Table) -> str:
@@ -44,7 +57,9 @@ def _texts(row: TableRow) -> Iterator[str]:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.blickets", description="Agents beside the paper's rows.")
-    parser.add_argument("table", choices=TABLES, help="where agents stand, or Tables 5 to 11 with them")
+    parser.add_argument(
+        "table", choices=TABLES, help="where agents stand; Tables 5 to 11 with them; what the paper's figures show"
+    )
     parser.add_argument("--agents", nargs="+", type=_agent, default=DEFAULT_AGENTS, metavar="NAME")
     parser.add_argument("--grid", action="store_true", help="the 27 agents of the grid instead")
     parser.add_argument("--suites", nargs="+", choices=list(SUITES), default=list(SUITES), metavar="NAME")

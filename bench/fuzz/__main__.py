@@ -6,15 +6,22 @@ import argparse
 import sys
 import time
 
-from bench.fuzz import pools, submissions
+from bench.fuzz import blickets, pools, submissions
 from bench.fuzz.campaign import Plan, run
 
+DESCRIPTION = "Fuzz the scorer, the pool reader, or all that reads something of the blickets."
 SHOWN_FAILURES = 20
-TARGETS = {"submissions": (submissions.case, 1_000), "pools": (pools.case, 100)}  # case, cases per chunk
+TARGETS = {  # case, cases per chunk
+    "submissions": (submissions.case, 1_000),
+    "pools": (pools.case, 100),
+    "blickets": (blickets.case, 1_000),
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description="Fuzz the scorer or the pool reader.")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.fuzz", description="Fuzz the scorer, the pool reader, or the blickets."
+    )
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--count", type=int, default=10_000, help="number of cases")
     parser.add_argument("--seed", type=int, default=1)

@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from dsl.action import Action
 from dsl.blickets.grading import Grade, grade
 from dsl.blickets.item import BlicketItem
-from dsl.blickets.reference import History, run
+from dsl.blickets.reference import ACTIVE, INACTIVE, History, run
 from dsl.episode import Step, TranscriptError
 from dsl.errors import PoolError, shown
 from dsl.records import decoded
@@ -150,7 +150,8 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
 
 def _stated(step: tuple[int, str | None, bool, int, list[str]]) -> str:
     t, reading, refused, activations, state = step
-    told = "refused" if refused else reading or "no reading"
+    read = reading if reading in (ACTIVE, INACTIVE, None) else shown(reading)
+    told = "refused" if refused else read or "no reading"
     return f"t = {t}, {told}, {activations} activations, {shown(', '.join(state))} on the detector"
 
 

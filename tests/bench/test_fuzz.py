@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.fuzz import pools, submissions
+from bench.fuzz import blickets, pools, submissions
 from bench.fuzz.answers import answer, response
 from bench.fuzz.campaign import Plan, Tally, run, run_chunk
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
@@ -23,7 +23,7 @@ from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.structure import RootScore
 from dsl.replayscm.world import Panel
 
-SUBMISSIONS, POOLS = 4_000, 400
+SUBMISSIONS, POOLS, BLICKETS = 4_000, 400, 4_000
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,15 @@ def test_every_damaged_pool_is_read_as_it_is_or_refused(read: Tally) -> None:
     assert read.num_cases == POOLS
     for kind in ("official", "native"):
         assert min(read.outcomes[f"{kind} {outcome}"] for outcome in ("read", "refused")) > POOLS / 100
+
+
+def test_whatever_is_said_done_or_filed_about_blickets_gets_a_verdict_or_a_line() -> None:
+    tally = run_chunk(blickets.case, 11, 0, BLICKETS)
+    assert tally.failures == []
+    kinds = {"reply acted", "reply no action", "actions open", "actions answered"}
+    kinds |= {f"{kind} {outcome}" for kind in ("trace", "log", "item") for outcome in ("read", "refused")}
+    assert kinds <= tally.outcomes.keys()
+    assert min(tally.outcomes[kind] for kind in kinds) > BLICKETS / 500
 
 
 # --- the same cases whoever runs them ----------------------------------------------------------------------------

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from audits.blickets.printed import PrintedTest, Sides, misprinted_tests, posterior_odds_finding, rounds_to
+import pytest
+from scipy.stats import fisher_exact
+
+from audits.blickets import statistics
+from audits.blickets.printed import (
+    PrintedTest,
+    Sides,
+    Switched,
+    firings_outside_eligible,
+    misprinted_tests,
+    posterior_odds_finding,
+    rounds_to,
+)
 from audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
 from audits.finding import Standing
+from bench.blickets.__main__ import main
+from bench.blickets.findings import paper_findings
 from bench.blickets.paper import paper
+from tests.support.shared import shared_file
 
 
 def test_three_one_sided_values_stand_under_a_two_sided_heading() -> None:
@@ -55,3 +70,63 @@ def test_every_other_printed_statistic_agrees_with_its_counts() -> None:
 )
 def test_a_value_is_compared_to_as_many_decimals_as_are_printed(value: float, printed: str, expected: bool) -> None:
     assert rounds_to(value, printed) is expected
+
+
+# --- measures that mislead --------------------------------------------------------------------------------------------
+
+
+def _not_in_the_paper() -> dict[str, float]:
+    """Two-sided values over all switched episodes, from the shared file."""
+    rows = json.loads(shared_file("blickets_paper_rows.json", part="family").read_text())
+    found = {test["name"]: test["two_sided"] for test in rows["tests"] if test["name"].startswith("all switched")}
+    return {name.partition(", ")[2].partition(" (")[0]: value for name, value in found.items()}
+
+
+def test_who_stopped_at_n_decides_two_of_three_comparisons() -> None:
+    findings = {f.where.rpartition("Table 6, ")[2]: f for f in paper_findings() if f.kind == "self-selected"}
+    assert {name: round(float(f.data["switched"]), 4) for name, f in findings.items()} == _not_in_the_paper()
+    assert {name: (round(float(f.data["eligible"]), 4), f.verdict) for name, f in findings.items()} == {
+        "CG against Base": (0.0379, Standing.PROVED),
+        "CG+DB against CG": (1.0, Standing.PROVED),
+        "CG+DB against Base": (round(fisher_exact([[41, 2], [22, 8]]).pvalue, 4), Standing.REFUTED),
+    }
+    assert findings["CG against Base"].claim.endswith("switched (31 of 47 against 22 of 37)")
+
+
+def test_two_firings_at_n_5_lie_outside_the_class_that_is_to_judge_them() -> None:
+    (finding,) = (f for f in paper_findings() if f.kind == "evidence-at-n")
+    assert finding.verdict is Standing.PROVED
+    assert finding.data == {"false_firings": 2, "eligible": 19, "eligible_correct": 19}
+    some_wrong = Switched(50, 42, 19, 18, 8)
+    assert firings_outside_eligible("made up", 2, some_wrong, "a test").verdict is Standing.OPEN
+    assert firings_outside_eligible("made up", 0, Switched(50, 42, 19, 19, 8), "a test").verdict is Standing.REFUTED
+
+
+def test_full_accuracy_at_n_5_is_that_of_answers_before_the_change() -> None:
+    found = {f.where.rpartition(", ")[2]: f for f in paper_findings() if f.kind == "gameable"}
+    assert {agent: f.verdict for agent, f in found.items()} == {
+        "Base": Standing.PROVED,
+        "CG": Standing.REFUTED,
+        "CG+DB": Standing.REFUTED,
+    }
+    assert found["Base"].claim == "50 of 50 answers are correct, and 47 were given before the rule changed"
+
+
+def test_the_command_lists_all_findings_about_the_paper(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["findings"]) == 0
+    kinds = [line.partition(",")[0] for line in capsys.readouterr().out.splitlines()]
+    assert kinds == ["misprint"] * 4 + ["self-selected"] * 3 + ["evidence-at-n"] + ["gameable"] * 3
+
+
+def test_without_the_library_the_command_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(name: str) -> object:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(statistics, "import_module", missing)
+    assert main(["findings"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        "bench.blickets: scipy cannot be imported; it comes with: pip install 'calibrant[statistics]'\n",
+    )
