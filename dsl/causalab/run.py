@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dsl.causalab.episode import HYPOTHESIS, LabStep
+from dsl.causalab.equivalence import imec_size
 from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis
 from dsl.causalab.item import LabItem
 from dsl.causalab.reactor import accurate
@@ -57,6 +58,12 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     right = frequency is not None and accurate(frequency, item.sealed.target)
     score = Scorer(item.sealed.mechanism).score(said)
     return RunScore(score, right, activated, frequency, settings, refused, submitted)
+
+
+def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
+    """Size of the truth's interventional Markov equivalence class under the properties that a run set (Table 8)."""
+    targets = {str(step.action["set"]) for step in steps if "set" in step.action and not step.refused}
+    return imec_size(item.sealed.mechanism.edges, targets)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:

@@ -14,14 +14,13 @@ import numpy as np
 
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.item import Weights
-from dsl.causalab.mechanism import Mechanism
 from dsl.causalab.reference import Reading
 from dsl.errors import CycleError
 from solvers.budget import BudgetSpent
 from solvers.causalab.answer import Answer
 from solvers.causalab.evidence import Evidence, Floats, evidence_of
 from solvers.causalab.linear import DECIMALS, direct_effects
-from solvers.causalab.noise.worlds import NoisyDags, noisy_dags
+from solvers.causalab.noise.worlds import noisy_dags, replays
 from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
@@ -74,21 +73,12 @@ def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
     evidence = evidence_of(task, episode.steps)
     try:
         space = noisy_dags(evidence)
-        left = [member for member in space.mechanisms() if _replays(space, member)]
+        left = [member for member in space.mechanisms() if replays(space, member)]
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
     if len(left) != 1:
         return OutOfBudget(f"{nulls} settings changed nothing, the noise did not show; {len(left)} mechanisms are left")
     return Found(Answer(left[0], predicted(left[0], evidence), True, space.in_words))
-
-
-def _replays(space: NoisyDags, member: Mechanism) -> bool:
-    """Whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
-    for scale, nodes in space.noises(member):
-        shifts = [dict.fromkeys(nodes, scale * draw) for draw in DRAWS]
-        if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:
-            return True
-    return False
 
 
 def _read(episode: LabEpisode, name: str, value: float) -> Floats:

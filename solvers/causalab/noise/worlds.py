@@ -22,7 +22,7 @@ from solvers.budget import BudgetSpent
 from solvers.causalab.choices import choices, masks_of
 from solvers.causalab.evidence import Evidence
 from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
-from solvers.causalab.replay import mechanism_of
+from solvers.causalab.replay import EXACT, mechanism_of, misfit
 from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
@@ -101,14 +101,17 @@ class NoisyDags:
 
     evidence: Evidence
     worlds: tuple[World, ...]
+    bounded: bool = False
 
     @property
     def in_words(self) -> str:
         sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
+        drawn = "bases as they are drawn (integers from 0 to 100, 15 to 25 for the frequency)"
+        bases = drawn if self.bounded else "any bases"
         scales = ", ".join(f"{scale:g}" for scale in SCALES)
         return (
-            f"linear mechanisms with weights 1, 2, 3{sink} and any bases, together with one or more shifted nodes, a "
-            f"scale s of {scales}, and a draw of -s, 0 or s for every setting; what base a setting leaves is not used"
+            f"linear mechanisms with weights 1, 2, 3{sink} and {bases}, together with one or more shifted nodes, "
+            f"a scale s of {scales}, and a draw of -s, 0 or s for every setting; what base a setting leaves is not used"
         )
 
     @cached_property
@@ -139,7 +142,7 @@ class NoisyDags:
     def after(self, experiment: tuple[str, float], reading: Values) -> NoisyDags:
         """With one more reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
         evidence = self.evidence.after(*experiment, reading)
-        return NoisyDags(evidence, tuple(_followed(self.worlds, evidence)))
+        return NoisyDags(evidence, tuple(_followed(self.worlds, evidence)), self.bounded)
 
     def verdicts(self) -> Mapping[float, int]:
         """How many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
@@ -193,20 +196,23 @@ class NoisyDags:
         return mechanism_of(self.evidence.nodes, weights, float(np.round(first[-1] - first @ matrix[-1], 2)))
 
 
-def noisy_dags(evidence: Evidence) -> NoisyDags:
-    """The space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
+def noisy_dags(evidence: Evidence, *, bounded: bool = False) -> NoisyDags:
+    """The space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes.
+
+    bounded: whether bases that were drawn are known to be integers from 0 to 100, the frequency's from 15 to 25
+    """
     quiet = [seen.noisy for seen in evidence.seen]
     start = quiet.index(True) if True in quiet else len(quiet)
     before = Evidence(evidence.task, evidence.seen[:start], evidence.fresh)
     nodes = []
     for node in range(len(evidence.nodes)):
-        vectors = local(before, node, bounded=False).vectors
+        vectors = local(before, node, bounded=bounded).vectors
         both = np.repeat([False, True], len(vectors))
         nodes.append(Shifted(node, np.vstack([vectors, vectors]), both))
     worlds = [World(scale, 0, tuple(nodes)) for scale in SCALES]
     for end in range(start + 1, len(evidence.seen) + 1):
         worlds = _followed(worlds, Evidence(evidence.task, evidence.seen[:end], evidence.fresh))
-    return NoisyDags(evidence, tuple(worlds))
+    return NoisyDags(evidence, tuple(worlds), bounded)
 
 
 def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
@@ -246,3 +252,12 @@ def _matrices(world: World) -> Iterator[tuple[tuple[int, ...], ...]]:
         if any(n.shifted[row] for n, row in zip(order, rows, strict=True)):
             matrix = {n.node: tuple(n.vectors[row].tolist()) for n, row in zip(order, rows, strict=True)}
             yield tuple(matrix[node] for node in sorted(matrix))
+
+
+def replays(space: NoisyDags, member: Mechanism) -> bool:
+    """Whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
+    for scale, nodes in space.noises(member):
+        shifts = [dict.fromkeys(nodes, scale * draw) for draw in DRAWS]
+        if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:
+            return True
+    return False

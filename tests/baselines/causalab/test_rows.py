@@ -12,11 +12,12 @@ from baselines.causalab.figures import figures, run, table
 from baselines.causalab.rows import ROWS, play
 from dsl.causalab.configs import item_of_config
 from dsl.causalab.episode import LabEpisode
+from dsl.causalab.equivalence import imec_by_definition
 from dsl.causalab.generation import PLANS, generated
 from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Edge
 from dsl.causalab.reactor import winnable
-from dsl.causalab.run import run_score
+from dsl.causalab.run import final_imec, run_score
 from dsl.causalab.score import distance
 from dsl.graph_metrics import edge_scores
 from solvers.outcome import Found, OutOfBudget
@@ -170,6 +171,17 @@ def test_a_run_is_scored_by_its_last_hypothesis_and_its_last_try() -> None:
     assert (score.frequency, score.accurate, score.activated) == (target + 2, True, True)
     assert (score.settings, score.refused, score.submitted) == (1, 1, True)
     assert score.flat()["settings"] == 1
+
+
+def test_the_final_equivalence_class_is_that_under_the_properties_that_were_set() -> None:
+    for item in released_items("4nodes")[:10]:
+        edges, episode = item.sealed.mechanism.edges, LabEpisode(item)
+        assert final_imec(item, []) == imec_by_definition(edges)
+        episode.act({"set": item.task.properties[1], "value": 3})
+        episode.act({"set": FREQUENCY, "value": 3})
+        assert final_imec(item, episode.steps) == imec_by_definition(edges, item.task.properties[1:2])
+        play(ROWS["exact"], episode, 0)
+        assert final_imec(item, episode.steps) == 1
 
 
 def test_no_row_names_a_private_member_of_an_episode() -> None:

@@ -16,8 +16,10 @@ from dsl.causalab.mechanism import FREQUENCY
 from solvers.budget import BudgetSpent
 from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.noise import worlds
+from solvers.causalab.noise.experimenter import solve_noisy_by_experiments
 from solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
 from solvers.causalab.replay import predicted
+from solvers.outcome import Found
 from tests.support.causalab import items
 
 HIDDEN = tuple(suite for suite in PLANS if "hidden" in suite)
@@ -121,3 +123,29 @@ def test_a_scale_outside_the_class_leaves_nothing_or_something_that_is_said() ->
     assert space.count == 0
     assert not space.graph_decided
     assert FREQUENCY in space.in_words
+
+
+@pytest.mark.parametrize("suite", HIDDEN)
+def test_few_settings_suffice_where_bases_are_known_to_be_drawn(suite: str) -> None:
+    used = []
+    for item in generated(PLANS[suite], 12, 40):
+        episode = LabEpisode(item)
+        outcome = solve_noisy_by_experiments(episode)
+        assert isinstance(outcome, Found)
+        assert outcome.value.frequency == item.sealed.target
+        assert not outcome.value.unique or outcome.value.mechanism.edges == item.sealed.mechanism.edges
+        used.append(len(episode.steps))
+    assert sum(used) / len(used) < 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(items(HIDDEN), st.lists(st.integers(0, 2), max_size=5))
+def test_known_draws_of_bases_keep_the_truth_and_never_more_than_without(item: LabItem, chosen: list[int]) -> None:
+    episode = LabEpisode(item)
+    for number in chosen:
+        episode.act({"set": item.task.properties[number], "value": 30 + 17 * number})
+    evidence = evidence_of(item.task, episode.steps)
+    bounded = noisy_dags(evidence, bounded=True)
+    assert bounded.fits(item.sealed.mechanism)
+    assert bounded.count <= noisy_dags(evidence).count
+    assert "integers" in bounded.in_words
