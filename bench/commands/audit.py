@@ -106,7 +106,7 @@ def audit(
         _certify(audited, certificates, options, max_size)
     if details and not as_json:
         _print_details(audited)
-    _print(audited, calibrated, as_json=as_json)
+    _print(audited, calibrated, pool, as_json=as_json)
     return _exit_code(audited, gated=fail_on is not None, gate=gate)
 
 
@@ -164,14 +164,16 @@ def _print_details(audited: AuditedPool) -> None:
     typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
 
 
-def _print(audited: AuditedPool, calibrated: Calibration, *, as_json: bool) -> None:
+def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, as_json: bool) -> None:
     from bench.audit.text import audits_text, calibration_text
+    from bench.report.rate_rows import SHORT_DIGEST
 
     if as_json:
         made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
         typer.echo(json.dumps(made, indent=1))
     else:
-        typer.echo("\n".join(filter(None, (audits_text(audited.records), calibration_text(calibrated)))))
+        which = in_one_line(f"{audited.pool.name} ({file.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
+        typer.echo("\n".join(filter(None, (which, audits_text(audited.records), calibration_text(calibrated)))))
 
 
 def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:
