@@ -188,8 +188,10 @@ def _rewritten(draws: Draws, state: _State, child: str, parents: tuple[str, ...]
     node = state.model.nodes[state.model.position[child]]
     noise = Input(_noise_of(child), [value_of(value) for value in node.support])
     domain = [value_of(value) for value in state.model.system[state.model.position[child]].domain]
-    setting = Setting([*(_input(state, parent) for parent in old.parents[-1:]), new], noise, domain)
     default = draws.choice(new.values)
+    others = [value for value in new.values if value != default]
+    elsewhere = [Input(new.variable, others)] if len(others) > 1 else []
+    setting = Setting([*(_input(state, parent) for parent in old.parents[-1:]), *elsewhere], noise, domain)
     body = [f"if {new.variable} == {default!r}:", *indented(lines), *mechanism(draws, setting).split("\n")]
     return replace(old, parents=parents, body="\n".join(body))
 

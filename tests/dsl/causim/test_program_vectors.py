@@ -47,7 +47,7 @@ def test_every_program_has_the_expected_topologies_and_vacuity() -> None:
 
 def test_hostile_and_unfit_sources_are_refused_and_the_others_load() -> None:
     records = vectors("loader")
-    assert len(records) >= 80
+    assert len(records) >= 20
     for record in records:
         expected = record["expect"]
         if not expected["supported"]:

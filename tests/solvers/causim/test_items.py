@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,3 +96,27 @@ def test_changed_lines_are_refused_with_the_file(
             read_pool(path)
     else:
         assert read_pool(path).items[0].setting == "abduction"
+
+
+def test_items_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from solvers.causim.items import generated_items\n"
+        "from solvers.causim.evidence import minimal_evidence\n"
+        "for item in generated_items(5, 'layered', 1, nodes=5, each=1):\n"
+        "    print(item, minimal_evidence(item.task.model, item.task.question, item.sealed.world))\n"
+    )
+    checkout = Path(__file__).resolve().parents[3]
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=checkout,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    ]
+    assert printed[0].count("\n") > 15
+    assert printed[0] == printed[1]
