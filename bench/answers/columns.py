@@ -58,11 +58,11 @@ class Verdict:
 
 
 class Column(NamedTuple):
-    """A rate or mean. `value` is None for answers that do not count in its denominator."""
+    """A rate or mean. `value` is asked of its benchmark's verdict; None where an answer is not in its denominator."""
 
     key: str
     heading: str
-    value: Callable[[Verdict], float | None]
+    value: Callable[[Any], float | None]
     conditional: bool = False
     decimals: int = 3
 

@@ -38,17 +38,19 @@ class Sample(NamedTuple):
 
 
 Item: TypeAlias = tuple[str, str]  # pool digest, instance
+Right: TypeAlias = Callable[[Sample], bool]
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """One system's samples. latents: the latent SCM of each item"""
+    """One system's samples. latents: what each item is resampled with; rights: what is counted"""
 
     setting: str
     system: str
     pool: str
     items: Mapping[Item, Sequence[Sample]]
     latents: Mapping[Item, str]
+    rights: tuple[tuple[str, str, Right], ...]
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -61,7 +63,7 @@ class Sampled:
         return bool(self.items) and self.sizes[1] > 1
 
 
-MEASURES: tuple[tuple[str, str, Callable[[Sample], bool]], ...] = (
+RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),
     ("train_exact", "TrainExact", lambda sample: sample.train_exact),
     ("heldout_exact", "HeldoutExact", lambda sample: sample.heldout_exact),

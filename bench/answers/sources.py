@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from bench.answers.attribution import KEY
 from bench.answers.verdicts import scored_lines
+from bench.benchmarks.registry import DEFAULT
 from bench.report.rate_rows import Run
 from bench.runs.records import Key, Record, folder_records
 from dsl.errors import CalibrantError, shown
@@ -41,7 +43,10 @@ def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any
 
 def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, Run, Mapping[str, Any]]]:
     for record in folder_records(folder):
-        yield record.key, _content(record), run_of(record), record.score
+        score = record.score
+        if record.attribution is not msgspec.UNSET:
+            score = {**score, KEY: record.attribution}
+        yield record.key, _content(record), run_of(record), score
 
 
 def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, Run, Mapping[str, Any]]]:
@@ -71,4 +76,5 @@ def run_of(record: Record) -> Run:
         record.config,
         record.outcome,
         None if record.outcome == "crashed" else record.timing.seconds,
+        benchmark=DEFAULT if record.benchmark is msgspec.UNSET else str(record.benchmark),
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from bench.answers.measures import Measures
 from bench.protocols.registry import Protocols
 from bench.verbs.base import Verbs
 from dsl.episode import Episode, Step
@@ -77,6 +78,11 @@ class Benchmark(ABC, Generic[I]):
         """The rows that `calibrant run` knows, by name."""
 
     @property
+    @abstractmethod
+    def measures(self) -> Measures:
+        """How tables read its scores."""
+
+    @property
     def verbs(self) -> Verbs:
         """What the public face does with its items."""
         raise CalibrantError(f"the public names do not know {self.title} yet")
@@ -96,3 +102,9 @@ class Benchmark(ABC, Generic[I]):
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
+
+    @abstractmethod
+    def attribution(
+        self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Whether the evidence decided what was asked (bench.answers.attribution); None where that is not known."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
 from bench.verbs.base import Verbs
@@ -32,6 +33,12 @@ class ReplayScm(Benchmark[Problem]):
         return {protocol.name: protocol for protocol in listed}
 
     @property
+    def measures(self) -> Measures:
+        from bench.answers.replayscm import MEASURES
+
+        return MEASURES
+
+    @property
     def verbs(self) -> Verbs:
         from bench.verbs.replayscm import VERBS
 
@@ -55,6 +62,16 @@ class ReplayScm(Benchmark[Problem]):
         from dsl.replayscm.score import Evaluator
 
         return measured(Evaluator(item).score_answer(answer))
+
+    def attribution(
+        self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
+        from audits.replayscm.attribution import attributed_answer
+        from bench.answers.attribution import attribution_record
+
+        found = attributed_answer(item, fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
+        return None if found is None else attribution_record(found)
 
 
 BENCHMARK = ReplayScm()

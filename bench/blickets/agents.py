@@ -15,7 +15,7 @@ from baselines.blickets.simple import SIMPLE
 from bench.blickets.tables import PlayedEpisode
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Task
+from dsl.blickets.item import BlicketItem, Condition, Task
 from dsl.episode import Episode
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
@@ -69,6 +69,21 @@ def agent(name: str) -> Agent:
     if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
         raise CalibrantError(f"unknown agent {shown(name)}; known: {', '.join(AGENTS)}; confirm-k for any k below 100")
     return GridAgent(Explore(asked[1]), Revise(asked[2]), Stop.CONFIRM, int(asked[3]))
+
+
+def learner_for(task: Task) -> str:
+    """The exact learner of the condition that the task tells; of the mixture where it tells none."""
+    match task.condition:
+        case None | Condition.NOISY_MODERATOR:
+            return "universal"
+        case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
+            return "static"
+        case Condition.MODERATOR:
+            return "switch-aware"
+        case Condition.ORDER:
+            return "order-aware"
+        case Condition.STOCHASTIC:
+            return "noise-aware"
 
 
 def played(name: str, items: Iterable[BlicketItem], seed: int = 0) -> Iterator[PlayedEpisode]:

@@ -15,6 +15,7 @@ from bench.commands.guard import READS
 from bench.commands.options import AsJson, RunSources
 
 if TYPE_CHECKING:
+    from bench.answers.measures import Measures
     from bench.answers.stored_results import StoredResults
     from bench.report.rate_rows import CalibrationTable
 
@@ -39,12 +40,25 @@ def table(
         ),
     ] = "published",
     columns: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="VIEW|NAME,...",
-            help="Which rates: replay, structure or funnel, as many as fit the width; all; or columns by name.",
+            help="Which rates: a view (of ReplaySCM replay, structure or funnel), as many as fit the width; all; or"
+            " columns by name. [default: the benchmark's first view]",
         ),
-    ] = "replay",
+    ] = None,
+    attribution: Annotated[
+        bool,
+        typer.Option(
+            "--attribution",
+            help="How many answers the evidence had decided: earned, missed, lucky, short. ReplaySCM needs --pool.",
+        ),
+    ] = False,
+    pools: Annotated[
+        list[Path] | None,
+        typer.Option("--pool", metavar="POOL", help="Pool file of the answers, for --attribution; may be repeated."),
+        READS,
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
@@ -58,7 +72,17 @@ def table(
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
-    stored = print_table(sources or (), official=official or (), by=by, means=means, columns=columns, as_json=as_json)
+    if attribution and columns is not None:
+        raise typer.BadParameter("it has columns of its own: leave --columns out", param_hint="--attribution")
+    stored = print_table(
+        sources or (),
+        official=official or (),
+        by=by,
+        means=means,
+        columns="attribution" if attribution else columns,
+        pools=pools or (),
+        as_json=as_json,
+    )
     return 1 if any(results.disagreements for results in stored) else 0
 
 
@@ -68,58 +92,79 @@ def print_table(
     official: Sequence[Path] = (),
     by: str = "pool",
     means: str = "published",
-    columns: str = "replay",
+    columns: str | None = None,
+    pools: Sequence[Path] = (),
     as_json: bool = False,
 ) -> list[StoredResults]:
     """The table of these sources on standard output; what it does not cover is said on standard error.
+
+    pools: whose items attributions are made for, where records have none
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
     from bench.answers.columns import Means
     from bench.answers.sources import scored_runs
     from bench.answers.stored_results import StoredResults
-    from bench.pages.aligned import VIEWS, named_columns
+    from bench.benchmarks.attributions import attributed
+    from bench.benchmarks.registry import benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
 
-    if columns not in VIEWS:
-        named_columns(columns)  # an unknown name is said before the work, not after it
-    collected = CalibrationTable(by=Grouping(by), means=Means(means))
+    tables: dict[str, CalibrationTable] = {}
     stored = [StoredResults(path) for path in official]
-    for run, score in chain(scored_runs(sources), *(results.runs() for results in stored)):
-        collected.add(run, score)
+    for run, score in attributed(chain(scored_runs(sources), *(results.runs() for results in stored)), pools):
+        if run.benchmark not in tables:
+            measures = _with_columns(benchmark(run.benchmark).measures, columns)
+            tables[run.benchmark] = CalibrationTable(measures, by=Grouping(by), means=Means(means))
+        tables[run.benchmark].add(run, score)
+    if not tables:
+        tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
     if as_json:
         made = {
-            "rows": collected.figures(),
-            "samples": [row.to_dict() for row in sample_rows(collected.sampled())],
-            "incomplete": collected.incomplete(),
+            "rows": [row for one in tables.values() for row in one.figures()],
+            "samples": [row.to_dict() for one in tables.values() for row in sample_rows(one.sampled())],
+            "incomplete": [line for one in tables.values() for line in one.incomplete()],
             "disagreements": [one._asdict() for results in stored for one in results.disagreements],
         }
-        _print_incomplete(collected)
+        for one in tables.values():
+            _print_incomplete(one)
         typer.echo(json.dumps(made, indent=1))
     else:
-        print_rows(collected, columns=columns)
+        for place, (name, one) in enumerate(tables.items()):
+            if len(tables) > 1:
+                typer.echo(("\n" if place else "") + benchmark(name).title)
+            print_rows(one, columns=columns)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
     return stored
 
 
-def print_rows(collected: CalibrationTable, *, columns: str = "replay", err: bool = False) -> None:
+def _with_columns(measures: Measures, columns: str | None) -> Measures:
+    """The measures, once the columns are known to be among them: an unknown name is said before the work."""
+    from bench.pages.aligned import named_columns
+
+    if columns is not None and columns not in measures.views:
+        named_columns(measures, columns)
+    return measures
+
+
+def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: bool = False) -> None:
     """The rows as text, and those of several samples; what was left out is said on standard error."""
     from bench.pages.aligned import fitted, table_text
-    from bench.report.samples import HEADINGS, sample_rows
+    from bench.report.samples import sample_headings, sample_rows
     from bench.terminal import width_of
 
     _print_incomplete(collected)
     width = width_of(sys.stderr if err else sys.stdout)
-    table = table_text(collected.rows(), view=columns, width=width)
+    table = table_text(collected.rows(), collected.measures, view=columns, width=width)
     typer.echo(table.text, err=err)
     if table.left_out:
         hint = "`calibrant table ... --columns all` shows them"
         typer.echo(f"left out to fit {width} columns: {', '.join(table.left_out)}; {hint}", err=True)
-    sampled = [row.cells_by_name() for row in sample_rows(collected.sampled())]
+    sampled = sample_rows(collected.sampled())
     if sampled:
-        several = fitted(HEADINGS, sampled, width=width)
+        headings = sample_headings(sampled[0].of)
+        several = fitted(headings, [row.cells_by_name() for row in sampled], width=width)
         typer.echo(f"\nSeveral samples, with 95% bootstrap intervals over latent SCMs\n{several.text}", err=err)
         if several.left_out:
             typer.echo(f"left out to fit {width} columns: {', '.join(several.left_out)}; --json has them", err=True)

@@ -6,31 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from bench.answers.columns import (
-    ALTERNATIVE_COLUMNS,
-    FUNNEL_COLUMNS,
-    REPLAY_COLUMNS,
-    ROOT_COLUMNS,
-    STRUCTURE_COLUMNS,
-    SUPPRESSED,
-    UNDEFINED,
-    Column,
-)
+from bench.answers.columns import SUPPRESSED, UNDEFINED
+from bench.answers.measures import Measures
 from dsl.errors import CalibrantError, in_one_line, shown
 
-VIEWS: Mapping[str, tuple[Column, ...]] = {
-    "replay": REPLAY_COLUMNS,
-    "structure": STRUCTURE_COLUMNS,
-    "funnel": FUNNEL_COLUMNS,
-}
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
-FIRST = (  # what is kept longest where the width is short; other columns follow in their order
-    *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),
-    *("alt_train_exact", "experiment_witness", "samples", "coverage", "out_of_budget"),
-    *("parent_f1", "parent_map_exact", "local_match"),
-)
-NEEDED = 4  # so many of these rather than a label without which the rows are still distinct
+NEEDED = 4  # so many of the first rather than a label without which the rows are still distinct
 _GAP = 2
 
 
@@ -41,37 +23,39 @@ class Fitted(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def headings_of(view: str) -> dict[str, str]:
+def headings_of(measures: Measures, view: str) -> dict[str, str]:
     """Key and heading of every column of a view, labels first."""
-    columns = (*VIEWS[view], *(ROOT_COLUMNS + ALTERNATIVE_COLUMNS if view == "replay" else ()))
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
-    keys |= {column.key: column.heading for column in columns}
-    if view == "replay":
+    keys |= {column.key: column.heading for column in measures.views[view]}
+    if view == measures.default_view:
         keys |= {"out_of_budget": "NoBudget", "seconds_median": "s median", "seconds_max": "s max"}
     return keys
 
 
-def table_text(rows: Iterable[Mapping[str, str]], *, view: str = "replay", width: int | None = None) -> Fitted:
+def table_text(
+    rows: Iterable[Mapping[str, str]], measures: Measures, *, view: str | None = None, width: int | None = None
+) -> Fitted:
     """Rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
 
-    view: a name of VIEWS, `all`, or headings or keys of columns with commas between them, which are shown whatever the
-    width; `CalibrantError` says which there are
+    view: the name of one, by default the first; `all`; or headings or keys of columns with commas between them, which
+        are shown whatever the width; `CalibrantError` says which there are
     """
     rows = list(rows)
-    if view in VIEWS:
-        headings = headings_of(view)
+    view = measures.default_view if view is None else view
+    if view in measures.views:
+        headings = headings_of(measures, view)
         if all(row["coverage"] in ("1.000", UNDEFINED) for row in rows):
             del headings["coverage"]
         headings = {k: head for k, head in headings.items() if any(row.get(k, UNDEFINED) != UNDEFINED for row in rows)}
     else:
-        headings, width = named_columns(view), None
+        headings, width = named_columns(measures, view), None
         headings = {k: h for k, h in headings.items() if k != "stratum" or any(k in row for row in rows)}
-    return fitted(headings, rows, width=width)
+    return fitted(headings, rows, first=measures.first, width=width)
 
 
-def named_columns(names: str) -> dict[str, str]:
+def named_columns(measures: Measures, names: str) -> dict[str, str]:
     """The labels and the columns of these headings or keys; `CalibrantError` names those there are."""
-    known = {key: heading for view in VIEWS for key, heading in headings_of(view).items()}
+    known = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:
         return known
     chosen = dict(LABELS)
@@ -79,28 +63,31 @@ def named_columns(names: str) -> dict[str, str]:
         found = [key for key, heading in known.items() if name in (key, heading)]
         if not found:
             there = ", ".join(key for key in known if key not in LABELS)
-            raise CalibrantError(f"unknown column {shown(name)}; known: {', '.join(VIEWS)}, {ALL}, or any of {there}")
+            views = ", ".join(measures.views)
+            raise CalibrantError(f"unknown column {shown(name)}; known: {views}, {ALL}, or any of {there}")
         chosen[found[0]] = known[found[0]]
     return chosen
 
 
-def fitted(headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], *, width: int | None) -> Fitted:
+def fitted(
+    headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], *, first: Sequence[str] = (), width: int | None
+) -> Fitted:
     """The rows with as many columns as fit the width, the most important first; labels go last, while rows differ."""
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + _GAP for key, heading in headings.items()}
     kept = list(headings)
     if width is not None and sum(widths.values()) - _GAP > width:
-        kept = _chosen(list(headings), cells, widths, width + _GAP)
+        kept = _chosen(list(headings), first, cells, widths, width + _GAP)
     text = aligned([headings[key] for key in kept], [list(row) for row in zip(*(cells[k] for k in kept), strict=True)])
     return Fitted(text, tuple(headings[key] for key in headings if key not in kept))
 
 
 def _chosen(
-    keys: Sequence[str], cells: Mapping[str, Sequence[str]], widths: Mapping[str, int], width: int
+    keys: Sequence[str], most: Sequence[str], cells: Mapping[str, Sequence[str]], widths: Mapping[str, int], width: int
 ) -> list[str]:
     labels = [key for key in keys if key in LABELS]
-    first = [key for key in FIRST if key in keys]
-    wanted = first + [key for key in keys if key not in LABELS and key not in FIRST]
+    first = [key for key in most if key in keys]
+    wanted = first + [key for key in keys if key not in LABELS and key not in first]
     needed = set(wanted[:NEEDED])
     kept: set[str] = set()
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):

@@ -8,26 +8,11 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from bench.answers.columns import (
-    COLUMNS,
-    UNDEFINED,
-    Means,
-    Verdict,
-)
-from bench.answers.samples import Sampled, sample_of
+from bench.answers.columns import UNDEFINED, Means
+from bench.answers.measures import Measures
+from bench.answers.replayscm import MEASURES
+from bench.answers.samples import Sampled
 from bench.report.tally import Tally
-from dsl.replayscm.pools.official import latent_of
-
-SETTINGS = (
-    "Ordered",
-    "Ord-",
-    "Block",
-    "Hidden-order",
-    "Hid-",
-    "Hidden-roots",
-    "Hid-Roots",
-    "Alt-",
-)  # order of rows: the disclosure ladder
 
 
 class Grouping(Enum):
@@ -43,6 +28,7 @@ class Run(NamedTuple):
 
     config: the options of a protocol, empty for models; outcome: of a protocol only
     seconds: what the answer took, where it is known; sample: its number among a system's answers to the instance
+    benchmark: of the pool
     """
 
     system: str
@@ -56,6 +42,7 @@ class Run(NamedTuple):
     outcome: str | None = None
     seconds: float | None = None
     sample: int = 0
+    benchmark: str = "replayscm"
 
 
 _Group = tuple[str, str, str, str, str, str]  # setting, pool name, pool digest, system, options, stratum
@@ -64,7 +51,11 @@ _Group = tuple[str, str, str, str, str, str]  # setting, pool name, pool digest,
 class CalibrationTable:
     """Collects scored answers and gives the rows; the order in which they are added does not matter."""
 
-    def __init__(self, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> None:
+    def __init__(
+        self, measures: Measures = MEASURES, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED
+    ) -> None:
+        self.measures = measures
+        self._columns = measures.columns
         self._by = by
         self._means = means
         self._tallies: dict[_Group, Tally] = {}
@@ -78,10 +69,11 @@ class CalibrationTable:
         group = run.setting, pool, digest, run.system, options, stratum
         tally = self._tallies.get(group)
         if tally is None:
-            tally = self._tallies[group] = Tally(run.config)
-        verdict, item = Verdict(score, run.setting, self._means), (run.pool_digest, run.instance)
-        read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in COLUMNS)
-        sample = sample_of(verdict)
+            tally = self._tallies[group] = Tally(run.config, self._columns)
+        verdict = self.measures.verdict(score, run.setting, self._means)
+        item = run.pool_digest, run.instance
+        read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
+        sample = self.measures.sample(verdict)
         tally.pools[run.pool_digest] = run.pool, run.pool_size
         tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
         tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
@@ -92,24 +84,43 @@ class CalibrationTable:
 
     def rows(self) -> list[dict[str, str]]:
         """One mapping per row, every value as it is printed."""
-        return [self._place_cells(place, tally) | tally.cells() for place, tally in self._placed()]
+        placed = self._placed()
+        answered = self._answered(placed)
+        return [self._place_cells(place, tally, answered) | tally.cells() for place, tally in placed]
 
     def figures(self) -> list[dict[str, Any]]:
         """One mapping per row for JSON: numbers as numbers, null for what is undefined or suppressed."""
         made = []
-        for place, tally in self._placed():
-            labels = {key: None if text == UNDEFINED else text for key, text in self._place_cells(place, tally).items()}
+        placed = self._placed()
+        answered = self._answered(placed)
+        for place, tally in placed:
+            labels = {
+                key: None if text == UNDEFINED else text
+                for key, text in self._place_cells(place, tally, answered).items()
+            }
             sizes = [len(answers) for answers in tally.answers.values()]
             numbers = {"n": tally.num_items, "answers": tally.num_answers, "samples": [min(sizes), max(sizes)]}
-            numbers["coverage"] = tally.num_items / tally.num_expected if labels["coverage"] else None
+            numbers["coverage"] = answered[place] / tally.num_expected if labels["coverage"] else None
             digests = {"pools": [{"name": name, "digest": d} for d, (name, _) in sorted(tally.pools.items())]}
+            if self.measures.benchmark != MEASURES.benchmark:
+                labels = {"benchmark": self.measures.benchmark, **labels}
             made.append(labels | numbers | digests | {"options": dict(tally.config)} | tally.figures())
+        keys = [column.key for column in self.measures.views["attribution"]]
+        if all(row[key] is None for row in made for key in keys):  # asked for by an option, or a matter of episodes
+            made = [{key: value for key, value in row.items() if key not in keys} for row in made]
         return made
 
     def sampled(self) -> list[Sampled]:
         """Every row's samples, for the table of those that have several."""
         return [
-            Sampled(place.setting, place.system, place.pool, tally.samples, {i: latent_of(i[1]) for i in tally.samples})
+            Sampled(
+                place.setting,
+                place.system,
+                place.pool,
+                tally.samples,
+                {item: self.measures.unit(item[1]) for item in tally.samples},
+                self.measures.rights,
+            )
             for place, tally in self._placed()
         ]
 
@@ -121,7 +132,7 @@ class CalibrationTable:
         differing = {system: differing_names(listed) for system, listed in configs.items()}
         labels = pool_labels({d: name for tally in self._tallies.values() for d, (name, _) in tally.pools.items()})
         made = []
-        for group, tally in sorted(self._tallies.items(), key=_place):
+        for group, tally in sorted(self._tallies.items(), key=self._place):
             setting, _, _, system, _, stratum = group
             name = system + option_suffix(tally.config, differing[system])
             names = sorted({labels[digest] for digest in tally.pools})
@@ -130,26 +141,41 @@ class CalibrationTable:
             )
         return made
 
-    def _place_cells(self, place: _RowPlace, tally: Tally) -> dict[str, str]:
+    def _place(self, item: tuple[_Group, Tally]) -> tuple[Any, ...]:
+        setting, *rest = item[0]
+        return *self.measures.place(setting), *(natural(part) for part in rest)
+
+    def _place_cells(self, place: _RowPlace, tally: Tally, answered: Mapping[_RowPlace, int]) -> dict[str, str]:
         row = {"setting": place.setting, "system": place.system, "pool": place.pool}
         if self._by is Grouping.STRATUM:
             row["stratum"] = place.stratum or UNDEFINED
         row |= {"n": str(tally.num_items), "samples": tally.num_samples}
         whole = self._by is not Grouping.STRATUM and tally.num_expected
-        row["coverage"] = f"{tally.num_items / tally.num_expected:.3f}" if whole else UNDEFINED
+        row["coverage"] = f"{answered[place] / tally.num_expected:.3f}" if whole else UNDEFINED
         return row
+
+    def _answered(self, placed: Sequence[tuple[_RowPlace, Tally]]) -> dict[_RowPlace, int]:
+        """How many items of its pools each row's system has answered; where rows are of pools, under all settings."""
+        if self._by is not Grouping.POOL:
+            return {place: tally.num_items for place, tally in placed}
+        found: Counter[tuple[str, str]] = Counter()
+        for place, tally in placed:
+            found[place.system, place.pool] += tally.num_items
+        return {place: found[place.system, place.pool] for place, _ in placed}
 
     def incomplete(self) -> list[str]:
         """A line for every row that does not cover its pools, and for every row with answers that are crashes."""
-        told = []
-        for place, tally in self._placed():
-            if tally.num_items < tally.num_expected and self._by is not Grouping.STRATUM:
-                scored = f"{tally.num_items} of {tally.num_expected} instances scored for {place.system}"
-                told.append(f"{place.pool}: {scored}; rates are over those")
+        told: dict[str, None] = {}  # each once, in order
+        placed = self._placed()
+        answered = self._answered(placed)
+        for place, tally in placed:
+            if answered[place] < tally.num_expected and self._by is not Grouping.STRATUM:
+                scored = f"{answered[place]} of {tally.num_expected} instances scored for {place.system}"
+                told[f"{place.pool}: {scored}; rates are over those"] = None
             if tally.outcomes["crashed"]:
                 crashed = f"{tally.outcomes['crashed']} of {tally.num_answers} answers of {place.system} are crashes"
-                told.append(f"{place.pool}: {crashed}; rates count them as not valid")
-        return told
+                told[f"{place.pool}: {crashed}; rates count them as not valid"] = None
+        return list(told)
 
 
 class _RowPlace(NamedTuple):
@@ -185,15 +211,9 @@ def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
     return f" ({', '.join(f'{name}={config.get(name)}' for name in names)})" if names else ""
 
 
-def _place(item: tuple[_Group, Tally]) -> tuple[Any, ...]:
-    setting, *rest = item[0]
-    return *ladder_place(setting), *(natural(part) for part in rest)
-
-
 def ladder_place(setting: str) -> tuple[int, str]:
-    """Sorts settings by the disclosure ladder."""
-    ladder = max((len(prefix), -i) for i, prefix in enumerate(("", *SETTINGS)) if setting.startswith(prefix))
-    return -ladder[1], setting
+    """Sorts ReplaySCM's settings by the disclosure ladder."""
+    return MEASURES.place(setting)
 
 
 def natural(text: str) -> tuple[tuple[str, int], ...]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from bench.answers.samples import MEASURES, Item, Sample, Sampled, majority, pass_at, sample_of, share
+from bench.answers.samples import RIGHTS, Item, Right, Sample, Sampled, majority, pass_at, sample_of, share
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.rows import SystemRow
-
-Right: TypeAlias = Callable[[Sample], bool]
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class SampleRow:
         return self.of.setting, self.of.system, self.of.pool, f"{len(self.of.items)} x {times}", way
 
     def cells_by_name(self) -> dict[str, str]:
-        """As a text table has them, under the keys of HEADINGS."""
+        """As a text table has them, under the keys of `sample_headings`."""
         figures = (f"{one.text} {one.interval}".strip() for one in self.cells())
-        return dict(zip(HEADINGS, self.labels(), strict=False)) | dict(zip(self.values, figures, strict=True))
+        return dict(zip(_LABEL_HEADINGS, self.labels(), strict=True)) | dict(zip(self.values, figures, strict=True))
 
     def cells(self) -> tuple[Cell, ...]:
         return tuple(
@@ -69,12 +67,12 @@ def _rows(sampled: Sampled) -> list[SampleRow]:
     ways: list[tuple[str, int | None, Callable[[Sequence[Sample], Right], Fraction | None]]] = [("mean", None, share)]
     ways += [("pass", k, _pass_at(k)) for k in (*powers, least) if k > 1]
     ways.append(("majority", None, majority))
-    figures = [[_per_item(sampled, right, count) for _, _, right in MEASURES] for _, _, count in ways]
+    figures = [[_per_item(sampled, right, count) for _, _, right in sampled.rights] for _, _, count in ways]
     intervals = _intervals(sampled, [values for row in figures for values in row])
     made = []
     for (way, k, _), row in zip(ways, figures, strict=True):
-        values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(MEASURES, row, strict=True)}
-        ends = {key: next(intervals) for key, _, _ in MEASURES}
+        values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
+        ends = {key: next(intervals) for key, _, _ in sampled.rights}
         made.append(SampleRow(sampled, way, k, values, ends))
     return made
 
@@ -107,8 +105,14 @@ def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | Non
     return iter(bootstrap_intervals(sums, counts))
 
 
-HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
-HEADINGS |= {key: heading for key, heading, _ in reversed(MEASURES)}
+_LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}
+
+
+def sample_headings(sampled: Sampled) -> dict[str, str]:
+    """Key and heading of every column of a text table, labels first."""
+    return _LABEL_HEADINGS | {key: heading for key, heading, _ in reversed(sampled.rights)}
+
+
 _LABELS = (
     Heading("setting", "Setting"),
     Heading("system", "System"),
@@ -127,7 +131,7 @@ def sample_table(rows: Sequence[SampleRow]) -> Table | None:
     """The table of these rows; None if there are none."""
     if not rows:
         return None
-    headings = tuple(Heading(key, heading) for key, heading, _ in MEASURES)
+    headings = tuple(Heading(key, heading) for key, heading, _ in rows[0].of.rights)
     lines = tuple(TableRow(row.labels(), row.cells()) for row in rows)
     return Table("samples", "Several samples", CAPTION, _LABELS, headings, lines)
 
@@ -138,4 +142,4 @@ def sampled_of(row: SystemRow) -> Sampled:
     for one in row.observations:
         items.setdefault((one.pool_digest, one.instance), []).append(sample_of(one.verdict))
     latents = {(one.pool_digest, one.instance): one.latent for one in row.observations}
-    return Sampled(row.setting, row.system, row.pool, items, latents)
+    return Sampled(row.setting, row.system, row.pool, items, latents, RIGHTS)

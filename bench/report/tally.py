@@ -11,7 +11,6 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench.answers.columns import (
-    COLUMNS,
     OUTCOMES,
     SUPPRESSED,
     UNDEFINED,
@@ -21,7 +20,7 @@ from bench.answers.columns import (
 )
 from bench.answers.samples import Item, Sample
 
-Values = tuple[float | None, ...]  # of every column of COLUMNS
+Values = tuple[float | None, ...]  # of every column
 
 
 @dataclass
@@ -29,6 +28,7 @@ class Tally:
     """What has been collected for one row. answers: of each item, what each sample counts in every column"""
 
     config: Mapping[str, Any]
+    columns: tuple[Column, ...]
     pools: dict[str, tuple[str, int]] = field(default_factory=dict)
     answers: dict[Item, list[Values]] = field(default_factory=dict)
     samples: dict[Item, list[Sample]] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class Tally:
     @cached_property
     def rates(self) -> dict[str, Rate]:
         """Every column's mean over the items, each of which weighs the same however often it was answered."""
-        values: list[dict[float, Fraction | int]] = [{} for _ in COLUMNS]
-        items = [0] * len(COLUMNS)
+        values: list[dict[float, Fraction | int]] = [{} for _ in self.columns]
+        items = [0] * len(self.columns)
         for answers in self.answers.values():
             weight = Fraction(1, len(answers)) if len(answers) > 1 else 1
             for place, column in enumerate(zip(*answers, strict=True)):
@@ -62,12 +62,13 @@ class Tally:
                     values[place][value] = values[place].get(value, 0) + weight
         return {
             column.key: Rate.of(column, found, number)
-            for column, found, number in zip(COLUMNS, values, items, strict=True)
+            for column, found, number in zip(self.columns, values, items, strict=True)
         }
 
     def cells(self) -> dict[str, str]:
         made = {key: rate.text for key, rate in self.rates.items()}
-        made["structure_scored"] = str(self.num_structured)
+        if self.num_structured is not None:
+            made["structure_scored"] = str(self.num_structured)
         made |= {name: str(self.outcomes[name]) if self.outcomes else UNDEFINED for name in OUTCOMES}
         made["seconds_median"] = f"{median(self.seconds):.4f}" if self.seconds else UNDEFINED
         made["seconds_max"] = f"{max(self.seconds):.4f}" if self.seconds else UNDEFINED
@@ -76,7 +77,8 @@ class Tally:
     def figures(self) -> dict[str, Any]:
         """The same as numbers; null where a rate is undefined or suppressed, and which are suppressed."""
         made: dict[str, Any] = {key: rate.value for key, rate in self.rates.items()}
-        made["structure_scored"] = self.num_structured
+        if self.num_structured is not None:
+            made["structure_scored"] = self.num_structured
         made |= {name: self.outcomes[name] if self.outcomes else None for name in OUTCOMES}
         made["seconds_median"] = median(self.seconds) if self.seconds else None
         made["seconds_max"] = max(self.seconds, default=None)
@@ -84,8 +86,11 @@ class Tally:
         return made
 
     @property
-    def num_structured(self) -> int:
-        place = next(i for i, column in enumerate(COLUMNS) if column.key == "parent_f1")
+    def num_structured(self) -> int | None:
+        """How many answers have structure metrics; None where the benchmark has none."""
+        place = next((i for i, column in enumerate(self.columns) if column.key == "parent_f1"), None)
+        if place is None:
+            return None
         return sum(values[place] is not None for answers in self.answers.values() for values in answers)
 
     @property

@@ -65,6 +65,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ones, the validity funnel and the structure metrics
     benchmark: absent for ReplaySCM
     steps: of an episode, everything that was done in it
+    attribution: of an episode, what its readings decided (bench.answers.attribution)
     """
 
     pool: str
@@ -86,6 +87,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: int = RECORD_VERSION
     benchmark: str | msgspec.UnsetType = msgspec.UNSET
     steps: list[StepRecord] | msgspec.UnsetType = msgspec.UNSET
+    attribution: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
     def __repr__(self) -> str:
         names = [in_one_line(name)[:40] for name in (self.protocol, self.instance, self.pool)]

@@ -143,6 +143,9 @@ class _Batch:
     def _record(self, index: int, answer: Answer) -> Record:
         item, result, steps = self.items[index], answer.result, answer.steps
         given = self.benchmark.no_answer(item) if result.answer is None else result.answer
+        score = self.benchmark.score(item, given, steps or ())
+        episodic = steps is not None  # of other items it takes counting, which `table --attribution` does when asked
+        attribution = self.benchmark.attribution(item, given, steps or (), score) if episodic else None
         return Record(
             pool=self.pool.name,
             pool_digest=self.digest,
@@ -156,10 +159,11 @@ class _Batch:
             outcome=result.outcome,
             answer=given,
             size=result.size,
-            score=self.benchmark.score(item, given, steps or ()),
+            score=score,
             provenance=result.provenance,
             program=program_version(),
             benchmark=msgspec.UNSET if item.benchmark == DEFAULT else item.benchmark,
             steps=msgspec.UNSET if steps is None else step_records(steps),
+            attribution=msgspec.UNSET if attribution is None else attribution,
             timing=answer.timing,
         )

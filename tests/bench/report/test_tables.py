@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bench.answers.columns import COLUMNS, Means, rate_text
+from bench.answers.replayscm import MEASURES
 from bench.pages.aligned import aligned, table_text
 from bench.report.rate_rows import CalibrationTable, Grouping, Run
 from dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
@@ -290,9 +291,9 @@ def test_official_files_have_the_settings_of_the_published_tables() -> None:
 
 def test_text_tables_align_numbers_right_and_leave_out_what_is_undefined_everywhere() -> None:
     assert aligned(["name", "rate"], [["a", "1.000"], ["long", "*"]]) == "name   rate\na     1.000\nlong      *"
-    text = table_text(rows(FOUR)).text
+    text = table_text(rows(FOUR), MEASURES).text
     assert text.split("\n")[0].split() == [
         *("Setting", "System", "Pool", "n", "Valid", "TrainExact"),
         *("TrainWorld", "HeldoutWorld", "HeldoutExact", "HW|TE", "HE|TE"),
     ]
-    assert "RootExact" in table_text(rows([answer(1, 1, rootSetExact=True)], setting="Hidden-roots")).text
+    assert "RootExact" in table_text(rows([answer(1, 1, rootSetExact=True)], setting="Hidden-roots"), MEASURES).text

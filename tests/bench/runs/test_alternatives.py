@@ -128,7 +128,7 @@ def test_a_class_without_gold_is_proved_impossible(tmp_path: Path) -> None:
     """X3 = X1 and X2 has two parents: no world that it simulates makes it the only SCM of one parent."""
     pool, report = written_pool(tmp_path / "small.jsonl", [ALL_ROWS]), tmp_path / "report.jsonl"
     line = ["harden", str(pool), "--out", str(tmp_path / "hard.jsonl"), "--report", str(report), "--max-parents", "1"]
-    assert main([*line, "--workers", "1"]) == 0
+    assert main([*line, "--workers", "1"]) == 1
     (told,) = map(json.loads, report.read_text(encoding="utf-8").splitlines())
     assert told["outcome"] == "impossible"
     assert told["why"] == "X3 has 2 functional parents in gold, so gold is not in the class, whatever worlds are added"

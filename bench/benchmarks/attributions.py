@@ -1,0 +1,25 @@
+"""Attributions of answers whose records have none: made from the pools, when a table asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.answers.attribution import KEY
+from bench.benchmarks.registry import benchmark, benchmark_of
+from bench.report.rate_rows import Run
+from dsl.replayscm.pools.files import file_digest
+
+Scores = Iterable[tuple[Run, Mapping[str, Any]]]
+
+
+def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    """The same answers, each with its attribution where its pool is among these and its record says none."""
+    items = {(file_digest(path), item.id): item for path in pools for item in benchmark_of(path).read_pool(path).items}
+    for run, score in scores:
+        item = items.get((run.pool_digest, run.instance))
+        if item is None or KEY in score:
+            yield run, score
+        else:
+            yield run, {**score, KEY: benchmark(run.benchmark).attribution(item, {}, (), score)}

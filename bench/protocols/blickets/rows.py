@@ -1,0 +1,155 @@
+"""Rows of the extended blickets: exact learners, the paper's agents as habits, and rows that calibrate."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import msgspec
+
+from bench.protocols.base import Protocol, ProtocolResult
+
+if TYPE_CHECKING:
+    from bench.blickets.agents import Agent
+    from dsl.blickets.item import Task
+    from dsl.episode import Episode
+
+
+class AgentRow(Protocol, frozen=True):
+    """What the rows have in common: an agent plays, and what it submitted is the answer."""
+
+    agent: ClassVar[str] = ""
+
+    def player(self, task: Task) -> Agent:
+        """Who plays an item of this task."""
+        from bench.blickets.agents import agent
+
+        return agent(self.agent or self.name)
+
+    def generator(self, task: Task) -> Random:
+        """Nothing of an item but its task decides a draw."""
+        return Random(f"{self.name} {task.objects} {task.budget}")
+
+    def answer(self, given: Episode[Task, str]) -> ProtocolResult:
+        self.player(given.task).play(given, self.generator(given.task))
+        submitted = next((dict(s.action["check"]) for s in given.steps if "check" in s.action and not s.refused), None)
+        return ProtocolResult("out_of_budget" if submitted is None else "found", submitted)
+
+
+class Exact(AgentRow, frozen=True):
+    """The exact learner of the condition where the item tells it, else of the mixture of all of them."""
+
+    name = "exact"
+
+    def player(self, task: Task) -> Agent:
+        from bench.blickets.agents import agent, learner_for
+
+        return agent(learner_for(task))
+
+
+class Static(AgentRow, frozen=True):
+    """Exact, for a detector with one rule that never changes."""
+
+    name = "static"
+
+
+class SwitchAware(AgentRow, frozen=True):
+    """Exact, for a rule that may switch once; probes silently until it has not."""
+
+    name = "switch-aware"
+
+
+class Seek(AgentRow, frozen=True):
+    """As switch-aware, and farms activations until the switch has most probably come."""
+
+    name = "seek"
+
+
+class NoiseAware(AgentRow, frozen=True):
+    """Exact, for an unreliable detector; answers at 99 % belief."""
+
+    name = "noise-aware"
+
+
+class OrderAware(AgentRow, frozen=True):
+    """Exact, for an order of placement that matters."""
+
+    name = "order-aware"
+
+
+class Universal(AgentRow, frozen=True):
+    """The mixture of all conditions, equally likely beforehand."""
+
+    name = "universal"
+
+
+class Base(AgentRow, frozen=True):
+    """The paper's Base as habits: random exploration, no revision, one confirmation."""
+
+    name = "base"
+
+
+class ContextGraph(AgentRow, frozen=True):
+    """The paper's CG as habits: its script, evidence since the last contradiction, confirmations."""
+
+    name = "cg"
+
+
+class DynamicBehaviours(AgentRow, frozen=True):
+    """The paper's CG+DB as habits: its script, its monitors, confirmations."""
+
+    name = "cg+db"
+
+
+class Grid(AgentRow, frozen=True):
+    """One agent of the grid of habits.
+
+    explore, revise, stop: the habits; confirmations: how many there are before it answers, for stop=confirm
+    """
+
+    name = "grid"
+    explore: Literal["random", "script", "greedy"] = "greedy"
+    revise: Literal["none", "suffix", "db"] = "suffix"
+    stop: Literal["resolve", "confirm", "silent"] = "confirm"
+    confirmations: Annotated[int, msgspec.Meta(ge=1, le=99)] = 2
+
+    def player(self, task: Task) -> Agent:
+        from bench.blickets.agents import agent
+
+        stop = f"confirm-{self.confirmations}" if self.stop == "confirm" else self.stop
+        return agent(f"{self.explore}/{self.revise}/{stop}")
+
+
+class RandomRow(AgentRow, frozen=True):
+    """Ten random toggles, then a random rule that fits.
+
+    seed: together with the task it decides the draws
+    """
+
+    name = "random"
+    seed: int = 0
+
+    def generator(self, task: Task) -> Random:
+        return Random(f"{self.name} {self.seed} {task.objects} {task.budget}")
+
+
+class Quiet(AgentRow, frozen=True):
+    """One activation, then the first rule that fits."""
+
+    name = "quiet"
+
+
+class Copy(AgentRow, frozen=True):
+    """The last active set as a conjunction."""
+
+    name = "copy"
+
+
+class Abstain(AgentRow, frozen=True):
+    """Does not look, and answers with the first rule."""
+
+    name = "abstain"
+
+
+LEARNERS = (Exact, Static, SwitchAware, Seek, NoiseAware, OrderAware, Universal)
+ROWS = (*LEARNERS, Base, ContextGraph, DynamicBehaviours, Grid, RandomRow, Quiet, Copy, Abstain)
