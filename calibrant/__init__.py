@@ -126,6 +126,14 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
+def _origin(name: str) -> str | None:
+    try:
+        found = importlib.util.find_spec(name)
+    except ValueError:  # a module that somebody put there by hand
+        return "not a module of a file"
+    return found.origin if found else None
+
+
 def _in_the_way() -> str:
     """Which of the project's packages, if any, would be imported from elsewhere: their names are common ones.
 
@@ -137,8 +145,7 @@ def _in_the_way() -> str:
     if command and Path(sys.path[0] or ".").resolve() != ours:
         del sys.path[0]
     for name in ("dsl", "solvers", "audits", "baselines", "bench"):
-        found = importlib.util.find_spec(name)
-        origin = found.origin if found else None
+        origin = _origin(name)
         if origin is None or Path(origin).resolve().parent != ours / name:
             where = f"is {origin}, not calibrant's" if origin else "is missing"
             return f"package '{name}' {where}; rename that folder, or start Python elsewhere or with -P"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,7 +60,8 @@ class ReplayScmVerbs:
             evaluator = self._evaluators[key] = Evaluator(problem, extractor=extractor)
             if len(self._evaluators) > MAX_EVALUATORS:
                 self._evaluators.popitem(last=False)
-        self._evaluators.move_to_end(key)
+        with suppress(KeyError):  # another thread has dropped it
+            self._evaluators.move_to_end(key)
         return evaluator
 
     def solve(
