@@ -14,10 +14,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import NamedTuple, TypeAlias
 
 from bench.answers.columns import Verdict
+from dsl.formulas.formula import Formula
 from dsl.formulas.table import MAX_TABLE_VARS
 from dsl.formulas.text import render
 from dsl.replayscm.problem import TaskKind
@@ -99,15 +101,17 @@ def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Frac
     return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)
 
 
+@lru_cache(maxsize=1 << 16)  # samples repeat each other
+def _function(formula: Formula) -> str:
+    return repr(tuple(local_function(formula))) if len(formula.mentioned) <= MAX_TABLE_VARS else render(formula)
+
+
 def meaning(score: Score) -> str | None:
     """A digest of what a valid answer means: roots, functional parents and truth tables; experiment and witness too."""
     model = score.model
     if model is None:
         return None
-    functions = [
-        (variable, tuple(local_function(formula)) if len(formula.mentioned) <= MAX_TABLE_VARS else render(formula))
-        for variable, formula in sorted(model.mechanisms.items())
-    ]
+    functions = [(variable, _function(formula)) for variable, formula in sorted(model.mechanisms.items())]
     asked = {}
     if score.problem.task.kind is TaskKind.ALTERNATIVE and score.answer is not None:
         asked = {key: score.answer.get(key) for key in ("experiment", "witness")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dsl.errors import TableError
@@ -98,6 +99,7 @@ def constant_table(value: bool, num_vars: int) -> TruthTable:
     return TruthTable(num_vars, full_mask(num_vars) if value else 0)
 
 
+@cache  # at most 136 tables
 def projection(var_index: int, num_vars: int) -> TruthTable:
     """The function that returns variable `var_index`: 0xa, 0xc, 0xf0, ..."""
     if not 0 <= var_index < num_vars:
@@ -133,7 +135,9 @@ def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
 
 def depends_on(table: TruthTable, var_index: int) -> bool:
     """Whether flipping the variable can change the value."""
-    return cofactor(table, var_index, False) != cofactor(table, var_index, True)
+    ones = projection(var_index, table.num_vars).bits
+    flipped = table.bits >> (1 << var_index)  # in rows with the variable at 0: the value in the row with it at 1
+    return (flipped ^ table.bits) & ~ones != 0
 
 
 def support(table: TruthTable) -> tuple[int, ...]:
@@ -153,7 +157,7 @@ def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
     """The function over its support only, and that support."""
     kept = support(table)
-    return select(table, kept), kept
+    return (table if len(kept) == table.num_vars else select(table, kept)), kept
 
 
 def permute(table: TruthTable, order: Sequence[int]) -> TruthTable:
