@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from baselines.blickets.grid import GRID
 from bench.blickets.agents import agent
 from bench.blickets.findings import paper_findings
-from bench.blickets.standing import DEFAULT_AGENTS, all_played, standing_table
-from bench.blickets.suites import SUITES
+from bench.blickets.standing import DEFAULT_AGENTS, DEFAULT_SUITES, SEED, all_played, standing_table
 from bench.blickets.tables import paper_tables
 from bench.pages.aligned import aligned
 from bench.report.layout import Table, TableRow
+from dsl.blickets.sampling import SUITES
 from dsl.errors import CalibrantError, shown
 
 TABLES = ("standing", "paper", "findings")
@@ -62,9 +62,9 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--agents", nargs="+", type=_agent, default=DEFAULT_AGENTS, metavar="NAME")
     parser.add_argument("--grid", action="store_true", help="the 27 agents of the grid instead")
-    parser.add_argument("--suites", nargs="+", choices=list(SUITES), default=list(SUITES), metavar="NAME")
+    parser.add_argument("--suites", nargs="+", choices=list(SUITES), default=DEFAULT_SUITES, metavar="NAME")
     parser.add_argument("--episodes", type=_positive, default=500, help="of each agent in each suite")
-    parser.add_argument("--seed", type=int, default=0, help="of the agents; items have their numbers")
+    parser.add_argument("--seed", type=int, default=SEED, help="of items and agents")
     parser.add_argument("--jobs", type=_positive, default=1)
     return parser
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from typing import Protocol
 
@@ -15,7 +16,8 @@ from baselines.blickets.simple import SIMPLE
 from bench.blickets.tables import PlayedEpisode
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Condition, Task
+from dsl.blickets.item import Condition, Task
+from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import Episode
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
@@ -86,12 +88,15 @@ def learner_for(task: Task) -> str:
             return "noise-aware"
 
 
-def played(name: str, items: Iterable[BlicketItem], seed: int = 0) -> Iterator[PlayedEpisode]:
-    """The agent of that name on each item, graded. Equal arguments give equal episodes, in any process."""
+def played(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEpisode]:
+    """The agent of that name on the first items of a suite and seed, graded.
+
+    Equal arguments give equal episodes, in any process.
+    """
     player = agent(name)
     watches = isinstance(player, GridAgent) and player.revise is Revise.DB
-    for item in items:
+    for number, item in enumerate(islice(drawn(SUITES[suite], seed), episodes)):
         episode = BlicketEpisode(item)
-        player.play(episode, Random(f"{seed} {name} {item.id}"))
+        player.play(episode, Random(f"{seed} {name} {suite} {number}"))
         fired = "DB4" in first_firings(item.task, episode.steps) if watches else None
-        yield PlayedEpisode(name, item, grade(item, episode.steps), fired)
+        yield PlayedEpisode(name, item, grade(item, episode.steps), fired, suite)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsl.blickets.item import BlicketItem, Condition
+from dsl.blickets.item import BlicketItem, Condition, Exposure, SwitchBy
 from dsl.blickets.rule import Form
 
 
@@ -10,9 +10,12 @@ def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:
     """A conjunctive pair that becomes another rule of that form and size, with no object in both, after N."""
     if item.condition is not Condition.MODERATOR or len(item.sealed.mechanisms) != 2 or item.task.n != 5:
         return False
-    first, second = (mechanism.rule.canonical for mechanism in item.sealed.mechanisms)
+    sealed = item.sealed
+    if sealed.switch_by is not SwitchBy.ACTIVATIONS or sealed.exposure != Exposure() or item.task.graded:
+        return False
+    first, second = (mechanism.rule.canonical for mechanism in sealed.mechanisms)
     return (
-        item.sealed.switches == (switch,)
+        sealed.switches == (switch,)
         and first.form is Form.CONJUNCTIVE
         and (first.blickets.bit_count(), second.form, second.blickets.bit_count()) == (2, form, size)
         and not first.blickets & second.blickets

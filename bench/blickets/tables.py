@@ -17,12 +17,17 @@ OURS = "ours"  # in place of the paper's number of a run
 
 
 class PlayedEpisode(NamedTuple):
-    """One graded episode of one of our rows. fired: whether DB4 did; None for agents without behaviours"""
+    """One graded episode of one of our rows.
+
+    fired: whether DB4 did; None for agents without behaviours
+    suite: the name of the plan that the item was drawn from, if it was
+    """
 
     agent: str
     item: BlicketItem
     grade: Grade
     fired: bool | None = None
+    suite: str = ""
 
 
 def paper_tables(ours: Iterable[PlayedEpisode] = ()) -> tuple[Table, ...]:

@@ -6,13 +6,13 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue
 from baselines.blickets.replies import read_reply
-from bench.blickets.suites import SUITES
 from bench.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
 from bench.fuzz.independent import require
 from bench.speed.blickets.rates import text_log, toggles
@@ -22,6 +22,7 @@ from dsl.blickets.item import BlicketItem
 from dsl.blickets.records import ItemRecord, item_from_record, record_from_item
 from dsl.blickets.reference import run
 from dsl.blickets.rule import all_rules
+from dsl.blickets.sampling import SUITES, drawn
 from dsl.blickets.text_game import text_runs
 from dsl.blickets.trace import check_trace, trace_from_line, trace_line, trace_of
 from dsl.errors import LONGEST_MESSAGE, CalibrantError
@@ -48,7 +49,8 @@ def case(rng: random.Random) -> str:
 
 @cache
 def items() -> tuple[BlicketItem, ...]:
-    return tuple(suite.item(number) for suite in SUITES.values() for number in range(3))
+    """Some of every suite."""
+    return tuple(item for plan in SUITES.values() for item in islice(drawn(plan, 1), 2))
 
 
 # --- replies and actions ----------------------------------------------------------------------------------------------

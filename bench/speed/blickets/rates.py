@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from audits.blickets.public_runs import attributed_runs
 from baselines.blickets.grid import GRID
-from bench.blickets.agents import agent, played
-from bench.blickets.suites import SUITES
+from bench.blickets.agents import agent
+from bench.blickets.standing import SEED, all_played
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
 from dsl.action import Action
@@ -23,11 +23,12 @@ from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from dsl.blickets.reference import ACTIVE, run
 from dsl.blickets.rule import Rule, all_rules
+from dsl.blickets.sampling import SUITES, drawn
 from dsl.blickets.text_game import text_runs
 
 TOPIC = "blickets"
 EPISODES = 200
-GRID_SUITES = ("conjunctive", "easy-3", "easy-5", "hard-3", "stochastic", "order-2-of-5")
+GRID_SUITES = ("conjunctive", "easy-3", "easy-5", "hard-3", "stochastic", "order")
 GRID_EPISODES = 8  # of each agent in each suite
 TRACES, TRACE_MOVES = 400, 24
 MOVES_A_SECOND = 200_000
@@ -67,7 +68,7 @@ def _wanted(row: Row, least: float) -> Row:
 
 def _moves(options: Options) -> Iterator[Row]:
     """Random toggles, submitted nothing, under a switch."""
-    item = SUITES["hard-3"].item(0)
+    item = next(drawn(SUITES["hard-3"], SEED))
     actions = toggles(item.task.objects, item.task.budget, Random(1))
 
     def played_fast() -> None:
@@ -119,9 +120,9 @@ def _playing(name: str, items: Sequence[BlicketItem]) -> Work:
 
 def _grid(options: Options) -> Work:
     """With grades, and with what would have fired."""
-    items = [item for suite in GRID_SUITES for item in SUITES[suite].items(_scaled(GRID_EPISODES, options))]
+    episodes = _scaled(GRID_EPISODES, options)
     agents = [member.name for member in GRID]
-    return lambda: [list(played(agent, items)) for agent in agents], len(agents) * len(items)
+    return lambda: all_played(agents, GRID_SUITES, episodes), len(agents) * len(GRID_SUITES) * episodes
 
 
 def _audit(options: Options) -> Work:

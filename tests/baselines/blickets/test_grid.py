@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
 from baselines.blickets.grid import GRID, PRESETS, GridAgent
 from baselines.blickets.habits import Explore, Revise, Stop
+from baselines.blickets.notebook import Notebook
 from baselines.blickets.replies import written_reply
 from baselines.blickets.simple import SIMPLE, SimpleAgent
 from dsl.action import Action
@@ -23,6 +25,7 @@ from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Exposed, Grade, Split, grade
 from dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
 from dsl.blickets.rule import Form, Rule, all_rules, set_of
+from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import Step
 from dsl.message import Model
 from tests.support.binomial import within
@@ -184,3 +187,22 @@ def test_an_agent_of_the_grid_plays_the_same_episode_in_process_and_in_text(prom
         transitions = [turn.transition for turn in symbolic.turns if turn.transition]
         assert all(transition.taken for transition in transitions)
         assert bool(transitions) is (prompting is not BASE)
+
+
+@pytest.mark.parametrize("suite", ["graded", "forced-exposure", "forced-moves", "several-switches", "noisy-switch"])
+def test_suites_beyond_the_paper_are_played_to_an_answer(suite: str) -> None:
+    agents: list[GridAgent | SimpleAgent] = [*PRESETS.values(), *SIMPLE]
+    for item in islice(drawn(SUITES[suite], 1), 3):
+        for agent in agents:
+            episode = BlicketEpisode(item)
+            agent.play(episode, random.Random(1))
+            assert grade(item, episode.steps).ending == ("open" if agent.name == "abstain" else "answered")
+
+
+def test_a_graded_reading_is_an_activation_too() -> None:
+    item = next(drawn(SUITES["graded"], 1))
+    episode, notebook = BlicketEpisode(item), Notebook(item.task)
+    for name in item.task.objects:
+        notebook.note(episode.act({"place": name}))
+    assert notebook.observations[-1].active
+    assert notebook.activations == grade(item, episode.steps).activations > 0

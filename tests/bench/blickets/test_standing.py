@@ -6,7 +6,7 @@ them has a probability of at most 1e-4.
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import islice
 
 import pytest
 
@@ -14,52 +14,42 @@ from bench.blickets.__main__ import main
 from bench.blickets.agents import AGENTS, agent, played
 from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
 from bench.blickets.rates import Counts, counted
-from bench.blickets.standing import all_played, standing_table
-from bench.blickets.suites import SUITES
+from bench.blickets.standing import SEED, all_played, standing_table
 from bench.report.layout import NOTHING, Source
-from dsl.blickets.item import BlicketItem, Condition
+from dsl.blickets.sampling import SUITES, drawn
 from dsl.errors import CalibrantError
 from tests.support.binomial import within
 
 EPISODES = 100
 
 
-def test_suites_are_the_conditions_that_the_paper_has_figures_for() -> None:
-    expected = {
-        "conjunctive": (False, False, False, False, False),
-        "easy-3": (True, False, False, False, False),
-        "easy-5": (False, True, False, False, False),
-        "hard-3": (False, False, True, False, False),
-        "stochastic": (False, False, False, True, False),
-        "order-2-of-5": (False, False, False, False, False),
-        "order-2-of-4": (False, False, False, False, True),
-        "order-3-of-4": (False, False, False, False, True),
-        "order-4-of-4": (False, False, False, False, True),
-    }
-
-    def conditions(item: BlicketItem) -> tuple[bool, ...]:
-        return is_easy(item, 3), is_easy(item, 5), is_hard(item), is_stochastic(item), is_order(item)
-
-    assert {name: conditions(suite.item(0)) for name, suite in SUITES.items()} == expected
-    for suite in SUITES.values():
-        items = suite.items(50)
-        assert items == suite.items(50)
-        assert len({item.id for item in items}) == 50
-        if suite.condition is Condition.ORDER:
-            assert all(item.sealed.mechanisms[0].order for item in items)
-
-
-def test_roles_are_drawn_fairly() -> None:
-    pairs = Counter(item.sealed.mechanisms[0].rule.blickets for item in SUITES["hard-3"].items(500))
-    assert len(pairs) == 10
-    assert all(within(hits, 0.1, 500) for hits in pairs.values())
+@pytest.mark.parametrize(
+    ("suite", "conditions"),
+    [
+        ("conjunctive", (False, False, False, False, False)),
+        ("easy-3", (True, False, False, False, False)),
+        ("easy-5", (False, True, False, False, False)),
+        ("easy-7", (False, False, False, False, False)),
+        ("hard-3", (False, False, True, False, False)),
+        ("hard-3-CD", (False, False, False, False, False)),
+        ("forced-exposure", (False, False, False, False, False)),
+        ("switch-by-steps", (False, False, False, False, False)),
+        ("several-switches", (False, False, False, False, False)),
+        ("stochastic", (False, False, False, True, False)),
+        ("order", (False, False, False, False, False)),
+        ("order-2-of-4", (False, False, False, False, True)),
+    ],
+)
+def test_items_are_under_the_conditions_that_the_paper_prints(suite: str, conditions: tuple[bool, ...]) -> None:
+    for item in islice(drawn(SUITES[suite], 1), 5):
+        found = is_easy(item, 3), is_easy(item, 5), is_hard(item), is_stochastic(item), is_order(item)
+        assert found == conditions
 
 
 def test_every_agent_plays_every_suite_the_same_way_again() -> None:
     for name in AGENTS:
-        for suite in ("easy-3", "stochastic"):
-            items = SUITES[suite].items(2)
-            assert list(played(name, items)) == list(played(name, items)), name
+        for suite in ("easy-3", "graded", "forced-exposure"):
+            assert list(played(name, suite, 2, 1)) == list(played(name, suite, 2, 1)), name
 
 
 def test_episodes_do_not_depend_on_the_number_of_processes() -> None:
@@ -78,7 +68,7 @@ def test_agents_with_any_number_of_confirmations_have_names() -> None:
 
 
 def _counts(name: str, suite: str) -> Counts:
-    return counted(episode.grade for episode in played(name, SUITES[suite].items(EPISODES)))
+    return counted(episode.grade for episode in played(name, suite, EPISODES, SEED))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +82,7 @@ def _counts(name: str, suite: str) -> Counts:
         ("seek", "hard-3", 1.0),
         ("static", "stochastic", 0.36),
         ("noise-aware", "stochastic", 0.994),
-        ("order-aware", "order-2-of-5", 1.0),
+        ("order-aware", "order", 1.0),
         ("order-aware", "order-2-of-4", 1.0),
         ("order-aware", "order-3-of-4", 1.0),
         ("order-aware", "order-4-of-4", 1.0),
