@@ -14,7 +14,7 @@ from typing import BinaryIO
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that takes its name, and the place of an older one, when the block succeeds.
 
-    What is there and no file, a pipe or a device, is written to as it is. `OSError` as from `open`.
+    A pipe or a device of that name is written to directly. `OSError` as from `open`.
     """
     if path.exists() and not path.is_file():
         with path.open("wb") as file:

@@ -15,17 +15,18 @@ from random import Random
 from typing import Any
 
 from dsl.formulas.text import render
-from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.alternative import told_apart
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import PairwiseExperiments, Separation
+from dsl.replayscm.separation import Separation
+from solvers.formulas.lookup import LARGEST_OF_FOUR
 from solvers.outcome import Found
 from solvers.replayscm.alternative import find_alternative
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
-MEMBERS = ModelClass(4, 15)  # every function of four variables has a formula of at most 15 nodes
+MEMBERS = ModelClass(4, LARGEST_OF_FOUR)
 SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold
 DRAWS = 32  # members drawn before the nearest edit of gold is taken
 
@@ -93,12 +94,10 @@ def known_pair(problem: Problem, seed: int) -> KnownPair | None:
         reference, other = (gold, member) if gold_is_reference else (member, gold)
         if reference.equivalent(other) or not replays_exactly(member, problem.task.training.worlds):
             continue
-        pair = PairwiseExperiments(reference, other)
-        best = pair.best()
-        witness = witness_for(pair, best.experiment)
-        if best.separates and witness is not None:
+        shown = told_apart(reference, other)
+        if shown is not None:
             role = "gold" if gold_is_reference else "alternative"
-            return KnownPair(problem, role, reference, other, best, witness)
+            return KnownPair(problem, role, reference, other, *shown)
     return None
 
 

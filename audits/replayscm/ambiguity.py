@@ -16,13 +16,13 @@ from dsl.replayscm.problem import Problem, Task
 from solvers.formulas.catalogue import MAX_SIZES
 from solvers.formulas.essential import COMPLETE, essential_functions, synthesised
 from solvers.formulas.expressible import expresses_everything
+from solvers.formulas.lookup import LARGEST_OF_FOUR
 from solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 LEAST_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little
-ALL_SIZES = 15  # the largest least formula of a function of four variables: this cap admits all of them
 CAPS = {
-    ALL_SIZES: 4,
+    LARGEST_OF_FOUR: 4,
     **{size: parents for parents, size in MAX_SIZES.items()},
 }  # cap -> most parents it is complete for
 SIZE_PENALTY = 1  # a weight by size is 2**-(total formula size)
@@ -77,8 +77,8 @@ def sized_class(task: Task, max_parents: int, *, nested_roots: bool = False) -> 
     """The class with a size cap that stands for one without: up to four parents the cap excludes no function."""
     parents = min(max_parents, 4)
     complete = essential_functions(parents, synthesised(task.grammar)).complete_to[1:].tolist()
-    cap = min((size for size in complete if size != COMPLETE), default=ALL_SIZES)
-    return ModelClass(parents, min(cap, ALL_SIZES), nested_roots)
+    cap = min((size for size in complete if size != COMPLETE), default=LARGEST_OF_FOUR)
+    return ModelClass(parents, min(cap, LARGEST_OF_FOUR), nested_roots)
 
 
 def profile_classes() -> tuple[ModelClass, ...]:

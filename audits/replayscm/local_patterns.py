@@ -63,7 +63,7 @@ def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column
 
 def patterns(world: World, probes: Sequence[Probe]) -> Seen:
     """What one world shows; nothing about its targets."""
-    columns = dict(zip(world.variables, world.columns, strict=True))
+    columns = world.by_variable
     every_row = (1 << world.num_rows) - 1
     seen = []
     for variable, causes in probes:

@@ -18,11 +18,10 @@ from dsl.formulas.table import projection
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.replay import compute
+from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.separation import PairwiseExperiments, Separation
 from dsl.replayscm.world import Column
-
-MAX_TARGETS = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ from audits.replayscm.behaviour import simulated
 from audits.replayscm.class_search import ClassSearch, classes
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
+from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, World
 from solvers.budget import Budget
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import VersionSpace
 
-MAX_TARGETS = 3
 MAX_COUNTS = 200
 NUM_DRAWS = 16
 FINALISTS, FINAL_DRAWS = 8, 4

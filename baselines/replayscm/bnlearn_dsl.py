@@ -21,7 +21,7 @@ from baselines.replayscm.fit import Fitter
 from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
-    Candidate,
+    FittedModel,
     RootedDag,
     Roots,
     best_supported,
@@ -66,8 +66,8 @@ MIDDLE = Ensemble(5, (Tabu(10, 2_000), Tabu(50, 2_000), HillClimbing(2_000)), 8,
 RESIDUAL = Ensemble(6, (Tabu(10, 4_000), Tabu(50, 4_000), HillClimbing(5_000)), 24, None, (10, 12, 13))
 
 
-def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[Candidate]:
-    """The train-exact models of the portfolio, in its order; `Candidate.stage` is one of
+def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[FittedModel]:
+    """The train-exact models of the portfolio, in its order; `FittedModel.stage` is one of
 
     initial, ensemble, proposals, residual dags, residual proposals.
 
@@ -87,29 +87,29 @@ class _Portfolio:
         self.frame: Frame = frame_from_panel(task.training).reordered(in_order)
         self.scores = {size: LocalScores(self.frame, mbde(size)) for size in SAMPLE_SIZES}
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[FittedModel]:
         fitter = self.fitter(MIDDLE, MIDDLE.caps[0], self.states)
         for model in fitted_dags(fitter, self.frame, self.initial):
-            yield Candidate("initial", model)
+            yield FittedModel("initial", model)
         learned = self.learned(MIDDLE)
         for model in fitted_dags(fitter, self.frame, learned):
-            yield Candidate("ensemble", model)
+            yield FittedModel("ensemble", model)
         for model in self.fitted_proposals(fitter, MIDDLE, learned):
-            yield Candidate("proposals", model)
+            yield FittedModel("proposals", model)
         yield from self.residual()
 
-    def residual(self) -> Iterator[Candidate]:
+    def residual(self) -> Iterator[FittedModel]:
         """Structures under every cap, smallest first, then proposals; all formula search goes to one account."""
         fitters = [self.fitter(RESIDUAL, cap, self.states) for cap in RESIDUAL.caps]
         learned = self.learned(RESIDUAL)
         for fitter in fitters:
             for model in fitted_dags(fitter, self.frame, learned):
-                yield Candidate("residual dags", model)
+                yield FittedModel("residual dags", model)
         for fitter in fitters:
             if sum(each.spent for each in fitters) >= self.states:
                 return
             for model in self.fitted_proposals(fitter, RESIDUAL, learned):
-                yield Candidate("residual proposals", model)
+                yield FittedModel("residual proposals", model)
 
     def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
         """states: of the stage; no parent set may take more than a second of it."""

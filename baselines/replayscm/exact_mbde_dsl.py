@@ -16,7 +16,7 @@ from baselines.replayscm.fit import MAX_STATES, Fitter
 from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
-    Candidate,
+    FittedModel,
     RootedDag,
     Roots,
     all_root_sets,
@@ -39,7 +39,7 @@ PARENT_SETS = 16  # of each variable, likeliest first
 
 def exact_mbde_candidates(
     task: Task, *, iss: float = 1.0, max_parents: int = 5, networks: int = NETWORKS, states: int = MAX_STATES
-) -> Iterator[Candidate]:
+) -> Iterator[FittedModel]:
     """The train-exact models of the portfolio, in its order; stages: optimum, k best, parent sets, widening.
 
     There are none where dynamic programming over all variables is out of reach.
@@ -60,18 +60,18 @@ class _Portfolio:
         self.scores = LocalScores(self.frame, mbde(iss))
         self.fitter = Fitter(task, max_parents=max_parents, states=states)
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[FittedModel]:
         if self.frame.num_vars > MAX_TABLE_VARIABLES or not choice_in_reach(self.task):
             return
         best = by_score(self.best(roots) for roots in root_hypotheses(self.task))
         for model in fitted_dags(self.fitter, self.frame, best):
-            yield Candidate("optimum", model)
+            yield FittedModel("optimum", model)
         optima = {one.roots: self.optimum(one.roots) for one in best[:MAX_HYPOTHESES]}
         ranked = by_score(
             RootedDag(roots, *one) for roots, optimum in optima.items() for one in optimum.k_best(self.networks)
         )
         for model in fitted_dags(self.fitter, self.frame, ranked):
-            yield Candidate("k best", model)
+            yield FittedModel("k best", model)
         posteriors = {roots: optimum.posteriors() for roots, optimum in optima.items()}
         for roots, beliefs in posteriors.items():
             yield from self.likeliest_sets(roots, beliefs)
@@ -84,16 +84,16 @@ class _Portfolio:
     def best(self, roots: Roots) -> RootedDag:
         return RootedDag(roots, *self.optimum(roots).best())
 
-    def likeliest_sets(self, roots: Roots, beliefs: Posteriors) -> Iterator[Candidate]:
+    def likeliest_sets(self, roots: Roots, beliefs: Posteriors) -> Iterator[FittedModel]:
         sets = {
             v: [one.parents for one in beliefs.likeliest_parent_sets(v, PARENT_SETS)]
             for v in range(self.frame.num_vars)
         }
         model = self.fitter.fit_proposals(named_sets(self.frame, sets), roots)
         if isinstance(model, Scm):
-            yield Candidate("parent sets", model)
+            yield FittedModel("parent sets", model)
 
-    def widening(self, posteriors: dict[Roots, Posteriors]) -> Iterator[Candidate]:
+    def widening(self, posteriors: dict[Roots, Posteriors]) -> Iterator[FittedModel]:
         """Pools of the likeliest parents, then all parents under every root set."""
         for width in range(self.max_parents + 1, self.frame.num_vars - 1):
             for roots, beliefs in posteriors.items():
@@ -101,9 +101,9 @@ class _Portfolio:
                 sets = {v: [best_supported(frequency[:, v].tolist(), width)] for v in range(self.frame.num_vars)}
                 model = self.fitter.fit_proposals(named_sets(self.frame, sets), roots)
                 if isinstance(model, Scm):
-                    yield Candidate("widening", model)
+                    yield FittedModel("widening", model)
         everything = {v: [self.frame.variables] for v in self.frame.variables}
         for roots in dict.fromkeys((*posteriors, *all_root_sets(self.task))):
             model = self.fitter.fit_proposals(everything, roots)
             if isinstance(model, Scm):
-                yield Candidate("widening", model)
+                yield FittedModel("widening", model)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dsl.formulas.formula import Formula
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.acyclic.least_cost import Mask, best_structure, by_size, distinct
 from solvers.budget import Budget
 from solvers.formulas.least import LeastSize
 from solvers.formulas.literals import require_literals_alone
@@ -21,7 +21,6 @@ from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
-_COUNT_BITS = 16  # of the tie-break: fewer than 2**16 mentions in all
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,7 @@ class Fitter:
     def _unchanging(self, variable: str, roots: Collection[str]) -> FittedMechanism | None:
         """Of a variable with one value in all its scored rows: the least mechanism over the first root."""
         training = self.task.training
-        scored = training.all_rows & ~training.clamped[variable]
+        scored = training.scored_rows(variable)
         if not roots or training.columns[variable] & scored not in (0, scored):
             return None
         return self.least(variable, [next(u for u in self.task.variables if u in roots)])
@@ -138,7 +137,7 @@ class Fitter:
     def _rank(self, fitted: FittedMechanism) -> int:
         """Size, then mentions, then the set as a number: distinct for the sets of one variable."""
         mask = sum(1 << self._index[u] for u in fitted.parents)
-        return (fitted.size << _COUNT_BITS | len(fitted.parents)) << len(self._index) | mask
+        return by_size(fitted.size, mask) << len(self._index) | mask
 
     # --- models -----------------------------------------------------------------------------------------------------
 
@@ -168,9 +167,8 @@ class Fitter:
 
     def _costs(self, variable: int, options: Mapping[Mask, FittedMechanism]) -> dict[Mask, int]:
         """Additive over variables: size, then mentions, then the parent sets as one number, variable 0 first."""
-        num = len(self._index)
         return {
-            mask: (fitted.size << _COUNT_BITS | len(fitted.parents)) << num * num | mask << num * (num - 1 - variable)
+            mask: distinct(by_size(fitted.size, mask), variable, mask, len(self._index))
             for mask, fitted in options.items()
         }
 

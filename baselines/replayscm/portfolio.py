@@ -23,7 +23,7 @@ MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best 
 Roots: TypeAlias = tuple[str, ...]
 
 
-class Candidate(NamedTuple):
+class FittedModel(NamedTuple):
     """A train-exact model and the stage that found it."""
 
     stage: str

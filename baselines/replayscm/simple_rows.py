@@ -22,7 +22,7 @@ from dsl.formulas.table import TruthTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
-from solvers.acyclic.least_cost import Mask, best_structure
+from solvers.acyclic.least_cost import Mask, best_structure, distinct
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.least import least_formula
 from solvers.formulas.lookup import formula_for
@@ -150,7 +150,7 @@ def majority(task: Task) -> Scm | None:
     mechanisms: dict[str, Formula] = {}
     for variable in _endogenous(task, roots):
         training = task.training
-        scored = training.all_rows & ~training.clamped[variable]
+        scored = training.scored_rows(variable)
         ones = (training.columns[variable] & scored).bit_count()
         value = 2 * ones > scored.bit_count()
         operator = "iff" if value else "xor"
@@ -183,14 +183,11 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
     if not all(costs.values()):
         return None
     num = len(task.variables)
-    distinct = {
-        v: {mask: cost << num * num | mask << num * (num - 1 - v) for mask, cost in own.items()}
-        for v, own in costs.items()
-    }
+    told_apart = {v: {mask: distinct(cost, v, mask, num) for mask, cost in own.items()} for v, own in costs.items()}
     if task.disclosure.order is not None:
-        return {v: min(own, key=own.__getitem__) for v, own in distinct.items()}
+        return {v: min(own, key=own.__getitem__) for v, own in told_apart.items()}
     index = _index(task)
-    best = best_structure(distinct, sum(1 << index[root] for root in roots))
+    best = best_structure(told_apart, sum(1 << index[root] for root in roots))
     return None if best is None else best[1]
 
 
@@ -219,7 +216,7 @@ def _literal(task: Task, variable: str, *, negated: bool) -> Formula:
 def _agreement(task: Task, variable: str, parent: str) -> tuple[int, int]:
     """In how many scored rows of the variable the two are equal, and in how many they differ."""
     training = task.training
-    scored = training.all_rows & ~training.clamped[variable]
+    scored = training.scored_rows(variable)
     different = (training.columns[variable] ^ training.columns[parent]) & scored
     return (scored & ~different).bit_count(), different.bit_count()
 

@@ -17,7 +17,7 @@ from baselines.structure_learning._kernels_search import learn_replicates
 from baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
 from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Dag, Frame
-from baselines.structure_learning.scores import Score, scoring
+from baselines.structure_learning.scores import NetworkScore, scoring
 from baselines.structure_learning.search import Method, Tabu
 
 I64 = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ def draw_resamples(
 
 
 def bootstrap_dags(
-    frame: Frame, score: Score, constraints: Constraints, method: Method, resamples: Resamples
+    frame: Frame, score: NetworkScore, constraints: Constraints, method: Method, resamples: Resamples
 ) -> list[Dag]:
     """The DAG learned from each resample."""
     clamped = resampled_interventions(frame, resamples)
@@ -66,7 +66,7 @@ def bootstrap_dags(
 
 def arc_strengths(
     frame: Frame,
-    score: Score,
+    score: NetworkScore,
     constraints: Constraints,
     method: Method,
     resamples: Resamples,
@@ -86,7 +86,7 @@ def resampled_interventions(frame: Frame, resamples: Resamples) -> U64:
 
 
 def learn_resampled(
-    frame: Frame, score: Score, constraints: Constraints, method: Method, resamples: Resamples, clamped: U64
+    frame: Frame, score: NetworkScore, constraints: Constraints, method: Method, resamples: Resamples, clamped: U64
 ) -> I64:
     """The DAG of each resample as parent masks [replicates, variables].
 
@@ -126,7 +126,7 @@ def strengths_of(frame: Frame, dags: I64, protected: I64) -> ArcStrengths:
     return strengths_from_frequencies(frame.variables, counts / (2 * max(1, len(dags))))
 
 
-def protected_arcs(frame: Frame, score: Score, constraints: Constraints, counted_as: CountedAs) -> I64:
+def protected_arcs(frame: Frame, score: NetworkScore, constraints: Constraints, counted_as: CountedAs) -> I64:
     """[variables] per variable the parents whose arcs are never counted both ways."""
     full = (1 << frame.num_vars) - 1
     if counted_as is CountedAs.DAG:

@@ -44,7 +44,7 @@ class Terms(NamedTuple):
     set_terms: F64
 
 
-class Score(Protocol):
+class NetworkScore(Protocol):
     """What a local score needs to know: its terms, and whether rows in which the child was set are left out."""
 
     @property
@@ -118,7 +118,7 @@ class Interventional:
     A penalty still goes by the number of all rows.
     """
 
-    score: Score
+    score: NetworkScore
     interventional: ClassVar[bool] = True
 
     def terms(self, num_rows: int, num_vars: int) -> Terms:
@@ -129,7 +129,7 @@ class Interventional:
 class VariableSelection:
     """Another score with the prior that each of a child's possible parents is one with probability beta."""
 
-    score: Score
+    score: NetworkScore
     beta: float
 
     def __post_init__(self) -> None:
@@ -146,42 +146,42 @@ class VariableSelection:
         return terms._replace(set_terms=terms.set_terms + per_parent * np.arange(num_vars + 1))
 
 
-def bde(iss: float = 1.0) -> Score:
+def bde(iss: float = 1.0) -> NetworkScore:
     """Bayesian Dirichlet equivalent uniform. Like bnlearn's it ignores interventions; see mbde."""
     return EquivalentSampleSize(iss, over_occupied=False)
 
 
-def mbde(iss: float = 1.0) -> Score:
+def mbde(iss: float = 1.0) -> NetworkScore:
     """BDe in which rows where the child was set do not count."""
     return Interventional(bde(iss))
 
 
-def bds(iss: float = 1.0) -> Score:
+def bds(iss: float = 1.0) -> NetworkScore:
     """BDe with the prior spread over the configurations that occur. Ignores interventions."""
     return EquivalentSampleSize(iss, over_occupied=True)
 
 
-def bdj() -> Score:
+def bdj() -> NetworkScore:
     """Bayesian Dirichlet with Jeffreys' prior, also for a root. Ignores interventions."""
     return SameCellPrior(0.5, root_row=1.0)
 
 
-def k2() -> Score:
+def k2() -> NetworkScore:
     """Bayesian Dirichlet with one imaginary row per cell. Ignores interventions."""
     return SameCellPrior(1.0, root_row=2.0)
 
 
-def loglik() -> Score:
+def loglik() -> NetworkScore:
     """Maximum log-likelihood. Ignores interventions."""
     return PenalisedLikelihood(_free)
 
 
-def aic() -> Score:
+def aic() -> NetworkScore:
     """Log-likelihood less 1 per parameter (so larger is better). Ignores interventions."""
     return PenalisedLikelihood(_akaike)
 
 
-def bic() -> Score:
+def bic() -> NetworkScore:
     """Log-likelihood less log(rows)/2 per parameter. Ignores interventions."""
     return PenalisedLikelihood(_schwarz)
 
@@ -207,7 +207,7 @@ def _dirichlet(cell_prior: F64, row_prior: F64, by_occupied: bool, num_rows: int
 class LocalScores:
     """Local scores of one frame under one score, remembered per (child, parent set). Not for use by two threads."""
 
-    def __init__(self, frame: Frame, score: Score) -> None:
+    def __init__(self, frame: Frame, score: NetworkScore) -> None:
         self.frame = frame
         self.score = score
         self.scoring = scoring(frame, score.terms(frame.num_rows, frame.num_vars), counted_rows(frame, score))
@@ -239,7 +239,7 @@ class LocalScores:
         return table
 
 
-def counted_rows(frame: Frame, score: Score) -> npt.NDArray[np.uint64]:
+def counted_rows(frame: Frame, score: NetworkScore) -> npt.NDArray[np.uint64]:
     """Per row the variables whose score counts it, as a mask."""
     everything = np.full(frame.num_rows, (1 << frame.num_vars) - 1, np.uint64)
     return everything & ~frame.clamped if score.interventional else everything

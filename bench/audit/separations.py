@@ -11,13 +11,14 @@ from statistics import fmean
 from typing import Any
 
 from audits.replayscm.ambiguity import sized_class
-from audits.replayscm.separation import MAX_TARGETS, PairAudit, TargetSeparation
+from audits.replayscm.separation import PairAudit, TargetSeparation
 from audits.replayscm.survivors import mechanism_texts
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
 from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker

@@ -1,7 +1,7 @@
 """Alternatives that somebody found: SCMs that fit the training worlds and are not gold, to be separated by hardening.
 
 The file has a JSON object a line: {"instance": id, "mechanisms": {variable: formula}}, with "roots" where these are
-hidden. Every alternative is checked before it is used; what is none is named with the reason, not passed over.
+hidden. Every entry is checked before it is used; one that is no alternative is refused with the reason, not skipped.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def _behaviour(problem: Problem, member: Member) -> tuple[object, ...]:
     values: list[object] = [member.roots]
     for variable, mechanism in sorted(member.mechanisms.items()):
         parents = [column for i, column in enumerate(columns) if mechanism.parents >> i & 1]
-        scored = panel.all_rows & ~panel.clamped[panel.variables[variable]]
+        scored = panel.scored_rows(panel.variables[variable])
         places = (sum((p >> row & 1) << i for i, p in enumerate(parents)) for row in range(panel.num_rows))
         predicted = sum((mechanism.bits >> place & 1) << row for row, place in enumerate(places))
         values.append(predicted & scored)

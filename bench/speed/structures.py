@@ -20,7 +20,7 @@ from baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
 from baselines.structure_learning.constraints import unconstrained
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.score_optimum import ScoreOptimum
-from baselines.structure_learning.scores import LocalScores, Score, bde, bic, k2, mbde
+from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
 from baselines.structure_learning.search import HillClimbing, Tabu, learn
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
@@ -162,7 +162,9 @@ def sampled(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[
     return families[:: -(-len(families) // number)]
 
 
-def local_scores(frame: Frame, families: Sequence[tuple[int, int]], *, score: Score | None = None) -> Sequence[float]:
+def local_scores(
+    frame: Frame, families: Sequence[tuple[int, int]], *, score: NetworkScore | None = None
+) -> Sequence[float]:
     """All the scores, mbde unless another is given; each computed once."""
     children, parents = zip(*families, strict=True)
     scores: list[float] = LocalScores(frame, score or mbde()).of_families(children, parents).tolist()

@@ -137,6 +137,14 @@ def _claim_holds(
     return claimed == (reference[variable], alternative[variable]) and claimed[0] != claimed[1]
 
 
+def told_apart(reference: Scm, other: Scm) -> tuple[Separation, dict[str, Any]] | None:
+    """The best experiment of the menu and a witness for it; None if no experiment of the menu tells the two apart."""
+    pair = PairwiseExperiments(reference, other)
+    best = pair.best()
+    witness = witness_for(pair, best.experiment)
+    return None if witness is None else (best, witness)
+
+
 def witness_for(pair: PairwiseExperiments, experiment: Experiment) -> dict[str, Any] | None:
     """A witness for an experiment, at the smallest root assignment that shows a difference; None if none does."""
     for assignment in range(pair.num_assignments):

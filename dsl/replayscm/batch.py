@@ -123,7 +123,7 @@ def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
     offsets = np.cumsum([0, *(panel.num_rows for panel in panels)]).tolist()
     num_words = max(1, -(-offsets[-1] // WORD_BITS))
     observed = [_joined([p.columns[v] for p in panels], offsets) for v in variables]
-    scored = [_joined([p.all_rows & ~p.clamped[v] for p in panels], offsets) for v in variables]
+    scored = [_joined([p.scored_rows(v) for p in panels], offsets) for v in variables]
     spans = [
         (index, offset + start, offset + end)
         for index, (panel, offset) in enumerate(zip(panels, offsets, strict=False))
@@ -136,7 +136,7 @@ def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
         variables,
         _words(observed, num_words),
         _words(scored, num_words),
-        np.array([[(p.all_rows & ~p.clamped[v]).bit_count() for p in panels] for v in variables], np.int64),
+        np.array([[p.scored_rows(v).bit_count() for p in panels] for v in variables], np.int64),
         np.array(words, np.int64).reshape(-1, 2),
         _words(world_masks, num_words),
         np.array([index for index, _, _ in spans], np.int64),

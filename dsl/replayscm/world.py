@@ -72,6 +72,10 @@ class World:
     def column(self, variable: str) -> Column:
         return self.columns[self.variables.index(variable)]
 
+    @property
+    def by_variable(self) -> dict[str, Column]:
+        return dict(zip(self.variables, self.columns, strict=True))
+
     def row(self, index: int) -> dict[str, int]:
         return {v: column >> index & 1 for v, column in zip(self.variables, self.columns, strict=True)}
 
@@ -138,6 +142,10 @@ class Panel:
     @property
     def all_rows(self) -> Column:
         return (1 << self.num_rows) - 1
+
+    def scored_rows(self, variable: str) -> Column:
+        """The rows in which a variable is no target, as bits: those that tell of its mechanism, and that are scored."""
+        return self.all_rows & ~self.clamped[variable]
 
     @cached_property
     def _scored_counts(self) -> dict[frozenset[str], tuple[int, int]]:

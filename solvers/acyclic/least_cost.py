@@ -19,6 +19,28 @@ Mask: TypeAlias = int
 Cost: TypeAlias = int
 """Additive, and distinct for distinct parent sets of a variable, so that the optimum is unique."""
 
+_COUNT_BITS = 16  # a choice for all variables mentions fewer than 2**16 parents
+
+
+def by_size(size: int, parents: Mask) -> Cost:
+    """Smaller formulas first, then fewer mentions."""
+    return size << _COUNT_BITS | parents.bit_count()
+
+
+def total_size(cost: Cost) -> int:
+    """What the sizes of a sum of `by_size` add up to."""
+    return cost >> _COUNT_BITS
+
+
+def distinct(cost: Cost, variable: int, parents: Mask, num_vars: int) -> Cost:
+    """The cost with a tie-break: of choices that cost the same, the smallest parent sets, variable 0 first."""
+    return cost << num_vars**2 | parents << num_vars * (num_vars - 1 - variable)
+
+
+def without_tie_break(cost: Cost, num_vars: int) -> Cost:
+    """What the costs of a sum of `distinct` add up to."""
+    return cost >> num_vars**2
+
 
 def best_structure(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
     """The parent set of every endogenous variable, of least total cost, without a cycle; None if there is none.

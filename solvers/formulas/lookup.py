@@ -25,6 +25,7 @@ from solvers.formulas.assembly import formula_of_part
 from solvers.formulas.catalogue import SHIPPED, build, catalogue, packed
 from solvers.formulas.goal import Listed
 
+LARGEST_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
 
 

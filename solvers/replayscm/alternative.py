@@ -15,22 +15,21 @@ from typing import Any
 from dsl.formulas.formula import Formula
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, from_formula, full_mask
-from dsl.replayscm.alternative import witness_for
+from dsl.replayscm.alternative import told_apart
 from dsl.replayscm.batch import pack_panels
 from dsl.replayscm.problem import Task
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import PairwiseExperiments, Separation
+from dsl.replayscm.separation import Separation
 from solvers.formulas.essential import synthesised
 from solvers.formulas.least import least_formula
-from solvers.formulas.lookup import formula_for
+from solvers.formulas.lookup import LARGEST_OF_FOUR, formula_for
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.local_counts import local_space
 from solvers.replayscm.members_by_size import members_by_size
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 MAX_MEMBERS = 2_000  # members of the version space that are looked at when no single edit is separable
-SIZE_CAP = 15  # every function of four variables has a formula of at most this size
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def find_alternative(task: Task, *, max_parents: int = 4) -> Found[AlternativeAn
         if replays_exactly(task.reference, task.training.worlds)
         else ()
     )
-    space = VersionSpace(task, ModelClass(min(max_parents, 4), SIZE_CAP))
+    space = VersionSpace(task, ModelClass(min(max_parents, 4), LARGEST_OF_FOUR))
     nearest = sorted(edits, key=lambda edited: edited.size)
     for model in chain(nearest, islice(members_by_size(space), MAX_MEMBERS)):
         answer = _answer(task, task.reference, model)
@@ -76,13 +75,11 @@ def _answer(task: Task, reference: Scm, model: Scm) -> AlternativeAnswer | None:
         return None
     if task.disclosure.violation(model.mechanisms):
         return None
-    pair = PairwiseExperiments(reference, model)
-    best = pair.best()
-    witness = witness_for(pair, best.experiment)
-    if witness is None:
+    shown = told_apart(reference, model)
+    if shown is None:
         return None
     provenance = {"candidates": "single edits of the reference, then members by size", "certified_by": "dsl.reference"}
-    return AlternativeAnswer(model, best, witness, provenance)
+    return AlternativeAnswer(model, *shown, provenance)
 
 
 def _single_edits(task: Task, reference: Scm, max_parents: int) -> Iterator[Scm]:

@@ -25,7 +25,7 @@ BUDGETS = (0, 1, 100, 10_000, 1_000_000, None)  # states, ascending
 SMALL_VARIABLES, SMALL_ROWS = 5, 8  # different rows of one parent set; exhaustion takes well under a second
 
 
-class Answer(Protocol):
+class SolverAnswer(Protocol):
     """What a solver finds: an SCM and its total formula size."""
 
     @property
@@ -37,7 +37,7 @@ class Answer(Protocol):
 class Solver(Protocol):
     """Answers a task with the SCM of least total size; gives up after so many states of its own, None: never."""
 
-    def __call__(self, task: Task, *, states: int | None) -> Outcome[Answer]: ...
+    def __call__(self, task: Task, *, states: int | None) -> Outcome[SolverAnswer]: ...
 
 
 Hypotheses = Callable[[Task], Iterable[tuple[str, ...]]]
@@ -71,7 +71,7 @@ def check(
     budget: a larger budget never changes what was decided; lower bounds are true
     repeatable: the answer stays when the task is copied and its worlds come in another order
     """
-    rules: dict[str, Callable[[Solver, Task, Outcome[Answer]], Iterator[str]]] = {
+    rules: dict[str, Callable[[Solver, Task, Outcome[SolverAnswer]], Iterator[str]]] = {
         "certified": partial(_certified, max_parents=max_parents),
         "least": partial(_least, max_parents=max_parents, hypotheses=hypotheses),
         "budget": _budget,
@@ -85,7 +85,7 @@ def check(
     return breaches
 
 
-def _certified(solver: Solver, task: Task, outcome: Outcome[Answer], *, max_parents: int) -> Iterator[str]:
+def _certified(solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, max_parents: int) -> Iterator[str]:
     if not isinstance(outcome, Found):
         return
     model = outcome.value.model
@@ -101,7 +101,7 @@ def _certified(solver: Solver, task: Task, outcome: Outcome[Answer], *, max_pare
 
 
 def _least(
-    solver: Solver, task: Task, outcome: Outcome[Answer], *, max_parents: int, hypotheses: Hypotheses
+    solver: Solver, task: Task, outcome: Outcome[SolverAnswer], *, max_parents: int, hypotheses: Hypotheses
 ) -> Iterator[str]:
     num_vars = len(task.variables)
     if num_vars > SMALL_VARIABLES or min(task.training.num_rows, 1 << min(max_parents, num_vars - 1)) > SMALL_ROWS:
@@ -112,7 +112,7 @@ def _least(
         yield f"least size {said}; by exhaustion {least}"
 
 
-def _budget(solver: Solver, task: Task, outcome: Outcome[Answer]) -> Iterator[str]:
+def _budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
     decided = False
     for states in BUDGETS:
         limited = solver(task, states=states)
@@ -128,7 +128,7 @@ def _budget(solver: Solver, task: Task, outcome: Outcome[Answer]) -> Iterator[st
                 yield f"with {states} states: {_said(limited)}; without limit: {_said(outcome)}"
 
 
-def _repeatable(solver: Solver, task: Task, outcome: Outcome[Answer]) -> Iterator[str]:
+def _repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:
     worlds = task.training.worlds
     turned = replace(task, training=Panel(task.variables, worlds[::-1]))
     for name, other in (("a copy", pickle.loads(pickle.dumps(task))), ("the worlds turned round", turned)):
@@ -137,7 +137,7 @@ def _repeatable(solver: Solver, task: Task, outcome: Outcome[Answer]) -> Iterato
             yield f"for {name}: {again}; first: {_said(outcome)}"
 
 
-def _said(outcome: Outcome[Answer]) -> tuple[str, Sequence[str], Sequence[tuple[str, str]]]:
+def _said(outcome: Outcome[SolverAnswer]) -> tuple[str, Sequence[str], Sequence[tuple[str, str]]]:
     """What has to be the same whenever the question is."""
     if not isinstance(outcome, Found):
         return type(outcome).__name__, (), ()

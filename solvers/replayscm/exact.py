@@ -24,7 +24,16 @@ from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure
+from solvers.acyclic.least_cost import (
+    MAX_FREE_VARIABLES,
+    Cost,
+    Mask,
+    best_structure,
+    by_size,
+    distinct,
+    total_size,
+    without_tie_break,
+)
 from solvers.budget import Budget
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.formulas.literals import require_literals_alone
@@ -34,7 +43,6 @@ from solvers.replayscm.parents import ParentSearch, ParentSet
 from solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
 MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
-_COUNT_BITS = 16  # of the tie-break: a problem mentions fewer than 2**16 parents
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,7 @@ TIE_RULE = "fewest mentions, then smallest root set, then smallest parent sets i
 class _Choice(NamedTuple):
     """The cheapest choice under one root set, by what was known of the sizes at some time; orders by the tie rule.
 
-    cost: total size << _COUNT_BITS | mentions; a lower bound as long as sizes are open
+    cost: of solvers.acyclic.least_cost.by_size; a lower bound as long as sizes are open
     roots: the root set as a number, so no two choices of a run compare equal here
     chosen: endogenous variable -> parent set
     refinements: how many there had been when this was chosen
@@ -94,7 +102,7 @@ class _Choice(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.cost >> _COUNT_BITS
+        return total_size(self.cost)
 
 
 class _Search:
@@ -172,19 +180,14 @@ class _Search:
             if best is None:
                 return None
             cost, chosen = best
-        return _Choice(cost >> self._rank_bits, roots, chosen, self.refinements)
-
-    @property
-    def _rank_bits(self) -> int:
-        return len(self.index) ** 2
+        return _Choice(without_tie_break(cost, len(self.index)), roots, chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:
         """Of each option: size, then mentions, then its part of the parent sets as one number, variable 0 first."""
         if variable not in self.options:
             self.options[variable] = self._options(self.task.variables[variable])
-        place = len(self.index) * (len(self.index) - 1 - variable)
         return {
-            mask: (option.at_least << _COUNT_BITS | mask.bit_count()) << self._rank_bits | mask << place
+            mask: distinct(by_size(option.at_least, mask), variable, mask, len(self.index))
             for mask, option in self.options[variable].items()
         }
 
@@ -193,7 +196,7 @@ class _Search:
         options = {option.mask: option for option in self.search.parent_sets(self.index[variable], candidates)}
         if self.task.grammar.allow_constants:
             training = self.task.training
-            scored = training.all_rows & ~training.clamped[variable]
+            scored = training.scored_rows(variable)
             ones = training.columns[variable] & scored
             if ones in (0, scored):
                 options[0] = ParentSet(0, PartialTable(0, int(scored > 0), int(ones > 0)), 1, 1)

@@ -85,7 +85,7 @@ def _parent_sets(space: VersionSpace, rng: Random, roots: tuple[str, ...], penal
 
 def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:
     """A function of exactly these parents, by the same weights."""
-    local = space.space(variable)
+    local = space.local(variable)
     table = local.tables[mask]
     if not local.by_size:
         return _completion(rng, table)

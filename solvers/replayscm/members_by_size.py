@@ -52,7 +52,7 @@ def _packed(space: VersionSpace, roots: tuple[str, ...]) -> tuple[_Packing, Weig
         raise ValueError("total sizes need a class with a size cap")
     packing = _Packing(space.counts_by_roots[roots].bit_length() + 1)
     local = {
-        v: {mask: packing.pack(sizes) for mask, sizes in space.space(v).by_size.items()} for v in space.index.values()
+        v: {mask: packing.pack(sizes) for mask, sizes in space.local(v).by_size.items()} for v in space.index.values()
     }
     return packing, space.weights(roots, local)
 
@@ -141,7 +141,7 @@ class _Walk:
         variables = sorted(choice)
         names = [self.space.task.variables[v] for v in variables]
         formula = cache(partial(mechanism, self.space, self.roots))
-        local = [self.space.space(v) for v in variables]
+        local = [self.space.local(v) for v in variables]
         chosen = [choice[v] for v in variables]
         tables = [agreeing(self.space, own.tables[mask], size) for own, (mask, size) in zip(local, chosen, strict=True)]
         for drawn in product(*tables):

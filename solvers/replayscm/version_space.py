@@ -79,12 +79,12 @@ class VersionSpace:
         """The functions by size that a capped class is enumerated from."""
         return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
 
-    def space(self, variable: int) -> LocalSpace:
+    def local(self, variable: int) -> LocalSpace:
         """The mechanisms of one variable by functional parents, before acyclicity."""
         if variable not in self._spaces:
             name = self.task.variables[variable]
             if self._uncapped is not None:
-                space = self._uncapped.space(variable)
+                space = self._uncapped.local(variable)
             else:
                 candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(name)]
                 max_parents = min(self.model_class.max_parents, len(candidates))
@@ -98,7 +98,7 @@ class VersionSpace:
     def weights(self, roots: Sequence[str], local: Mapping[int, Mapping[Mask, int]] | None = None) -> Weights:
         """Weights of all parent choices under one root set: counts, or what `local` says instead."""
         endogenous = [self.index[v] for v in self.task.variables if v not in roots]
-        options = {v: local[v] if local and v in local else self.space(v).counts for v in endogenous}
+        options = {v: local[v] if local and v in local else self.local(v).counts for v in endogenous}
         return Weights(options, sum(1 << self.index[root] for root in roots))
 
     @cached_property
@@ -106,7 +106,7 @@ class VersionSpace:
         """How many members have each root set; only root sets with at least one."""
         without = set[str]()  # variables that no mechanism fits, so that they are roots
         if self.task.disclosure.roots is None:
-            without = {v for v, i in self.index.items() if not self.space(i).counts}
+            without = {v for v, i in self.index.items() if not self.local(i).counts}
         able = (roots for roots in self.root_sets if without.issubset(roots))
         counts = {roots: total(self.weights(roots)) for roots in able}
         return {roots: count for roots, count in counts.items() if count}
@@ -170,7 +170,7 @@ class VersionSpace:
             for parent, j in self.index.items():
                 if i == j:
                     continue
-                touching = {mask: n for mask, n in self.space(i).counts.items() if mask >> j & 1}
+                touching = {mask: n for mask, n in self.local(i).counts.items() if mask >> j & 1}
                 having = sum(
                     total(self.weights(roots, {i: touching})) for roots in self.counts_by_roots if child not in roots
                 )
@@ -182,7 +182,7 @@ class VersionSpace:
         """Share of members in which a variable has exactly these functional parents (its own absence when a root)."""
         i = self.index[variable]
         shares: dict[tuple[str, ...], Fraction] = {}
-        for mask, number in self.space(i).counts.items():
+        for mask, number in self.local(i).counts.items():
             having = sum(
                 total(self.weights(roots, {i: {mask: number}}))
                 for roots in self.counts_by_roots
@@ -216,7 +216,7 @@ class VersionSpace:
         return {
             v: {
                 mask: sum(number << size_penalty * (cap - size) for size, number in sizes.items())
-                for mask, sizes in self.space(v).by_size.items()
+                for mask, sizes in self.local(v).by_size.items()
             }
             for v in self.index.values()
         }

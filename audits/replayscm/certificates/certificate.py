@@ -20,13 +20,13 @@ from dsl.formulas.text import render
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm
+from solvers.formulas.lookup import LARGEST_OF_FOUR
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 FORMAT = "calibrant-certificate"
 VERSION = 2
-LISTED_SIZE = 15  # every function of up to four parents has a formula of at most this size
 
 
 def evidence_digest(problem: Problem) -> str:
@@ -66,7 +66,7 @@ def _can_be_endogenous(space: VersionSpace, variable: str) -> bool:
 
 
 def _functions(space: VersionSpace, variable: str) -> dict[str, str]:
-    counts = space.space(space.index[variable]).counts
+    counts = space.local(space.index[variable]).counts
     return {" ".join(space.names(mask)): str(number) for mask, number in sorted(counts.items())}
 
 
@@ -89,7 +89,7 @@ def _only_member(space: VersionSpace) -> Scm:
     if space.model_class.max_size is not None:
         return smallest_members(space, 1).models[0]
     if space.model_class.max_parents <= 4:
-        capped = ModelClass(space.model_class.max_parents, LISTED_SIZE, space.model_class.nested_roots)
+        capped = ModelClass(space.model_class.max_parents, LARGEST_OF_FOUR, space.model_class.nested_roots)
         return smallest_members(VersionSpace(space.task, capped), 1).models[0]
     from random import Random
 
@@ -113,7 +113,7 @@ def second_member_cnf(space: VersionSpace, model: Scm) -> tuple[dict[str, int], 
 
     clauses: list[list[int]] = []
     for v in endogenous:
-        masks = [m for m in sorted(space.space(space.index[v]).counts) if _within(space.names(m), model)]
+        masks = [m for m in sorted(space.local(space.index[v]).counts) if _within(space.names(m), model)]
         clauses.append([number(_selector(v, space.names(mask))) for mask in masks])
         for mask in masks:
             for u in space.names(mask):

@@ -47,7 +47,7 @@ class LocalAlternatives:
         """Those that fit these worlds too."""
         left = dict(self.tables)
         for world in worlds:
-            columns = dict(zip(world.variables, world.columns, strict=True))
+            columns = world.by_variable
             for variable in left.keys() - world.intervention.targets:
                 care = self.shown(variable, columns, world.num_rows)
                 wrong = (left[variable] ^ np.uint64(self.gold[variable])) & np.uint64(care)

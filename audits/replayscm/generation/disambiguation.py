@@ -117,7 +117,7 @@ def _refutations(
         {root: thresholds * len(values) for root, thresholds in population.thresholds.items()},
     )
     world = everything.simulate("", Intervention(assigned=tuple(targets)), environment, assigned)
-    columns = dict(zip(world.variables, world.columns, strict=True))
+    columns = world.by_variable
     parts = [np.empty((num_rows, 0), np.bool_)]
     for variable, tables in alternatives.tables.items():
         if len(tables) and variable not in targets:

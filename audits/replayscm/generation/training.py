@@ -141,7 +141,7 @@ def num_refuting(world: World, variable: str, window: Sequence[str], table: int)
     """Rows in which a function of the window contradicts the variable; none where it is a target."""
     if variable in world.intervention.targets:
         return 0
-    columns = dict(zip(world.variables, world.columns, strict=True))
+    columns = world.by_variable
     groups = rows_by_pattern([columns[u] for u in window], (1 << world.num_rows) - 1)
     predicted = sum(rows for pattern, rows in enumerate(groups) if table >> pattern & 1)
     return (predicted ^ columns[variable]).bit_count()

@@ -22,7 +22,7 @@ from typing import TypeAlias
 from audits.replayscm.hardening.thresholds import Range
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
+from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
 from dsl.replayscm.sampling.worlds import (
     Drawn,
     Population,
@@ -31,7 +31,6 @@ from dsl.replayscm.sampling.worlds import (
 )
 from dsl.replayscm.world import Intervention, World
 
-MAX_TARGETS = 3  # of ordinary published worlds (paper, Table B.1)
 ASSIGNED = 0.75  # share of hard_assigned among random proposals: they show more
 
 Targets: TypeAlias = tuple[str, ...]

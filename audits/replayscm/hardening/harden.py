@@ -18,7 +18,6 @@ from random import Random
 
 from audits.replayscm.ambiguity import gold_class
 from audits.replayscm.hardening.candidate_worlds import (
-    MAX_TARGETS,
     WorldFamily,
     heldout_signatures,
     under_any_thresholds,
@@ -41,6 +40,7 @@ from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen
 from dsl.replayscm.pools.files import as_written
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.sampling.worlds import Drawn, sample_world
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from baselines.replayscm.discovery.extras import library, one_thread
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.graph import Graph, graph_from_matrix
-from baselines.structure_learning.scores import LocalScores, Score, mbde
+from baselines.structure_learning.scores import LocalScores, NetworkScore, mbde
 from dsl.replayscm.world import Panel
 
 
-def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: Score | None = None) -> Graph:
+def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: NetworkScore | None = None) -> Graph:
     """The interventional essential graph of GIES (Hauser and Bühlmann 2012).
 
     targets: the variables that are set, a list per world; every two worlds may share one

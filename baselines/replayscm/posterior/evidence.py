@@ -23,7 +23,7 @@ MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a
 NO_FIT = 99  # larger than every shortcut
 
 
-class Evidence:
+class MechanismEvidence:
     """The training rows of a task as the prior reads them."""
 
     def __init__(self, task: Task) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from baselines.replayscm.posterior.evidence import Evidence
+from baselines.replayscm.posterior.evidence import MechanismEvidence
 from baselines.replayscm.posterior.latent_orders import drawn
 from baselines.replayscm.posterior.prior import (
     ANY,
@@ -43,7 +43,7 @@ class Local(NamedTuple):
 class LocalPosterior:
     """Weights of the mechanisms of one task's variables under one configuration."""
 
-    def __init__(self, evidence: Evidence, configuration: Configuration) -> None:
+    def __init__(self, evidence: MechanismEvidence, configuration: Configuration) -> None:
         self.evidence = evidence
         self.configuration = configuration
         self._masses: dict[tuple[int, Mask], F64] = {}

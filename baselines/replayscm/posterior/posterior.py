@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from random import Random
 
-from baselines.replayscm.posterior.evidence import Evidence
+from baselines.replayscm.posterior.evidence import MechanismEvidence
 from baselines.replayscm.posterior.latent_orders import LatentOrders, WindowWeight, drawn
 from baselines.replayscm.posterior.local import Local, LocalPosterior
 from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
@@ -94,7 +94,7 @@ class Posterior:
     ) -> None:
         """configurations: equally likely ones; where none is given those of the task's shape, if they explain it."""
         self.task = task
-        self.evidence = Evidence(task)
+        self.evidence = MechanismEvidence(task)
         budget = Budget(states)
         num_units = task.training.worlds[0].num_rows if task.training.worlds else 0
         likely = configurations or of_shape(len(task.variables), num_units)

@@ -44,7 +44,7 @@ class Caps(NamedTuple):
     states: int
 
 
-class Candidate(NamedTuple):
+class CandidateMechanism(NamedTuple):
     """A mechanism that fits; orders by size, then number of parents, then parent set."""
 
     size: int
@@ -60,10 +60,10 @@ class Candidates:
         self._search = ParentSearch(task, MAX_PARENTS)
         self._sets: dict[str, dict[Mask, ParentSet]] = {}
 
-    def of(self, variable: str, caps: Caps) -> list[Candidate]:
+    def of(self, variable: str, caps: Caps) -> list[CandidateMechanism]:
         """At most `caps.candidates` mechanisms of the variable, smallest first."""
         sized = ((self._size(parent_set, caps), parent_set.mask) for parent_set in self._parent_sets(variable).values())
-        found = sorted(Candidate(size, mask.bit_count(), mask) for size, mask in sized if size is not None)
+        found = sorted(CandidateMechanism(size, mask.bit_count(), mask) for size, mask in sized if size is not None)
         return found[: caps.candidates]
 
     def formula(self, variable: str, mask: Mask) -> Formula:

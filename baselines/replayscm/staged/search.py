@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from baselines.replayscm.staged.candidates import Candidate, Candidates, Caps
+from baselines.replayscm.staged.candidates import CandidateMechanism, Candidates, Caps
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
@@ -88,7 +88,7 @@ class _Choice:
         self,
         task: Task,
         roots: tuple[str, ...],
-        found: Mapping[str, Sequence[Candidate]],
+        found: Mapping[str, Sequence[CandidateMechanism]],
         slack: int,
         budget: Budget,
     ) -> None:

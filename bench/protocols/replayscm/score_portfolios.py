@@ -17,7 +17,7 @@ from bench.protocols.replayscm.exact import warming_task
 from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.replayscm.portfolio import Candidate
+    from baselines.replayscm.portfolio import FittedModel
     from dsl.replayscm.scm import Scm
 
 NumParents = Annotated[int, msgspec.Meta(ge=1, le=6)]
@@ -29,7 +29,7 @@ States = Annotated[int, msgspec.Meta(ge=0)]
 class ScorePortfolio(Protocol, frozen=True):
     """What both rows have in common: the first of a sequence of train-exact models is the answer."""
 
-    def candidates(self, task: Task) -> Iterator[Candidate]:
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
         """Train-exact models, in the order in which the portfolio finds them."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
     seed: int = 0
     states: States = 120_000_000_000
 
-    def candidates(self, task: Task) -> Iterator[Candidate]:
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
         from baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
 
         return bnlearn_candidates(task, seed=self.seed, states=self.states)
@@ -86,7 +86,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     networks: Count = 100
     states: States = 200_000_000
 
-    def candidates(self, task: Task) -> Iterator[Candidate]:
+    def candidates(self, task: Task) -> Iterator[FittedModel]:
         from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 
         return exact_mbde_candidates(
@@ -101,16 +101,13 @@ def _nothing(task: Task) -> ProtocolResult:
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """The answer object, if the menu's best intervention shows a difference."""
     from bench.protocols.replayscm.answers import alternative_answer
-    from dsl.replayscm.alternative import witness_for
-    from dsl.replayscm.separation import PairwiseExperiments
+    from dsl.replayscm.alternative import told_apart
     from solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):
         return None
-    pair = PairwiseExperiments(reference, model)
-    best = pair.best()
-    witness = witness_for(pair, best.experiment)
-    return None if witness is None else alternative_answer(AlternativeAnswer(model, best, witness))
+    shown = told_apart(reference, model)
+    return None if shown is None else alternative_answer(AlternativeAnswer(model, *shown))
 
 
 SCORE_PROTOCOLS = (BnlearnThenFit, ExactMbdeThenFit)

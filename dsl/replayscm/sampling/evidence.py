@@ -96,7 +96,7 @@ def rejections(stratum: Stratum, latent: LatentScm, evidence: Evidence) -> Itera
         yield f"shortcuts survive for {', '.join(with_shortcuts(survivors))}"
     training = Panel(latent.model.variables, evidence.training)
     for variable in latent.model.endogenous:
-        scored = training.all_rows & ~training.clamped[variable]
+        scored = training.scored_rows(variable)
         if training.columns[variable] & scored in (0, scored):
             yield f"{variable} does not vary over its scored training rows"
     if not _shifts(latent.model.endogenous, evidence.training):

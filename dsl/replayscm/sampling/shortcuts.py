@@ -31,7 +31,7 @@ def shortcut_classes(stratum: Stratum, latent: LatentScm) -> Survivors:
 
 def unrefuted(world: World, survivors: Survivors, windows: Mapping[str, Sequence[str]]) -> Survivors:
     """The survivors that also fit this world. A world says nothing about its targets."""
-    columns = dict(zip(world.variables, world.columns, strict=True))
+    columns = world.by_variable
     left = dict(survivors)
     for variable, tables in survivors.items():
         if not tables or variable in world.intervention.targets:

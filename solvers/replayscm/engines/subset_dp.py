@@ -162,10 +162,10 @@ class _Space:
     # --- functions --------------------------------------------------------------------------------------------------
 
     def _counts(self, variable: str) -> Mapping[Mask, int]:
-        return self.space.space(self.space.index[variable]).counts
+        return self.space.local(self.space.index[variable]).counts
 
     def _table(self, variable: str, mask: Mask) -> PartialTable:
-        return self.space.space(self.space.index[variable]).tables[mask]
+        return self.space.local(self.space.index[variable]).tables[mask]
 
     def _mask(self, local: LocalFunction) -> Mask:
         return sum(1 << self.space.index[parent] for parent in local.parents)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from baselines.replayscm.posterior.draw_weights import by_class, drawn
-from baselines.replayscm.posterior.evidence import NO_FIT, Evidence
+from baselines.replayscm.posterior.evidence import NO_FIT, MechanismEvidence
 from baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack, shipped, unpack
 from baselines.replayscm.posterior.latent_orders import LatentOrders
 from baselines.replayscm.posterior.local import LocalPosterior
@@ -139,7 +139,7 @@ def test_weights_of_five_parents_are_those_of_the_draws() -> None:
 # --- slots -----------------------------------------------------------------------------------------------------------
 
 
-class _NoEvidence(Evidence):
+class _NoEvidence(MechanismEvidence):
     """Nothing is known of any mechanism."""
 
     def __init__(self, num_variables: int) -> None:

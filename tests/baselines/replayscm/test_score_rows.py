@@ -13,7 +13,7 @@ from baselines.replayscm.constraints import disclosed_constraints
 from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 from baselines.replayscm.frames import frame_from_panel
 from baselines.replayscm.portfolio import (
-    Candidate,
+    FittedModel,
     RootedDag,
     all_root_sets,
     best_supported,
@@ -45,7 +45,7 @@ BNLEARN_STAGES = ("initial", "ensemble", "proposals", "residual dags", "residual
 EXACT_STAGES = ("optimum", "k best", "parent sets", "widening")
 
 
-def replayed_by_oracle(task: Task, candidate: Candidate) -> bool:
+def replayed_by_oracle(task: Task, candidate: FittedModel) -> bool:
     """Every training row, by the tests' own replay."""
     worlds = task.training.worlds
     return all(
@@ -56,7 +56,7 @@ def replayed_by_oracle(task: Task, candidate: Candidate) -> bool:
     )
 
 
-def is_legal(task: Task, candidate: Candidate) -> bool:
+def is_legal(task: Task, candidate: FittedModel) -> bool:
     """Roots as disclosed, and every mention admitted; an SCM is acyclic by construction."""
     model, disclosure = candidate.model, task.disclosure
     if disclosure.roots is None:

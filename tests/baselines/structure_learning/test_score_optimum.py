@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from baselines.structure_learning.constraints import Constraints, arc_constraints, order_constraints, unconstrained
 from baselines.structure_learning.frame import Dag, frame_from_rows
 from baselines.structure_learning.score_optimum import ScoreOptimum
-from baselines.structure_learning.scores import LocalScores, Score, bde, bds, bic, k2, mbde
+from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.dags import all_dags, num_orders
 from tests.support.frames import constraint_sets, frames
 
 EXACT = 1e-9
-SCORES: tuple[Score, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())
+SCORES: tuple[NetworkScore, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())
 SIX = "replay01"  # a data set of 6 variables: 3.8 million DAGs
 TEN = "replay05"  # and one of 10
 

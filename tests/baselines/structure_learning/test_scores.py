@@ -24,7 +24,7 @@ from baselines.structure_learning.frame import Frame, frame_from_rows
 from baselines.structure_learning.scores import (
     Interventional,
     LocalScores,
-    Score,
+    NetworkScore,
     VariableSelection,
     aic,
     bde,
@@ -156,7 +156,7 @@ def test_a_variable_set_in_every_row_scores_nothing() -> None:
 
 @given(st.data(), st.sampled_from(EQUIVALENT))
 @settings(deadline=None)
-def test_equivalent_networks_score_the_same(data: st.DataObject, score: Score) -> None:
+def test_equivalent_networks_score_the_same(data: st.DataObject, score: NetworkScore) -> None:
     frame = data.draw(frames(min_vars=2, interventions=False))
     scores = LocalScores(frame, score)
     dag = data.draw(dags(frame.num_vars))
@@ -183,7 +183,7 @@ def test_mbde_finds_a_direction_where_one_end_was_set() -> None:
 
 @given(st.data(), st.sampled_from(ALL_SCORES))
 @settings(deadline=None)
-def test_a_network_is_the_sum_of_its_families(data: st.DataObject, score: Score) -> None:
+def test_a_network_is_the_sum_of_its_families(data: st.DataObject, score: NetworkScore) -> None:
     frame = data.draw(frames(min_vars=2))
     scores = LocalScores(frame, score)
     one, other = data.draw(dags(frame.num_vars)), data.draw(dags(frame.num_vars))
@@ -195,7 +195,7 @@ def test_a_network_is_the_sum_of_its_families(data: st.DataObject, score: Score)
 
 @given(st.data(), st.sampled_from(ALL_SCORES))
 @settings(deadline=None)
-def test_neither_the_order_of_rows_nor_of_columns_matters(data: st.DataObject, score: Score) -> None:
+def test_neither_the_order_of_rows_nor_of_columns_matters(data: st.DataObject, score: NetworkScore) -> None:
     frame = data.draw(frames())
     dag = data.draw(dags(frame.num_vars))
     names = {v: frame.names(parents) for v, parents in zip(frame.variables, dag, strict=True)}
@@ -228,7 +228,7 @@ def test_a_full_cache_changes_no_score() -> None:
 
 @given(st.data(), st.sampled_from(ALL_SCORES))
 @settings(deadline=None, max_examples=60)
-def test_the_table_has_the_admitted_local_scores(data: st.DataObject, score: Score) -> None:
+def test_the_table_has_the_admitted_local_scores(data: st.DataObject, score: NetworkScore) -> None:
     frame = data.draw(frames())
     constraints = data.draw(constraint_sets(frame.num_vars))
     scores = LocalScores(frame, score)

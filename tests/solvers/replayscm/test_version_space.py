@@ -313,7 +313,7 @@ def test_a_known_order_has_no_largest_number_of_variables() -> None:
     panel = Panel(tuple(names), (world,))
     task = Task(TaskKind.SCM, Ordered(tuple(names), ("X1", "X2")), STANDARD, panel, False, 0)
     space = VersionSpace(task, ModelClass(2))
-    assert space.count == prod(sum(space.space(i).counts.values()) for i in range(2, 25))
+    assert space.count == prod(sum(space.local(i).counts.values()) for i in range(2, 25))
     equal = Panel(tuple(names), (replace(world, columns=(0b0011,) * 25),))
     hidden = replace(task, training=equal, disclosure=HiddenOrder(tuple(names), ("X1", "X2")))
     with pytest.raises(BudgetSpent, match="23 variables that may lie on a cycle together; at most 18"):

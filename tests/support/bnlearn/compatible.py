@@ -30,7 +30,7 @@ from baselines.structure_learning.bootstrap import (
 )
 from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.scores import SameCellPrior, Score
+from baselines.structure_learning.scores import NetworkScore, SameCellPrior
 from baselines.structure_learning.search import Method
 from tests.support.bnlearn.quicksort_order import quicksort_order
 
@@ -38,7 +38,7 @@ GOLDEN = (3 - sqrt(5)) / 2  # the smaller part of the golden section of 1
 OPTIMIZE_TOLERANCE = 2.0**-13  # what R's optimize takes by default: the machine epsilon to the power 1/4
 
 
-def bdj() -> Score:
+def bdj() -> NetworkScore:
     """BDJ with two imaginary rows for a root, although its two cells have half a row each."""
     return SameCellPrior(0.5, root_row=2.0)
 
@@ -58,7 +58,7 @@ def drifting_interventions(frame: Frame, resamples: Resamples) -> npt.NDArray[np
 
 def arc_strengths(
     frame: Frame,
-    score: Score,
+    score: NetworkScore,
     constraints: Constraints,
     method: Method,
     resamples: Resamples,

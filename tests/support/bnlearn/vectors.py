@@ -14,7 +14,7 @@ from baselines.structure_learning.constraints import Constraints, arc_constraint
 from baselines.structure_learning.frame import Dag, Frame, frame_from_rows
 from baselines.structure_learning.scores import (
     LocalScores,
-    Score,
+    NetworkScore,
     VariableSelection,
     aic,
     bde,
@@ -74,7 +74,7 @@ def constraints_of(record: Record) -> Constraints:
     )
 
 
-def score_named(name: str, iss: float | str | None, beta: float | None = None) -> Score:
+def score_named(name: str, iss: float | str | None, beta: float | None = None) -> NetworkScore:
     if name in WITH_SAMPLE_SIZE:
         score = WITH_SAMPLE_SIZE[name](1.0 if iss in ("default", None) else float(iss))
     else:
