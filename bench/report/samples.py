@@ -12,6 +12,7 @@ import numpy as np
 from bench.answers.samples import RIGHTS, Item, Right, Sample, Sampled, majority, pass_at, sample_of, share
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from bench.report.rates import all_or_none
 from bench.report.rows import SystemRow
 
 
@@ -94,7 +95,7 @@ def _mean(values: Mapping[Item, Fraction]) -> float:
 
 
 def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | None]) -> Any:
-    """Bootstrap intervals over latent SCMs, of one column after the other."""
+    """Intervals over latent SCMs, of one column after the other: bootstrap, and Wilson's where all items are alike."""
     latents = {latent: place for place, latent in enumerate(sorted(set(sampled.latents.values())))}
     sums = np.zeros((len(latents), len(columns)))
     counts = np.zeros_like(sums)
@@ -102,7 +103,8 @@ def _intervals(sampled: Sampled, columns: Sequence[Mapping[Item, Fraction] | Non
         for item, value in sorted((values or {}).items()):
             sums[latents[sampled.latents[item]], k] += float(value)
             counts[latents[sampled.latents[item]], k] += 1
-    return iter(bootstrap_intervals(sums, counts))
+    found = bootstrap_intervals(sums, counts)
+    return iter([all_or_none(interval, counts[:, k]) for k, interval in enumerate(found)])
 
 
 _LABEL_HEADINGS = {"setting": "Setting", "system": "System", "pool": "Pool", "n": "n", "way": "Samples"}

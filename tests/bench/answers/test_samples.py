@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from bench.answers.samples import Sample, majority, pass_at
 from bench.cli import main
 from bench.report.rate_rows import CalibrationTable, Run
+from bench.report.samples import sample_rows
 from dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
@@ -141,6 +142,18 @@ def test_samples_are_numbered_and_counted_in_score_table_and_report(
     assert line.split(",")[-3] == "0.458"
     (line,) = [one for one in csv_lines if one.startswith("1,") and ",train_exact," in one]
     assert line.split(",")[-3] == "0.375"
+
+
+def test_samples_that_are_all_right_get_an_interval_with_a_width() -> None:
+    table = CalibrationTable()
+    for i in range(8):
+        for number in range(2):
+            table.add(run_of(f"I{i}", number), verdict(True))
+    for row in sample_rows(table.sampled()):
+        ends = row.intervals["train_exact"]
+        assert ends is not None
+        assert (row.values["train_exact"], ends.high) == (1, 1)
+        assert ends.low == pytest.approx(8 / (8 + 1.959964**2), abs=1e-6)  # Wilson's, of 8 of 8
 
 
 def test_single_answers_get_no_table_of_samples(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
