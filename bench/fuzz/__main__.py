@@ -6,21 +6,22 @@ import argparse
 import sys
 import time
 
-from bench.fuzz import blickets, pools, submissions
+from bench.fuzz import blickets, causalab, pools, submissions
 from bench.fuzz.campaign import Plan, run
 
-DESCRIPTION = "Fuzz the scorer, the pool reader, or all that reads something of the blickets."
+DESCRIPTION = "Fuzz the scorer, the pool reader, or all that reads something of the blickets or of CausaLab."
 SHOWN_FAILURES = 20
 TARGETS = {  # case, cases per chunk
     "submissions": (submissions.case, 1_000),
     "pools": (pools.case, 100),
     "blickets": (blickets.case, 1_000),
+    "causalab": (causalab.case, 1_000),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.fuzz", description="Fuzz the scorer, the pool reader, or the blickets."
+        prog="python -m bench.fuzz", description="Fuzz the scorer, the pool reader, the blickets, or CausaLab."
     )
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--count", type=int, default=10_000, help="number of cases")

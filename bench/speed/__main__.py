@@ -30,6 +30,7 @@ BENCHMARKS = {
     "engines": "engines",
     "sat": "formulas_by_sat",
     "blickets": "blickets.rates",
+    "causalab": "causalab.rates",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file

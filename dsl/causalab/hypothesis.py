@@ -62,7 +62,7 @@ def _edges(raw: object) -> frozenset[Edge]:
     if not isinstance(raw, list):
         return frozenset()
     pairs = [ends for ends in map(ends_of, raw) if ends is not None]
-    return frozenset((node_name(parent), node_name(child)) for parent, child in pairs)
+    return frozenset([(node_name(parent), node_name(child)) for parent, child in pairs])
 
 
 def ends_of(entry: object) -> tuple[Any, Any] | None:
@@ -90,6 +90,8 @@ def _weights(raw: object) -> dict[WeightKey, float]:
 
 def number(value: object) -> float | None:
     """A number or numeric text as a float, NaN and infinities among them; None for anything else, truth values too."""
+    if value.__class__ is float:
+        return value  # the common case first
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

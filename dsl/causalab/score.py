@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from dsl.causalab.hypothesis import Hypothesis, WeightKey, number
@@ -146,18 +147,27 @@ class GivenWeights:
 
 
 def given_weights(true: Mapping[str, float], said: Mapping[str, Any]) -> GivenWeights:
-    ignoring_case = {key.lower(): value for key, value in said.items()}  # the last of equal ones
-    given = {p: weight for p in true if (weight := _weight_of(p, said, ignoring_case)) is not None}
+    given: dict[str, float] = {}
+    ignoring_case: dict[str, Any] | None = None
+    for parent in true:
+        for name in _weight_names(parent):
+            if name in said:
+                weight = number(said[name])
+            else:
+                if ignoring_case is None:
+                    ignoring_case = {key.lower(): value for key, value in said.items()}  # the last of equal ones
+                weight = number(ignoring_case.get(name.lower()))
+            if weight is not None:
+                given[parent] = weight
+                break
     named = sum(key.startswith(_WEIGHT_KEY) for key in said)
     return GivenWeights(true, given, max(len(given), named))
 
 
-def _weight_of(parent: str, said: Mapping[str, Any], ignoring_case: Mapping[str, Any]) -> float | None:
-    for name in (f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent):
-        value = number(said[name] if name in said else ignoring_case.get(name.lower()))
-        if value is not None:
-            return value
-    return None
+@lru_cache(maxsize=256)
+def _weight_names(parent: str) -> tuple[str, ...]:
+    """The keys that the released code looks for, in its order."""
+    return f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent
 
 
 def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], tolerance: float) -> WeightScores:
@@ -170,10 +180,12 @@ def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], toleranc
         weight = number(value)
         if weight is not None and key != "base":
             by_name.setdefault(_named(key), []).append(weight)
-    correct = sum(
-        any(abs(weight - true_weight) <= tolerance for weight in by_name.get(p.lower(), ()))
-        for p, true_weight in true.items()
-    )
+    correct = 0
+    for parent, true_weight in true.items():
+        for weight in by_name.get(parent.lower(), ()):
+            if abs(weight - true_weight) <= tolerance:
+                correct += 1
+                break
     return weight_scores(len(by_name), len(true), correct)
 
 
@@ -250,8 +262,16 @@ def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | 
     given = {p: said[f"c_{p}"] for p in true if said.get(f"c_{p}") is not None}
     if any(not isinstance(weight, int | float) for weight in given.values()):
         return None
-    hits = sum(abs(weight - true[p]) <= DISPLAY_TOLERANCE for p, weight in given.items())
+    hits = sum(abs(_float(weight) - true[p]) <= DISPLAY_TOLERANCE for p, weight in given.items())
     return _ratios(hits, len(given), len(true))
+
+
+def _float(weight: float) -> float:
+    """A number as a float; an integer beyond them is as wrong as infinity."""
+    try:
+        return float(weight)
+    except OverflowError:
+        return inf
 
 
 def _ratios(hits: int, predicted: int, true: int) -> EdgeScores:

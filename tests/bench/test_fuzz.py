@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.fuzz import blickets, pools, submissions
+from bench.fuzz import blickets, causalab, pools, submissions
 from bench.fuzz.answers import answer, response
 from bench.fuzz.campaign import Plan, Tally, run, run_chunk
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
@@ -23,7 +23,7 @@ from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.structure import RootScore
 from dsl.replayscm.world import Panel
 
-SUBMISSIONS, POOLS, BLICKETS = 4_000, 400, 4_000
+SUBMISSIONS, POOLS, BLICKETS, LABORATORIES = 4_000, 400, 4_000, 4_000
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,15 @@ def test_whatever_is_said_done_or_filed_about_blickets_gets_a_verdict_or_a_line(
     kinds |= {f"{kind} {outcome}" for kind in ("trace", "log", "item") for outcome in ("read", "refused")}
     assert kinds <= tally.outcomes.keys()
     assert min(tally.outcomes[kind] for kind in kinds) > BLICKETS / 500
+
+
+def test_whatever_is_said_done_or_filed_about_laboratories_gets_a_verdict_or_a_line() -> None:
+    tally = run_chunk(causalab.case, 11, 0, LABORATORIES)
+    assert tally.failures == []
+    kinds = {"reply read", "reply without an object", "hypothesis scored", "formula computed", "formula refused"}
+    kinds |= {"actions open", "actions submitted"}
+    kinds |= {f"{kind} {outcome}" for kind in ("config", "item") for outcome in ("read", "refused")}
+    assert kinds <= tally.outcomes.keys()
 
 
 # --- the same cases whoever runs them ----------------------------------------------------------------------------
