@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +221,19 @@ def _task_bytes(problem: Problem) -> bytes:
     record = msgspec.structs.replace(record_from_problem(problem), id="", sealed=SealedRecord(), results=[])
     for world in record.training:
         world.environment = {}  # kept in the sealed part of a problem; the record writes it beside the world
-    return msgspec.json.encode(record) + repr(problem.task).encode()
+    return msgspec.json.encode(record) + _spelled(problem.task).encode()
+
+
+def _spelled(value: object) -> str:
+    """Every field of a value and of the values in it: what their own short reprs leave out, too."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (f"{field.name}={_spelled(getattr(value, field.name))}" for field in dataclasses.fields(value))
+        return f"{type(value).__name__}({', '.join(fields)})"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_spelled, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {_spelled(one)}' for key, one in value.items())}}}"
+    return repr(value)
 
 
 def _changed(before: Problem, after: Problem) -> list[str]:
