@@ -13,7 +13,7 @@ PAGE = (CHECKOUT / "docs" / "blickets.md").read_text(encoding="utf-8")
 
 def test_the_examples_print_what_the_page_says() -> None:
     blocks = list(printed_and_promised(PAGE))
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for code, printed, promised in blocks:
         assert printed == promised, code
 
