@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import factorial
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +51,13 @@ def order_matrix(n: int, reading: OrderReading) -> Weights:
 def answers(n: int) -> npt.NDArray[np.intp]:
     """For each member the number, in `all_rules(n)`, of the conjunction of its blickets."""
     return np.array([rule_numbers(n)[_answer(order)] for order in orders(n)])
+
+
+@cache
+def order_prior(n: int) -> Weights:
+    """Each set of at least two blickets is equally likely, and so is each order of a set."""
+    sets = len({_answer(order) for order in orders(n)})
+    return np.array([1 / (sets * factorial(len(order))) for order in orders(n)])
 
 
 def _answer(order: tuple[int, ...]) -> Rule:
@@ -113,25 +121,33 @@ class OrderSpace:
         return dict(sorted(found.items()))
 
     def posterior(self) -> Mapping[Rule, float]:
-        return {rule: number / self.count for rule, number in self.verdicts().items()}
+        """With each set of blickets equally likely beforehand, and each order of a set."""
+        masses = self.masses()
+        total = masses.sum()
+        return {rule: float(masses[k] / total) for k, rule in enumerate(all_rules(self.n)) if masses[k] > 0}
+
+    def weights(self) -> Weights:
+        """The prior probability of each member that is left."""
+        return as_weights(self.bits, len(orders(self.n))) * order_prior(self.n)
 
     def masses(self) -> Weights:
-        """Members by answer: a vector over the distinct rules."""
-        weights = as_weights(self.bits, len(orders(self.n)))
-        counted = np.bincount(answers(self.n), weights, minlength=len(all_rules(self.n)))
-        return counted.astype(np.float64)
+        """The same by answer: a vector over the distinct rules."""
+        masses = np.bincount(answers(self.n), self.weights(), minlength=len(all_rules(self.n)))
+        return masses.astype(np.float64)
 
     def activated_masses(self) -> Weights:
-        """Members by answer (rows) and placement sequence (columns) that it activates."""
+        """The same by answer (rows) and placement sequence (columns), for the members that the sequence activates."""
         found = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
-        left = np.flatnonzero(as_weights(self.bits, len(orders(self.n))))
+        weights = self.weights()
+        left = np.flatnonzero(weights)
         if len(left):
             by_answer = left[np.argsort(answers(self.n)[left], kind="stable")]
             rules, starts = np.unique(answers(self.n)[by_answer], return_index=True)
-            found[rules] = np.add.reduceat(order_matrix(self.n, self.order_reading)[by_answer], starts, axis=0)
+            active = order_matrix(self.n, self.order_reading)[by_answer] * weights[by_answer, None]
+            found[rules] = np.add.reduceat(active, starts, axis=0)
         return found
 
     def information(self) -> Weights:
         """About the member, order included: it determines the reading."""
-        weights = as_weights(self.bits, len(orders(self.n)))
-        return binary_entropy(weights @ order_matrix(self.n, self.order_reading) / max(1, self.count))
+        weights = self.weights()
+        return binary_entropy(weights @ order_matrix(self.n, self.order_reading) / (weights.sum() or 1.0))

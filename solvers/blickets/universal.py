@@ -1,7 +1,7 @@
 """The mixture of all families: one rule, a silent switch, an order, an unreliable detector; equal priors.
 
-Within a family every member is equally likely beforehand. The answer is the rule in force now; for an order it is the
-conjunction of its blickets.
+Within a family every member is equally likely beforehand; with an order, every set and every order of a set. The answer
+is the rule in force now; for an order it is the conjunction of its blickets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dsl.blickets.item import Count, OrderReading
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sequences, sequences
 from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.order import MAX_CONTROLLED, OrderSpace, orders
+from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
 from solvers.blickets.static import StaticSpace, activation_matrix
 from solvers.blickets.switch import Switching, SwitchSpace
 from solvers.blickets.weights import Weights, as_weights, information
@@ -138,7 +138,7 @@ class UniversalSpace:
         masses = self._masses()
         static, switch, _, _ = masses
         active = (static + switch)[:, None] * _by_sequence(self.n)
-        active += self.order.activated_masses() / len(orders(self.n))
+        active += self.order.activated_masses()
         active += (self.noise.heard_masses() * self._noise_scale())[:, None] * _by_sequence(self.n)
         return information(masses.sum(axis=0), active)
 
@@ -157,7 +157,7 @@ class UniversalSpace:
             [
                 as_weights(self.static.bits, size) / size,
                 self.switch.in_force() / (size * (size - 1) * len(self.switch.firsts)),
-                self.order.masses() / len(orders(self.n)),
+                self.order.masses(),
                 self.noise.masses() * self._noise_scale(),
             ]
         )
