@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -53,7 +53,7 @@ def described(protocol: type[Protocol]) -> dict[str, Any]:
     """Name, first paragraph of its documentation, options with defaults and meanings, and what it needs and has not."""
     says = " ".join((protocol.__doc__ or "").split("\n\n")[0].split())
     told: dict[str, Any] = {"name": protocol.name, "says": says, "options": {}, "meanings": {}, "missing": ""}
-    told["meanings"] = {name: text for name, text in meanings(protocol).items() if name in protocol.__struct_fields__}
+    told["meanings"] = meanings(protocol)
     if protocol.code:
         told["code"] = protocol.code
     try:
@@ -65,26 +65,31 @@ def described(protocol: type[Protocol]) -> dict[str, Any]:
     return told
 
 
-_ENTRY = re.compile(r"^(\w+): ")
+_ENTRY = re.compile(r"(?:^|(?<=; ))((?:\w+, )*\w+): ")
 
 
 def meanings(protocol: type[Protocol]) -> dict[str, str]:
-    """What its documentation says of each option: lines `name: text`, which further lines continue indented."""
+    """What its documentation says of each option.
+
+    Lines `name: text`, or `one, other: text; third: text`, which further lines continue indented.
+    """
+    fields = protocol.__struct_fields__
     found: dict[str, str] = {}
     for cls in reversed(protocol.__mro__):
-        if not issubclass(cls, Protocol) or cls is Protocol:
-            continue
-        name = ""
-        for line in inspect.cleandoc(vars(cls).get("__doc__") or "").splitlines():
-            entry = _ENTRY.match(line)
-            if entry:
-                name = entry[1]
-                found[name] = line[entry.end() :].strip()
-            elif name and line.startswith(" "):
-                found[name] += f" {line.strip()}"
-            else:
-                name = ""
+        if issubclass(cls, Protocol) and cls is not Protocol:
+            text = inspect.cleandoc(vars(cls).get("__doc__") or "")
+            for line in re.sub(r"\n[ \t]+", " ", text).splitlines():
+                found |= _entries(line, fields)
     return found
+
+
+def _entries(line: str, fields: Sequence[str]) -> dict[str, str]:
+    starts = [one for one in _ENTRY.finditer(line) if set(one[1].split(", ")) <= set(fields)]
+    if not starts or starts[0].start():
+        return {}
+    ends = [*(one.start() - len("; ") for one in starts[1:]), len(line)]
+    texts = [line[one.end() : end].strip() for one, end in zip(starts, ends, strict=True)]
+    return {name: text for one, text in zip(starts, texts, strict=True) for name in one[1].split(", ")}
 
 
 def protocol_class(known: Protocols, name: str) -> type[Protocol]:

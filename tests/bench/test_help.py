@@ -106,12 +106,18 @@ def test_meanings_are_those_of_the_documentation_with_what_is_inherited() -> Non
 
         width: how wide it is, said in
             two lines
+        near, far: how far it looks; late: one of two: now; or later
         Not an option: neither is this
         """
 
         width: int = 2
+        near: int = 1
+        far: int = 9
+        late: bool = False
 
-    assert meanings(Made) == {"depth": "how deep", "width": "how wide it is, said in two lines"}
+    far, late = "how far it looks", "one of two: now; or later"
+    wide = "how wide it is, said in two lines"
+    assert meanings(Made) == {"depth": "how deep", "width": wide, "near": far, "far": far, "late": late}
 
 
 def test_protocols_say_what_their_options_mean(capsys: pytest.CaptureFixture[str]) -> None:
