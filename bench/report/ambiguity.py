@@ -10,6 +10,7 @@ import numpy as np
 
 from audits.replayscm.findings import Findings
 from bench.answers.columns import UNDEFINED
+from bench.audit.generator_ceiling import GeneratorCeiling
 from bench.audit.records import AUDIT_RECORDS, AuditRecord
 from bench.audit.text import heldout_share
 from bench.report.intervals import bootstrap_intervals
@@ -24,14 +25,16 @@ class Ambiguity(NamedTuple):
     """One instance, in the class of its audit's headline.
 
     members: SCMs that fit; draw: share of them that replay every held-out world, None without held-out worlds
-    ceiling, ceiling_by_size: certified upper bounds of the expected HeldoutExact of any answer, if the truth is drawn
-    from all members alike, or with smaller formulas likelier; None where the audit has none
+    ceiling: the expected HeldoutExact of the best answer, if the truth is what the published generator draws
+    if_alike, if_by_size: certified upper bounds of it, if the truth were drawn from all members alike, or with smaller
+        formulas likelier, as no pool is. All of them None where the audit has none.
     """
 
     members: int
     draw: float | None
     ceiling: float | None
-    ceiling_by_size: float | None
+    if_alike: float | None
+    if_by_size: float | None
 
 
 Ambiguities: TypeAlias = Mapping[tuple[str, str], Ambiguity]  # by pool digest and instance
@@ -41,7 +44,7 @@ def ambiguities(folders: Sequence[Path]) -> dict[tuple[str, str], Ambiguity]:
     """The audits in these folders, without instances that nothing of the class fits; `CalibrantError` if none."""
     found: dict[tuple[str, str], Ambiguity] = {}
     for record in sorted(_records(folders), key=lambda record: repr(record.key)):
-        if record.findings is not None and (one := _ambiguity(record.findings)).members:
+        if record.findings is not None and (one := _ambiguity(record.findings, record.generator)).members:
             found[record.pool_digest, record.instance] = one
     return found
 
@@ -54,19 +57,21 @@ def _records(folders: Sequence[Path]) -> Iterable[AuditRecord]:
         yield from AUDIT_RECORDS.read(path)
 
 
-def _ambiguity(findings: Findings) -> Ambiguity:
+def _ambiguity(findings: Findings, generator: GeneratorCeiling | None) -> Ambiguity:
     counted = findings.counted(findings.headline)
     alike = [one.upper for one in findings.ceilings if one.size_penalty is None]
     by_size = [one.upper for one in findings.ceilings if one.size_penalty is not None]
     share = heldout_share(counted)
-    return Ambiguity(int(counted.members), share, next(iter(alike), None), next(iter(by_size), None))
+    probability = None if generator is None else generator.probability
+    return Ambiguity(int(counted.members), share, probability, next(iter(alike), None), next(iter(by_size), None))
 
 
 _HEADINGS = (
     Heading("heldout_exact", "HeldoutExact"),
     Heading("draw", "Fair draw"),
     Heading("ceiling", "Ceiling"),
-    Heading("ceiling_by_size", "Ceiling, by size"),
+    Heading("ceiling_if_alike", "If all were alike"),
+    Heading("ceiling_if_by_size", "If by size alone"),
 )
 
 
@@ -77,9 +82,9 @@ def ceilings(rows: Sequence[SystemRow], audited: Ambiguities) -> Table | None:
         return None
     caption = (
         "What an answer can expect, over the audited instances that some SCM of the class fits. Fair draw: a member of"
-        " the class drawn at random. Ceiling: certified bound for any answer, if the truth is drawn from the members,"
-        " all alike; by size: smaller formulas likelier. A row above a ceiling knows more of how SCMs are made than its"
-        " prior says, or is lucky."
+        " the class drawn at random. Ceiling: what the best answer can expect if the truth is what the published"
+        " generator draws, estimated from draws of its posterior. The last two columns are certified bounds for truths"
+        " that no pool is drawn from, all members alike or by formula size alone: rows above them are no error."
     )
     return Table("ceiling", "Held-out replay and its ceiling", caption, ROW_LABELS, _HEADINGS, tuple(lines))
 
@@ -94,7 +99,8 @@ def _line(row: SystemRow, audited: Ambiguities) -> TableRow | None:
         [(o, HELDOUT_EXACT.value(o.verdict)) for o, _ in known],
         [(o, one.draw) for o, one in known],
         [(o, one.ceiling) for o, one in known],
-        [(o, one.ceiling_by_size) for o, one in known],
+        [(o, one.if_alike) for o, one in known],
+        [(o, one.if_by_size) for o, one in known],
     ]
     cells = tuple(_mean([(o, float(value)) for o, value in listed if value is not None]) for listed in quantities)
     return TableRow((row.setting, row.system, row.pool, str(len(known))), cells)

@@ -62,7 +62,7 @@ def test_a_ladder_is_over_the_latents_of_all_its_rungs() -> None:
 
 def audited(*members: tuple[int, int, float], pool: str = "o") -> dict[tuple[str, str], Ambiguity]:
     """Instance number, members and the share of them that is held-out exact."""
-    return {(f"digest of {pool}", f"I{i}"): Ambiguity(count, share, None, None) for i, count, share in members}
+    return {(f"digest of {pool}", f"I{i}"): Ambiguity(count, share, None, None, None) for i, count, share in members}
 
 
 @pytest.mark.parametrize(
