@@ -190,15 +190,16 @@ def _no_member(member: Mechanism, evidence: Mapping[str, Any]) -> str:
         return "the frequency as a parent"
     reading = Reading(evidence["reading"])
     chains: list[tuple[Mapping[str, float], list[Mapping[str, Any]]]] = [(r, []) for r in evidence["records"]]
-    chains.append((evidence["baseline"], list(evidence["settings"])))
     trace = evidence["trace"]
     if trace:
         chains.append((trace[0]["values"], [t for t in trace if t["set"] is not None]))
         chains += [(t["values"], []) for t in trace[1:] if t["set"] is None]
     try:
-        return "" if all(_replays(member, *chain, reading) for chain in chains) else "a reading that it does not give"
+        given = all(_replays(member, *chain, Reading.VALUE) for chain in chains)  # settings of traces give the value
+        given &= _replays(member, evidence["baseline"], evidence["settings"], reading)
     except CalibrantError as error:
         return str(error)
+    return "" if given else "a reading that it does not give"
 
 
 def _replays(

@@ -49,7 +49,7 @@ class Task:
     properties: sorted names; `settable` are those that may be set
     freq_parent: whether the frequency may be a parent
     noise: whether settings are noisy
-    records, trace: measurements of earlier crystals, free of noise
+    records, trace: measurements of earlier crystals, free of noise; settings of a trace give the value (Reading.VALUE)
     baseline: the manipulator crystal's values, the frequency among them
     reactor: the shown values of the reactor crystal's properties
     allowance: settings; tries: of the reactor

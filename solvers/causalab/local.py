@@ -88,8 +88,9 @@ def local(evidence: Evidence, node: int, *, bounded: bool, reactor: Floats | Non
 
 
 def _with_set_bases(found: Local, evidence: Evidence) -> Local:
-    """In the paper's reading a setting states the base."""
-    rows = [i for i, seen in enumerate(evidence.seen) if seen.changed == found.node]
+    """In the paper's reading a setting of the manipulator crystal states the base."""
+    own = evidence.manipulator
+    rows = [i for i, seen in enumerate(evidence.seen) if seen.changed == found.node and seen.crystal == own]
     rows = [i for i in rows if np.abs(evidence.table[i]).max() <= LARGEST and abs(evidence.seen[i].setting) <= LARGEST]
     if not rows:
         return found

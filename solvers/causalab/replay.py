@@ -35,7 +35,8 @@ def misfit(
     """The largest difference between a value that was seen and the reference's; infinite if it gives none.
 
     The bases of a crystal are what is missing to its first reading, which has to be free of noise; every further
-    reading follows from its setting. A noisy reading may be any one of the `shifts`.
+    reading follows from its setting. Settings of static traces give the value, whatever `reading` says of those of the
+    manipulator. A noisy reading may be any one of the `shifts`.
     """
     nodes, worst = evidence.nodes, 0.0
     bases: dict[int, dict[str, float]] = {}
@@ -45,8 +46,9 @@ def misfit(
             if seen.crystal not in bases:
                 bases[seen.crystal] = bases_of(mechanism, row)
             elif seen.changed is not None:
-                node = nodes[seen.changed]
-                bases[seen.crystal] = bases_after(mechanism, bases[seen.crystal], node, seen.setting, reading)
+                node, own = nodes[seen.changed], bases[seen.crystal]
+                meant = reading if seen.crystal == evidence.manipulator else Reading.VALUE
+                bases[seen.crystal] = bases_after(mechanism, own, node, seen.setting, meant)
             possible = shifts if seen.noisy else (NO_SHIFT,)
             found = [values(mechanism, bases[seen.crystal], shift) for shift in possible]
             worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in found))

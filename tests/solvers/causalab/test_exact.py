@@ -23,6 +23,7 @@ from solvers.causalab.answer import Answer, submit_answer
 from solvers.causalab.evidence import evidence_of
 from solvers.causalab.exact import solve
 from solvers.causalab.experimenter import solve_by_experiments
+from solvers.causalab.space import weighted_dags
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from tests.support.causalab import LINEAR, SUITES, items, released_suite
 from tests.support.lab_twin import TwinEpisode
@@ -139,6 +140,15 @@ def test_the_experimenter_needs_fewer_settings_and_is_never_wrong_where_it_calls
         used.append(len(episode.steps))
     printed = {"3nodes": 0.06, "4nodes": 0.36, "5nodes": 0.78, "6nodes": 1.16, "7nodes": 1.56}
     assert sum(used) / len(used) <= printed[suite] + 0.3  # 50 fresh crystals each
+
+
+@pytest.mark.parametrize("reading", Reading)
+def test_static_traces_mean_the_same_whatever_a_setting_would_mean(reading: Reading) -> None:
+    for made in released_suite("4nodes_golden")[:10]:
+        item = item_of_config(made, 0, reading=reading)
+        answer = found(solve(LabEpisode(item)))
+        assert scored(item, answer).distance.shd == 0
+        assert weighted_dags(evidence_of(item.task), bounded=False).fits(made.mechanism)
 
 
 def test_properties_that_cannot_be_set_are_worked_around_or_admitted() -> None:
