@@ -80,7 +80,17 @@ class ParentSearch:
             cares,
             values,
         )
-        return [_parent_set(int(masks[e]), int(sizes[e]), int(cares[e]), int(values[e])) for e in range(count)]
+        found = [_parent_set(int(masks[e]), int(sizes[e]), int(cares[e]), int(values[e])) for e in range(count)]
+        for option in found:
+            if option.table.num_vars == 1 and option.size is not None:
+                option.at_least = option.size = self._least_of_one(option.table)
+        return found
+
+    def _least_of_one(self, table: PartialTable) -> int:
+        """Functions of one variable are listed before constants, which may be smaller than the negation."""
+        span = slice(self.functions.starts[1], self.functions.starts[2])
+        bits, sizes = self.functions.bits[span], self.functions.sizes[span]
+        return int(sizes[(bits ^ np.uint64(table.value)) & np.uint64(table.care) == 0].min())
 
 
 def _parent_set(mask: Mask, size: int, care: int, value: int) -> ParentSet:
