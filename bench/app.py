@@ -9,15 +9,15 @@ import typer
 from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
-from bench.commands.generate import generate
+from bench.commands.generate import generate, sample
 from bench.commands.guard import guarded
 from bench.commands.harden import harden
+from bench.commands.play import play
 from bench.commands.pool import pool_app
 from bench.commands.prompts import prompts
 from bench.commands.protocols import protocols
 from bench.commands.report import report
 from bench.commands.run import run
-from bench.commands.sample import sample
 from bench.commands.schema import schema
 from bench.commands.score import score
 from bench.commands.separate import separate
@@ -49,6 +49,7 @@ for command in (
     separate,
     verify,
     generate,
+    play,
     schema,
 ):
     app.command(epilog=epilog(command.__name__))(guarded(command))

@@ -21,6 +21,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant table runs scores.jsonl",
         "calibrant table runs --by stratum --columns n,TrainExact,HeldoutExact",
         "calibrant table --official pool.yaml",
+        "calibrant table runs --attribution --pool pool.yaml",
     ),
     "report": (
         "calibrant report runs scores.jsonl --out report.html",
@@ -45,7 +46,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant separate pool.yaml INSTANCE --against answer.json --targets 2",
     ),
     "verify": ("calibrant verify certs/*.json pool.yaml",),
-    "generate": ("calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",),
+    "generate": (
+        "calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",
+        "calibrant generate --benchmark blickets --seed 1 --strata easy-3,hard-3 --out pool.jsonl",
+    ),
+    "play": ("calibrant play pool.jsonl INSTANCE", "agent | calibrant play pool.jsonl INSTANCE --jsonl"),
     "pool convert": (
         "calibrant pool convert pool.yaml pool.jsonl --drop-results",
         "calibrant pool convert hard.jsonl hard.yaml",

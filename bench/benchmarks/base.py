@@ -6,11 +6,13 @@ To add one, subclass `Benchmark` in a file of its own and list that in `registry
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
+from audits.claims import Verifier
+from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.protocols.registry import Protocols
 from bench.verbs.base import Verbs
@@ -102,6 +104,47 @@ class Benchmark(ABC, Generic[I]):
     @abstractmethod
     def score(self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
+
+    def _absent(self, what: str) -> NoReturn:
+        raise CalibrantError(f"{what}: {self.title} has no such thing here")
+
+    def prompt(self, item: I) -> str:
+        """What a language model is told before anything else."""
+        self._absent("prompts")
+
+    def record(self, item: I) -> dict[str, Any]:
+        """The native record, the sealed part too, ready for JSON."""
+        self._absent("records")
+
+    def episode(self, item: I) -> Episode[Any, Any]:
+        """A fresh episode."""
+        self._absent("episodes")
+
+    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        """One line on what came of the last step."""
+        self._absent("episodes")
+
+    def findings(self, item: I) -> Iterator[Finding]:
+        """What can be proved about an item."""
+        self._absent("findings")
+
+    def evidence(self, item: I) -> object:
+        """What the certificates of its findings are about."""
+        self._absent("certificates")
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        """Checkers of its claims that share no code with what makes them."""
+        self._absent("certificates")
+
+    @property
+    def suites(self) -> Sequence[str]:
+        """Names of what items are drawn from."""
+        self._absent("suites")
+
+    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+        """Write a pool of so many items of each suite; how many in all. The same arguments give the same bytes."""
+        self._absent("suites")
 
     @abstractmethod
     def attribution(

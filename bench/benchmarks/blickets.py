@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from audits.claims import Verifier
+from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.item import BlicketItem
-from dsl.episode import Step
+from dsl.episode import Episode, Step
 from dsl.item import Pool
 
 
@@ -59,6 +65,62 @@ class Blickets(Benchmark[BlicketItem]):
         found = attributed_episode(item, self._transcript(item, answer, steps))
         times = {"decided_at": found.decided_at, "submitted_at": found.submitted_at}
         return attribution_record(found.attribution) | times
+
+    def prompt(self, item: BlicketItem) -> str:
+        from dsl.blickets.prompt import instructions
+
+        return instructions(item.task)
+
+    def record(self, item: BlicketItem) -> dict[str, Any]:
+        from dsl.blickets.records import record_from_item
+
+        return dict(msgspec.to_builtins(record_from_item(item)))
+
+    def episode(self, item: BlicketItem) -> BlicketEpisode:
+        return BlicketEpisode(item)
+
+    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        from dsl.blickets.prompt import observation
+
+        assert isinstance(episode, BlicketEpisode)
+        return observation(step, [episode.task.objects[index] for index in episode.placed], episode.left)
+
+    def findings(self, item: BlicketItem) -> Iterator[Finding]:
+        from audits.blickets.items import item_findings
+        from audits.blickets.strategies import counting_decides, gameable
+
+        yield from item_findings(item)
+        yield from gameable(item)
+        yield from counting_decides(item)
+
+    def evidence(self, item: BlicketItem) -> object:
+        from audits.blickets.evidence import evidence_of
+
+        return evidence_of(item)
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from audits.blickets.verification import VERIFIERS
+
+        return VERIFIERS
+
+    @property
+    def suites(self) -> Sequence[str]:
+        from dsl.blickets.sampling import SUITES
+
+        return tuple(SUITES)
+
+    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+        from dsl.blickets.records import write_pool
+        from dsl.blickets.sampling import SUITES, drawn
+
+        items = [
+            replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})
+            for name in suites
+            for place, item in enumerate(islice(drawn(SUITES[name], seed), count))
+        ]
+        write_pool(path, path.name.partition(".")[0], items, {"seed": seed, "suites": list(suites), "count": count})
+        return len(items)
 
     @staticmethod
     def _transcript(item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Step[Any]]:

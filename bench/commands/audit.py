@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -79,35 +80,70 @@ def audit(
     """Count the SCMs that each instance's training worlds leave open, and show what bounded searches missed.
 
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
-    DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed.
+    DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
+    benchmarks: what can be proved about each item, with --fail-on KIND, --certificates, --only, --limit and --json.
     """
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
+    from bench.runs.runner import Selection
+
+    selection = Selection(frozenset(only or ()), limit)
+    theirs = {"--out": out, "--html": html, "--runs": runs, "--budget": budget, "--max-parents": max_parents}
+    if benchmark_of(pool).name != DEFAULT:
+        return _claims(pool, selection, certificates, fail_on, theirs, as_json=as_json)
     from audits.replayscm.ambiguity import PARENTS
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import calibration
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
-    from bench.runs.runner import Selection
 
     for folder in runs or []:
         folder_records(folder)  # a folder without records is said before the work, not after it
     _check_cap(max_parents, max_size, certificates)
     gate = None if fail_on is None else gate_class(fail_on)
     options = AuditOptions(max_parents, tuple(sorted({*PARENTS, *([gate] if gate else [])})), nested_roots)
-    selection = Selection(frozenset(only or ()), limit)
     audited = _audited(pool, out, options, selection, workers or usable_cores(), budget)
     calibrated = calibration(audited.records, runs or [])
     if html:
-        from bench.audit.html import report
-        from dsl.whole_file import write_whole
-
-        write_whole(html, report(audited, calibrated))
-        typer.echo(f"report written to {html}", err=True)
+        _write_page(audited, calibrated, html)
     if certificates:
         _certify(audited, certificates, options, max_size)
     if details and not as_json:
         _print_details(audited)
     _print(audited, calibrated, pool, as_json=as_json)
     return _exit_code(audited, gated=fail_on is not None, gate=gate)
+
+
+def _write_page(audited: AuditedPool, calibrated: Calibration, file: Path) -> None:
+    from bench.audit.html import report
+    from dsl.whole_file import write_whole
+
+    write_whole(file, report(audited, calibrated))
+    typer.echo(f"report written to {file}", err=True)
+
+
+def _claims(
+    pool: Path,
+    selection: Selection,
+    certificates: Path | None,
+    fail_on: str | None,
+    theirs: Mapping[str, object],
+    *,
+    as_json: bool,
+) -> int:
+    """The findings of a pool of another benchmark. theirs: options that only ReplaySCM's audits have"""
+    from bench.benchmarks.registry import benchmark_of
+    from bench.claims.findings import fails, finding_record, findings_text, pool_findings, write_certificates
+
+    of = benchmark_of(pool)
+    for option, value in theirs.items():
+        if value is not None:
+            problem = f"it is of ReplaySCM's audits; {pool.name} is a pool of {of.title}"
+            raise typer.BadParameter(problem, param_hint=option)
+    found = pool_findings(of, pool, selection)
+    if certificates:
+        typer.echo(f"{write_certificates(found, certificates)} certificates written to {certificates}", err=True)
+    typer.echo(json.dumps([finding_record(one) for one in found], indent=1) if as_json else findings_text(found))
+    return 1 if fail_on is not None and fails(found, fail_on) else 0
 
 
 def _audited(

@@ -1,4 +1,4 @@
-"""calibrant generate"""
+"""calibrant generate and sample"""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def generate(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES_POOL],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
     strata: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Strata, comma-separated; all: the nine published ones.")
+        str,
+        typer.Option(metavar="NAME,...", help="Strata, or suites of another benchmark; all: every one."),
     ] = "all",
     per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.")] = 10,
     setting: Annotated[
@@ -33,6 +34,9 @@ def generate(
         typer.Option("--audits", metavar="FILE", help="The audit of each instance. [default: beside the pool]"),
         WRITES,
     ] = None,
+    benchmark: Annotated[
+        str, typer.Option(metavar="NAME", help="Of which benchmark; the other options but these are ReplaySCM's.")
+    ] = "replayscm",
     workers: Workers = None,
 ) -> None:
     """Generate a pool from nothing, every accepted instance with its audit.
@@ -41,6 +45,9 @@ def generate(
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
+    if benchmark != "replayscm":
+        _drawn(out, benchmark, strata, seed, per_stratum)
+        return
     from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
     from bench.pools.generated import GenerateOptions, generated_pool
     from dsl.replayscm.pools.files import write_pool
@@ -63,3 +70,45 @@ def generate(
         typer.echo(f"audits written to {audits}", err=True)
         write_pool(made.pool, out)
         typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
+
+
+def _drawn(out: Path, name: str, suites: str, seed: int, count: int) -> None:
+    """A pool of another benchmark: so many items of each of the suites."""
+    from bench.benchmarks.registry import benchmark
+
+    of = benchmark(name)
+    chosen = list(of.suites) if suites == "all" else [part.strip() for part in suites.split(",")]
+    for suite in chosen:
+        if suite not in of.suites:
+            known = ", ".join(of.suites)
+            raise typer.BadParameter(f"unknown suite '{suite}'; known: {known}", param_hint="--strata")
+    typer.echo(f"{of.write_drawn(out, chosen, seed, count)} instances written to {out}", err=True)
+
+
+def sample(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES],
+    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
+    strata: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Size strata, comma-separated; all: the eight named ones.")
+    ] = "all",
+    per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.")] = 10,
+    setting: Annotated[
+        Literal["ordered", "block", "hidden-order", "hidden-roots"], typer.Option(help="What is disclosed.")
+    ] = "hidden-order",
+) -> None:
+    """Sample a pool quickly, without the later stages of `calibrant generate`.
+
+    Latent SCMs, training worlds that rule out shortcut formulas, held-out worlds; no worlds against local alternatives,
+    no balance of held-out worlds, no audits. One seed gives the same latent SCMs and worlds in every setting.
+    """
+    from dsl.replayscm.pools.files import write_pool
+    from dsl.replayscm.sampling.problems import sample_pool
+    from dsl.replayscm.sampling.strata import NAMED_STRATA, stratum
+
+    try:
+        chosen = NAMED_STRATA if strata == "all" else tuple(stratum(name.strip()) for name in strata.split(","))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--strata") from None
+    pool = sample_pool(chosen, per_stratum, seed, setting)
+    write_pool(pool, out)
+    typer.echo(f"{len(pool)} instances written to {out}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,22 +29,39 @@ def prompts(
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     Responses, as JSON lines of instanceId, model and response, are scored by `calibrant score`.
     """
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
     from bench.pools.show import find_instance
     from bench.runs.runner import Selection
     from dsl.replayscm.pools.files import read_pool
     from dsl.replayscm.prompt import SYSTEM, prompt
 
+    of = benchmark_of(pool)
+    if of.name != DEFAULT:
+        from bench.pools.items import item_of
+
+        items = of.read_pool(pool)
+        for instance in only or ():
+            item_of(items, instance)
+        told = [(item.id, of.prompt(item)) for _, item in Selection(frozenset(only or ()), limit).of(items)]
+        _write(told, "", out, text=text)
+        return
     loaded = read_pool(pool, keep_results=False)
     for instance in only or ():
         find_instance(loaded, instance)  # refuses an unknown id, naming close ones
     chosen = [problem for _, problem in Selection(frozenset(only or ()), limit).of(loaded)]
+    _write([(problem.id, prompt(problem.task)) for problem in chosen], SYSTEM, out, text=text)
+
+
+def _write(prompts: Sequence[tuple[str, str]], system: str, out: Path | None, *, text: bool) -> None:
+    """system: what stands before every prompt, empty for none"""
+    before = f"{system}\n\n" if system else ""
     if text:
-        written = "\n".join(f"# {in_one_line(problem.id)}\n\n{SYSTEM}\n\n{prompt(problem.task)}" for problem in chosen)
+        written = "\n".join(f"# {in_one_line(instance)}\n\n{before}{prompt}" for instance, prompt in prompts)
     else:
-        records = ({"instanceId": p.id, "system": SYSTEM, "prompt": prompt(p.task)} for p in chosen)
+        records = ({"instanceId": instance, "system": system, "prompt": prompt} for instance, prompt in prompts)
         written = "".join(f"{json.dumps(record)}\n" for record in records)
     if out is None:
         typer.echo(written, nl=False)
     else:
         write_whole(out, written)
-        typer.echo(f"{len(chosen)} prompts written to {out}", err=True)
+        typer.echo(f"{len(prompts)} prompts written to {out}", err=True)

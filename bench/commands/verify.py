@@ -12,7 +12,7 @@ from bench.commands.guard import READS
 from bench.commands.options import AsJson
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from dsl.replayscm.problem import Problem
 
@@ -24,14 +24,27 @@ def verify(
     as_json: AsJson = False,
 ) -> int:
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""
-    from dsl.errors import in_one_line
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
     from dsl.replayscm.pools.files import read_pool
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
     *certificates, pool = paths
+    of = benchmark_of(pool)
+    if of.name != DEFAULT:
+        from bench.claims.findings import checked
+
+        items = {item.id: item for item in of.read_pool(pool).items}
+        verdicts = [_claim(path, lambda made: checked(of, made, items)) for path in certificates]
+        return _print(verdicts, as_json=as_json)
     problems = {problem.id: problem for problem in read_pool(pool, keep_results=False).problems}
     verdicts = [_verdict(path, problems) for path in certificates]
+    return _print(verdicts, as_json=as_json)
+
+
+def _print(verdicts: Sequence[Mapping[str, object]], *, as_json: bool) -> int:
+    from dsl.errors import in_one_line
+
     if as_json:
         typer.echo(json.dumps(verdicts, indent=1))
     else:
@@ -39,6 +52,18 @@ def verify(
             verdict = "ok     " if found["verified"] else "refused"
             typer.echo(in_one_line(f"{verdict}  {found['certificate']}: {found['reason']}"))
     return 0 if all(found["verified"] for found in verdicts) else 1
+
+
+def _claim(path: Path, check: Callable[[object], tuple[bool, str]]) -> dict[str, object]:
+    """A certificate of audits.claims."""
+    from audits.replayscm.certificates.verification import Refused
+
+    text = path.read_bytes()
+    try:
+        verified, line = check(_certificate(text))
+    except Refused as refusal:
+        verified, line = False, str(refusal)
+    return {"certificate": str(path), "verified": verified, "reason": line}
 
 
 def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:

@@ -35,6 +35,8 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
 from dsl.whole_file import whole_file
 
+BENCHMARK = "replayscm"  # native files of it name none
+
 S = TypeVar("S", bound=msgspec.Struct)
 
 
@@ -69,6 +71,7 @@ def file_digest(path: Path | str) -> str:
 
 def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    _require_own(lines[0][1])
     header = _decode(lines[0][1], HeaderRecord, "line 1")
     if header.format != FORMAT or header.version != VERSION:
         found = f"{shown(header.format)} version {header.version}"
@@ -80,6 +83,16 @@ def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
             record.results = record.results if keep_results else []
             problems.append(problem_from_record(record))
     return Pool(header.name or name, tuple(problems), header.metadata)
+
+
+def _require_own(header: str) -> None:
+    """`PoolError` if a header names another benchmark; whatever else is wrong with it is said by its own reader."""
+    try:
+        named = json.loads(header)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(named, dict) and named.get("benchmark", BENCHMARK) != BENCHMARK:
+        raise PoolError(f"a pool of {shown(named['benchmark'])}; here one of ReplaySCM is needed", field="benchmark")
 
 
 def _decode(line: str, record: type[S], where: str) -> S:

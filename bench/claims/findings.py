@@ -1,0 +1,81 @@
+"""The findings of a pool: what can be proved about its items, as text, JSON and certificates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.finding import Finding, Standing
+from bench.benchmarks.base import Benchmark
+from bench.pages.aligned import aligned
+from bench.runs.runner import Selection
+from dsl.errors import CalibrantError, shown
+from dsl.item import Item
+from dsl.whole_file import write_whole
+
+CERTIFICATES = "*.claim.json"
+
+
+def pool_findings(benchmark: Benchmark[Any], pool: Path, selection: Selection) -> list[Finding]:
+    """Of the chosen items, in their order; `CalibrantError` if an item was asked for that is not there."""
+    items = [item for _, item in selection.of(benchmark.read_pool(pool))]
+    missing = sorted(set(selection.only) - {item.id for item in items})
+    if missing:
+        raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
+    return [finding for item in items for finding in benchmark.findings(item)]
+
+
+def findings_text(found: Sequence[Finding]) -> str:
+    """A line each."""
+    if not found:
+        return "nothing found"
+    lines = [[one.where, one.kind, str(one.verdict), one.claim] for one in found]
+    return aligned(["Instance", "Kind", "Verdict", "Claim"], lines)
+
+
+def finding_record(found: Finding) -> dict[str, Any]:
+    """Ready for JSON."""
+    certificate = None if found.certificate is None else msgspec.to_builtins(found.certificate)
+    fields = {"instance": found.where, "kind": found.kind, "verdict": str(found.verdict), "claim": found.claim}
+    return fields | {"data": dict(found.data), "certificate": certificate}
+
+
+def fails(found: Sequence[Finding], kind: str) -> bool:
+    """Whether a flaw of that kind is proved; `CalibrantError` names the kinds there are where it is none of them."""
+    kinds = sorted({one.kind for one in found})
+    if found and kind not in kinds and kind not in KINDS:
+        raise CalibrantError(f"unknown kind {shown(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
+    return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
+
+
+KINDS = ("ambiguous", "unwinnable", "vacuous", "unfair", "leak", "duplicate", "trivial", "gameable")
+
+
+def write_certificates(found: Sequence[Finding], folder: Path) -> int:
+    """A file for each finding that has a certificate, numbered; how many."""
+    with_one = [one for one in found if one.certificate is not None]
+    for number, one in enumerate(with_one):
+        made = {"instance": one.where, "certificate": msgspec.to_builtins(one.certificate)}
+        write_whole(folder / f"{number:04}.claim.json", json.dumps(made, indent=1) + "\n")
+    return len(with_one)
+
+
+def checked(benchmark: Benchmark[Any], made: Any, items: dict[str, Item[Any, Any]]) -> tuple[bool, str]:
+    """Whether a certificate holds about the item that it names, and why not."""
+    from audits.claims import Certificate, verify
+
+    if not isinstance(made, dict) or made.keys() != {"instance", "certificate"}:
+        return False, "not an object with the keys instance and certificate"
+    item = items.get(made["instance"]) if isinstance(made["instance"], str) else None
+    if item is None:
+        return False, "it is about no instance of this pool"
+    try:
+        certificate = msgspec.convert(made["certificate"], Certificate, strict=True)
+    except msgspec.ValidationError as error:
+        return False, str(error)
+    verdict = verify(certificate, benchmark.evidence(item), benchmark.verifiers)
+    return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {certificate.in_words}"

@@ -1,0 +1,90 @@
+"""calibrant play"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bench.commands.options import PoolPath
+
+if TYPE_CHECKING:
+    from bench.benchmarks.base import Benchmark
+    from dsl.episode import Episode
+
+
+def play(
+    pool: PoolPath,
+    instance: Annotated[str | None, typer.Argument(metavar="[ID]", help="Which instance. [default: the first]")] = None,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="For programs: a JSON object a line, observations out and actions in.")
+    ] = False,
+) -> int:
+    """Play an episode: an action a line on standard input, what came of it on standard output, then the verdict.
+
+    An action is a JSON object such as {"place": "A"}. The episode ends with a submission, when the allowance is spent,
+    or with the input; the exit code is 0 if the answer was right, else 1.
+    """
+    from bench.benchmarks.registry import benchmark_of
+    from bench.pools.items import item_of
+
+    of = benchmark_of(pool)
+    item = item_of(of.read_pool(pool), instance)
+    episode: Episode[Any, Any] = of.episode(item)
+    _say({"event": "task", "instance": item.id, "text": of.prompt(item), "left": episode.left}, jsonl=jsonl)
+    for step in list(episode.steps):
+        _say(_observation(of, episode, step), jsonl=jsonl)
+    for line in _lines(jsonl=jsonl):
+        action = _action(line)
+        if isinstance(action, str):
+            _say({"event": "unreadable", "text": action, "left": episode.left}, jsonl=jsonl)
+            continue
+        _say(_observation(of, episode, episode.act(action)), jsonl=jsonl)
+        if episode.closed:
+            break
+    verdict = of.score(item, {}, list(episode.steps)) if episode.steps else of.score(item, of.no_answer(item), ())
+    said = of.attribution(item, {}, list(episode.steps), verdict) if episode.steps else None
+    right = verdict.get("correct") is True
+    text = f"{'right' if right else 'not right'}; {said['kind'] if said else 'nothing was read'}"
+    _say({"event": "verdict", "text": text, "score": verdict, "attribution": said}, jsonl=jsonl)
+    return 0 if right else 1
+
+
+def _observation(of: Benchmark[Any], episode: Episode[Any, Any], step: Any) -> dict[str, Any]:
+    return {
+        "event": "step",
+        "action": dict(step.action),
+        "reading": step.reading,
+        "refused": step.refused,
+        "left": episode.left,
+        "closed": episode.closed,
+        "text": of.told(episode, step),
+    }
+
+
+def _say(event: dict[str, Any], *, jsonl: bool) -> None:
+    typer.echo(json.dumps(event) if jsonl else event["text"])
+
+
+def _lines(*, jsonl: bool) -> Iterator[str]:
+    while True:
+        if not jsonl and sys.stdin.isatty():
+            typer.echo("> ", nl=False)
+        line = sys.stdin.readline()
+        if not line:
+            return
+        if line.strip():
+            yield line
+
+
+def _action(line: str) -> Any:
+    """The action of a line, or why it is none."""
+    from dsl.action import ActionError, action_of_text
+
+    try:
+        return action_of_text(line)
+    except ActionError as error:
+        return str(error)
