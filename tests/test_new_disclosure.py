@@ -26,8 +26,8 @@ from solvers.replayscm.engines.contract import Counted
 from solvers.replayscm.engines.registry import ENGINES, engine
 from solvers.replayscm.exact import solve
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.brute_force import families, optimum, root_hypotheses
-from tests.support.small_problems import small_problems
+from tests.support.replayscm.brute_force import families, optimum, root_hypotheses
+from tests.support.replayscm.small_problems import small_problems
 
 MOST = 2  # parents of a mechanism
 

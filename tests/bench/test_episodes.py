@@ -19,7 +19,7 @@ from dsl.blickets.item import BlicketItem
 from dsl.blickets.rule import Form, Rule
 from dsl.episode import Step
 from dsl.message import Message
-from tests.support.blickets import items, static_item
+from tests.support.blickets.items import items, static_item
 from tests.support.counter_game import NumberGame
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "episodes.md").read_text(encoding="utf-8")

@@ -37,9 +37,9 @@ from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Panel, World
-from tests.support.replay_oracle import counts
+from tests.support.replayscm.replay_oracle import counts
+from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
 from tests.support.shared import shared_file
-from tests.support.strategies import arbitrary_worlds, scms, simulated_worlds
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from bench.speed.structure_rivals import (
     without_interventions,
 )
 from dsl.replayscm.pools.files import read_pool
-from tests.support.frames import counted, likelihood_score, urn_score
+from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 
 
 @pytest.fixture(scope="module")

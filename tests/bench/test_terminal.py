@@ -17,7 +17,7 @@ from bench.report.formats import inert
 from bench.terminal import PrintableStream, drawn_on, printable
 from dsl.errors import in_one_line
 from tests.support.commands import command, jsonl
-from tests.support.pool_texts import native_file, native_record
+from tests.support.replayscm.pool_texts import native_file, native_record
 
 NAME = "\x1b[31mI1\x1b]0;owned\x07\x9b2J\rI2\x7f\u202eI3\nforged: row"
 MODEL = "=cmd|' /C calc'!A0\x1b[2J"

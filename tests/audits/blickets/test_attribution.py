@@ -16,7 +16,7 @@ from solvers.blickets.families import exact_learner
 from solvers.blickets.learner import concluded
 from solvers.blickets.static import StaticSpace
 from solvers.outcome import Found
-from tests.support.blickets import opened, static_item
+from tests.support.blickets.items import opened, static_item
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)
 DECIDING = [{"place": "A"}, {"place": "B"}, {"remove": "A"}]

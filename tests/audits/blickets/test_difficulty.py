@@ -17,7 +17,7 @@ from dsl.blickets.sampling import SUITES, drawn
 from solvers.blickets.families import exact_learner, knowing_space, space_after
 from solvers.blickets.learner import concluded
 from solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.blickets import static_item
+from tests.support.blickets.items import static_item
 
 
 def _item(suite: str) -> BlicketItem:

@@ -25,7 +25,7 @@ from dsl.blickets.item import BlicketItem, Count
 from dsl.blickets.sampling import SUITES, drawn
 from dsl.blickets.text_game import text_runs
 from solvers.blickets.learner import Static, concluded
-from tests.support.blickets import text_game_expected, text_game_lines
+from tests.support.blickets.items import text_game_expected, text_game_lines
 
 
 def _items(suite: str, number: int = 3) -> list[BlicketItem]:

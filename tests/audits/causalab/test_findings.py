@@ -30,7 +30,7 @@ from dsl.causalab.generation import PLANS, View, generated, relabelled
 from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY
 from dsl.causalab.reference import values
-from tests.support.causalab import LINEAR, SUITES, items, released_suite
+from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.shared import shared_file
 
 

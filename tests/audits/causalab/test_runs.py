@@ -16,7 +16,7 @@ from dsl.causalab.hypothesis import stated
 from dsl.causalab.item import LabItem, Weights
 from dsl.causalab.mechanism import FREQUENCY
 from solvers.budget import BudgetSpent
-from tests.support.causalab import LINEAR, items, released_suite
+from tests.support.causalab.laboratories import LINEAR, items, released_suite
 
 ENUMERATED = (
     *LINEAR[:4],

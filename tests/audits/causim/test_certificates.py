@@ -27,7 +27,7 @@ from solvers.causim.answers import AnswerSet
 from solvers.causim.evidence import minimal_evidence, observable
 from solvers.causim.items import generated_items
 from solvers.outcome import Found
-from tests.support.causim import bundles, vectors
+from tests.support.causim.vectors import bundles, vectors
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from dsl.causim.item import CausimItem, Labels, Task
 from dsl.causim.networks import network
 from dsl.causim.topology import TOPOLOGIES
 from solvers.causim.items import generated_items
-from tests.support.causim import bundles, models, questions, vectors
+from tests.support.causim.vectors import bundles, models, questions, vectors
 from tests.support.shared import shared_file
 
 

@@ -18,7 +18,7 @@ from dsl.causim.values import assignment_text, compact, symbols
 from solvers.causim.items import generated_items
 from solvers.causim.solution import solution
 from solvers.outcome import Found, Impossible
-from tests.support.causim import questions, vectors
+from tests.support.causim.vectors import questions, vectors
 
 
 @pytest.fixture(scope="module")

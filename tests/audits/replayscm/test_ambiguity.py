@@ -13,10 +13,10 @@ from audits.replayscm.findings import Findings
 from audits.replayscm.instance import AuditOptions, audit_instance
 from dsl.replayscm.problem import Problem
 from solvers.replayscm.version_space import ModelClass
-from tests.support.brute_force import member_size
-from tests.support.dev_pools import dev_problems
-from tests.support.enumerated_members import all_members, does, observed
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.brute_force import member_size
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.enumerated_members import all_members, does, observed
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=6, training=4), Shape(roots=3, endogenous=1, units=8))
 

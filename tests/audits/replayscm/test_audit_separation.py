@@ -32,13 +32,13 @@ from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.brute_force import Member
-from tests.support.enumerated_members import all_members, does, observed
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem, normal_form
-from tests.support.oracles import assignments, replay
-from tests.support.problems import legal_maps
-from tests.support.strategies import scms
-from tests.support.written import written_scm
+from tests.support.replayscm.brute_force import Member
+from tests.support.replayscm.enumerated_members import all_members, does, observed
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form
+from tests.support.replayscm.oracles import assignments, replay
+from tests.support.replayscm.problems import legal_maps
+from tests.support.replayscm.strategies import scms
+from tests.support.replayscm.written import written_scm
 
 Draw = st.DrawFn
 

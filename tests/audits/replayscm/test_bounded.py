@@ -21,8 +21,8 @@ from dsl.formulas.reference import evaluate
 from dsl.replayscm.disclosure import HiddenOrder, Ordered
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file
-from tests.support.written import written_problem, written_scm, written_world
 
 
 @cache

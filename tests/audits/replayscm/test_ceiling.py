@@ -16,10 +16,10 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from solvers.budget import Budget
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.brute_force import member_size
-from tests.support.dev_pools import dev_problems
-from tests.support.enumerated_members import all_members, does
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.brute_force import member_size
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.enumerated_members import all_members, does
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 PRIORS = (None, 0, 1, 2)
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=4), Shape(heldout=4, units=7))

@@ -22,8 +22,8 @@ from dsl.replayscm.problem import Problem
 from solvers.formulas.expressible import expresses_everything
 from solvers.replayscm.members_by_size import smallest_members
 from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file
-from tests.support.written import written_problem, written_scm, written_world
 
 ROWS = tuple(product((0, 1), repeat=2))
 

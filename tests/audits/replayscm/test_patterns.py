@@ -14,10 +14,10 @@ import yaml
 from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, released_coverage, seen_patterns, windows
 from dsl.replayscm.disclosure import Ordered
 from dsl.replayscm.problem import Problem
-from tests.support.dev_pools import dev_problems
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file
-from tests.support.written import written_problem, written_scm, written_world
 
 
 def counted(problem: Problem) -> dict[str, tuple[int, int]]:

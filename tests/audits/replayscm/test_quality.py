@@ -28,9 +28,9 @@ from solvers.outcome import Found
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.dev_pools import dev_problems
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
-from tests.support.oracles import assignments, replay
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
+from tests.support.replayscm.oracles import assignments, replay
 
 
 @cache

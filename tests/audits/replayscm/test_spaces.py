@@ -16,7 +16,7 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.world import Panel
 from solvers.replayscm.local_counts import local_space
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 
 def shown(panels: PackedPanels) -> tuple[bytes, bytes]:

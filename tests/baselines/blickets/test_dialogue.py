@@ -20,7 +20,7 @@ from dsl.blickets.reference import run
 from dsl.blickets.rule import Form, Rule
 from dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
 from dsl.message import Message
-from tests.support.blickets import items, static_item
+from tests.support.blickets.items import items, static_item
 
 A, B, C, D, E = (1 << i for i in range(5))
 OBJECTS = tuple("ABCDE")

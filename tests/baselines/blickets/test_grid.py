@@ -29,7 +29,7 @@ from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import Step
 from dsl.message import Model
 from tests.support.binomial import within
-from tests.support.blickets import items, static_item
+from tests.support.blickets.items import items, static_item
 
 EPISODES = 200
 AGENTS = [*GRID, *SIMPLE]

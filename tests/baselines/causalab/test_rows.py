@@ -21,8 +21,8 @@ from dsl.causalab.run import final_imec, run_score
 from dsl.causalab.score import distance
 from dsl.graph_metrics import edge_scores
 from solvers.outcome import Found, OutOfBudget
-from tests.support.causalab import LINEAR, items, released_suite
-from tests.support.lab_twin import TwinEpisode
+from tests.support.causalab.laboratories import LINEAR, items, released_suite
+from tests.support.causalab.twin import TwinEpisode
 
 
 def released_items(suite: str, seed: int = 0) -> list[LabItem]:

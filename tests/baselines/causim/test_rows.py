@@ -21,7 +21,7 @@ from solvers.causim.answers import AnswerSet
 from solvers.causim.items import generated_items
 from solvers.causim.likeliest import likeliest_answer, likeliest_world
 from solvers.outcome import Found, Impossible
-from tests.support.table_models import random_graph, random_model, random_question
+from tests.support.causim.table_models import random_graph, random_model, random_question
 
 
 @pytest.fixture(scope="module")

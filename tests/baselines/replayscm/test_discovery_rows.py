@@ -28,9 +28,9 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import World
 from solvers.replayscm.roots import nested_variables
-from tests.support.answered import answered
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.answered import answered
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 ALL = pytest.mark.parametrize("protocol", [protocol() for protocol in DISCOVERY], ids=lambda p: p.name)
 NEEDS = {"pc+dsl": "causallearn", "ges+dsl": "causallearn", "pgmpy-hc+dsl": "pgmpy", "gies+dsl": "gies"}

@@ -14,10 +14,10 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from solvers.outcome import Found
 from solvers.replayscm.exact import solve
-from tests.support.brute_force import is_acyclic, least_size, parent_sets, root_hypotheses
-from tests.support.dev_pools import dev_problems
-from tests.support.gold_problems import gold_problem
-from tests.support.small_problems import small_problems
+from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, root_hypotheses
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.gold_problems import gold_problem
+from tests.support.replayscm.small_problems import small_problems
 
 SMALL = [problem.task for problem in small_problems(71, 80)]
 

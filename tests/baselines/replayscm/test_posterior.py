@@ -34,11 +34,11 @@ from dsl.replayscm.sampling.problems import disclosed, sample_problem
 from dsl.replayscm.sampling.strata import STRATA
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator
-from tests.support.answered import answered
-from tests.support.brute_force import Parents, families, least_size, members, root_hypotheses
-from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.gold_problems import Shape, gold_problem
-from tests.support.pairs import own_rows, pair_problem
+from tests.support.replayscm.answered import answered
+from tests.support.replayscm.brute_force import Parents, families, least_size, members, root_hypotheses
+from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.gold_problems import Shape, gold_problem
+from tests.support.replayscm.pairs import own_rows, pair_problem
 
 MIXED = (
     Configuration("wide", 5, 4, 3, (4, 8)),

@@ -30,12 +30,12 @@ from dsl.replayscm.disclosure import HiddenOrder, Ordered
 from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
-from tests.support.answered import answered
-from tests.support.brute_force import can_be_root, optimum
-from tests.support.brute_force import root_hypotheses as every_root_set
-from tests.support.dev_pools import dev_problems
-from tests.support.oracles import replay_world_row
-from tests.support.small_problems import small_problems
+from tests.support.replayscm.answered import answered
+from tests.support.replayscm.brute_force import can_be_root, optimum
+from tests.support.replayscm.brute_force import root_hypotheses as every_root_set
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.oracles import replay_world_row
+from tests.support.replayscm.small_problems import small_problems
 
 SMALL = [problem.task for problem in small_problems(2811, 48)]
 POOLS = ("ordered", "block", "hidden_order", "hidden_roots")

@@ -21,10 +21,10 @@ from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
 from solvers.outcome import Impossible
 from solvers.replayscm.exact import solve
-from tests.support.answered import answered
-from tests.support.brute_force import is_acyclic, parent_sets, seen, structures
-from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.answered import answered
+from tests.support.replayscm.brute_force import is_acyclic, parent_sets, seen, structures
+from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 # rows, last one first:  X1 = 0101, X2 = 0011, X3 = X1 and X2, X4 = not X3 but in the third row
 COLUMNS = {"X1": 0b0101, "X2": 0b0011, "X3": 0b0001, "X4": 0b1010}

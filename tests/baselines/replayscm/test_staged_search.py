@@ -19,10 +19,10 @@ from dsl.replayscm.world import Intervention, Panel, World
 from solvers.outcome import Found
 from solvers.replayscm.exact import solve
 from solvers.replayscm.roots import likely_first
-from tests.support.answered import answered
-from tests.support.brute_force import least_size, parent_sets
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.small_problems import small_problems
+from tests.support.replayscm.answered import answered
+from tests.support.replayscm.brute_force import least_size, parent_sets
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.small_problems import small_problems
 
 GENEROUS = Caps(20, 20, 10_000, 10**9)
 

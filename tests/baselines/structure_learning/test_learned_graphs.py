@@ -24,8 +24,8 @@ from baselines.structure_learning.constraints import (
 )
 from baselines.structure_learning.frame import Frame, frame_from_rows
 from baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, oriented
-from tests.support.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
-from tests.support.frames import counted, likelihood_score, urn_score
+from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
+from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 
 
 def _classes(num_vars: int) -> dict[frozenset[object], list[Dag]]:

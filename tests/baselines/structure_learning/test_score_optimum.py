@@ -17,8 +17,8 @@ from baselines.structure_learning.frame import Dag, frame_from_rows
 from baselines.structure_learning.score_optimum import ScoreOptimum
 from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn
-from tests.support.dags import all_dags, num_orders
-from tests.support.frames import constraint_sets, frames
+from tests.support.structure_learning.dags import all_dags, num_orders
+from tests.support.structure_learning.frames import constraint_sets, frames
 
 EXACT = 1e-9
 SCORES: tuple[NetworkScore, ...] = (mbde(), mbde(10.0), bde(), bic(), k2(), bds())

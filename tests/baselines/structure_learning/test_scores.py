@@ -40,9 +40,9 @@ from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Intervention, Panel, World
 from tests.support.bnlearn import vectors as bnlearn
-from tests.support.dags import covered_arcs, reversed_arc
-from tests.support.frames import constraint_sets, counted, dags, frames, likelihood_score, urn_score
-from tests.support.problems import problems
+from tests.support.replayscm.problems import problems
+from tests.support.structure_learning.dags import covered_arcs, reversed_arc
+from tests.support.structure_learning.frames import constraint_sets, counted, dags, frames, likelihood_score, urn_score
 
 EXACT = 1e-9
 ALL_SCORES = (bde(), bde(10.0), mbde(), bds(), bdj(), k2(), loglik(), aic(), bic(), VariableSelection(mbde(), 0.2))

@@ -22,8 +22,8 @@ from baselines.structure_learning.search import (
     learn_with_restarts,
 )
 from tests.support.bnlearn import vectors as bnlearn
-from tests.support.dags import all_dags
-from tests.support.frames import constraint_sets, frames
+from tests.support.structure_learning.dags import all_dags
+from tests.support.structure_learning.frames import constraint_sets, frames
 
 EXACT = 1e-9
 METHODS: tuple[Method, ...] = (HillClimbing(), HillClimbing(2), Tabu(1), Tabu(3), Tabu(10), Tabu(4, 5))

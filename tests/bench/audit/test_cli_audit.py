@@ -20,7 +20,8 @@ from bench.cli import main
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.pools.files import write_pool
 from dsl.replayscm.problem import Pool
-from tests.support.audited_pools import (
+from tests.support.commands import command, refused
+from tests.support.replayscm.audited_pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
     TWO_MEMBERS,
@@ -28,8 +29,7 @@ from tests.support.audited_pools import (
     two_bundled,
     written_pool,
 )
-from tests.support.commands import command, refused
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 
 @pytest.fixture

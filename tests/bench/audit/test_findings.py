@@ -31,9 +31,9 @@ from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.scm import scm
-from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
 from tests.support.commands import refused
-from tests.support.written import written_problem, written_world
+from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
+from tests.support.replayscm.written import written_problem, written_world
 
 EVIDENCE = [ALL_ROWS, TWO_MEMBERS, FOUR_MEMBERS]
 MEMBERS = ("0000", "0011", "0001", "0010")  # values in the rows 00, 10, 01, 11; gold is the third

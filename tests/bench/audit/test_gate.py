@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bench.cli import main
-from tests.support.audited_pools import (
+from tests.support.commands import refused
+from tests.support.replayscm.audited_pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
     TWO_MEMBERS,
@@ -15,7 +16,6 @@ from tests.support.audited_pools import (
     with_a_wide_gold,
     written_pool,
 )
-from tests.support.commands import refused
 
 
 def test_fail_on_ambiguous(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,8 +15,8 @@ from dsl.formulas.text import Grammar
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Panel
-from tests.support.dev_pools import dev_problems
-from tests.support.oracles import replay
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.oracles import replay
 
 
 def bundled(setting: str) -> tuple[Problem, ...]:

@@ -19,8 +19,8 @@ from dsl.formulas.text import parse
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm, scm
-from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 from tests.support.browser import needs_chromium, pressed
+from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
 VOID = {"meta", "input", "br", "link", "img", "hr"}
 SVG_SHAPES = {"rect", "line", "circle"}

@@ -12,7 +12,7 @@ from bench.speed.blickets.rates import text_log, toggles
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.rule import Form, Rule, all_rules
 from dsl.blickets.text_game import text_runs
-from tests.support.blickets import static_item
+from tests.support.blickets.items import static_item
 
 
 @given(st.sampled_from(all_rules(8)), st.integers(0, 30), st.integers(0, 100))

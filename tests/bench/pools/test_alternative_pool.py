@@ -12,7 +12,7 @@ from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.problem import Pool, TaskKind
 from dsl.replayscm.score import Evaluator
 from tests.support.commands import refused
-from tests.support.dev_pools import dev_problems
+from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.stub_protocols import small_pool
 
 

@@ -11,14 +11,14 @@ from audits.replayscm.ambiguity import gold_class
 from bench.cli import main
 from dsl.replayscm.pools.files import read_pool
 from solvers.replayscm.version_space import VersionSpace
-from tests.support.audited_pools import (
+from tests.support.commands import refused
+from tests.support.replayscm.audited_pools import (
     ALL_ROWS,
     audited,
     two_bundled,
     with_a_wide_gold,
     written_pool,
 )
-from tests.support.commands import refused
 from tests.support.shared import shared_file
 
 

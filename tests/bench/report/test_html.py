@@ -14,9 +14,9 @@ from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from dsl.formulas.text import render
 from dsl.replayscm.pools.files import read_pool
-from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, program, refused
+from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.report_rows import Answers, answer, write_run
 
 VOID = {"meta", "input"}

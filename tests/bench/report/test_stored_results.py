@@ -13,7 +13,7 @@ import yaml
 from bench.answers.stored_results import StoredResults, same
 from bench.cli import main
 from tests.support.commands import refused
-from tests.support.official_records import written_file
+from tests.support.replayscm.official_records import written_file
 from tests.support.shared import shared_file
 
 SAMPLE = "official_sample.runtime.yaml"

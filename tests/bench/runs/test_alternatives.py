@@ -19,9 +19,9 @@ from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.scm import Scm
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.commands import jsonl, refused
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 
 def harden(pool: Path, alternatives: Path, folder: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from dsl.replayscm.problem import Pool
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from tests.support.commands import refused
-from tests.support.dev_pools import dev_problems
+from tests.support.replayscm.dev_pools import dev_problems
 
 PATTERN_SCORE = {"valid": True, "trainExact": True, "heldoutExact": False, "structure": {"local_match": 0.5}}
 GOLD_SCORE = PATTERN_SCORE | {"heldoutExact": True, "structure": {"local_match": 1.0}}

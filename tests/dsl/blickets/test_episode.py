@@ -16,7 +16,7 @@ from dsl.blickets.prompt import instructions
 from dsl.blickets.reference import ACTIVE, Ending, run
 from dsl.blickets.rule import Form, Rule
 from dsl.episode import TranscriptError, verified
-from tests.support.blickets import JUNK, actions, items, opened, static_item, vector_item, vectors
+from tests.support.blickets.items import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 
 def test_every_shared_episode_reads_and_is_graded_as_expected() -> None:

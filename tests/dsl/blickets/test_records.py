@@ -16,7 +16,7 @@ from dsl.blickets.records import ItemRecord, item_from_record, read_pool, record
 from dsl.blickets.rule import Form, Rule, all_rules
 from dsl.episode import Step
 from dsl.errors import PoolError
-from tests.support.blickets import items, static_item
+from tests.support.blickets.items import items, static_item
 
 
 @settings(deadline=None)

@@ -26,7 +26,7 @@ from dsl.blickets.trace import (
 )
 from dsl.episode import TranscriptError
 from dsl.errors import CalibrantError, PoolError
-from tests.support.blickets import JUNK, actions, items, opened, text_game_expected, text_game_lines
+from tests.support.blickets.items import JUNK, actions, items, opened, text_game_expected, text_game_lines
 
 
 @settings(deadline=None)

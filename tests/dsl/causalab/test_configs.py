@@ -16,7 +16,7 @@ from dsl.causalab.equations import WrittenTerm, written_equation
 from dsl.causalab.item import Family
 from dsl.causalab.mechanism import FREQUENCY
 from dsl.errors import PoolError
-from tests.support.causalab import SUITES, released_suite
+from tests.support.causalab.laboratories import SUITES, released_suite
 
 
 def sample() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dsl.causalab.noise import Draw, Noise
 from dsl.causalab.reactor import Reactor, winnable
 from dsl.causalab.reference import Reading, bases_of, values
 from dsl.episode import TranscriptError, verified
-from tests.support.causalab import items, made_item
+from tests.support.causalab.laboratories import items, made_item
 
 MECHANISM = Mechanism(
     {

@@ -18,7 +18,7 @@ from dsl.causalab.prompt import messages, shown_step, shown_task
 from dsl.causalab.reference import Reading
 from dsl.causalab.score import roots
 from dsl.episode import Step
-from tests.support.causalab import SUITES, made_item, released_suite
+from tests.support.causalab.laboratories import SUITES, made_item, released_suite
 
 
 @pytest.mark.parametrize("suite", SUITES)

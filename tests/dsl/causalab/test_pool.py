@@ -14,7 +14,7 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_pool
 from dsl.errors import PoolError
 from dsl.item import Pool
-from tests.support.causalab import SUITES, items, made_item
+from tests.support.causalab.laboratories import SUITES, items, made_item
 
 
 @pytest.mark.parametrize("suite", SUITES)

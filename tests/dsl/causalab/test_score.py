@@ -16,7 +16,7 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.replies import controller_json, parsed
 from dsl.causalab.score import Scorer, visualiser_score
-from tests.support.causalab import items
+from tests.support.causalab.laboratories import items
 
 TRUTH = Mechanism(
     {

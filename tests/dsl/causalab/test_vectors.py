@@ -22,7 +22,7 @@ from dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
 from dsl.causalab.replies import controller_json, parsed
 from dsl.causalab.score import Scorer, VisualiserScore, distance, roots, visualiser_score
 from dsl.graph_metrics import EdgeScores, edge_scores
-from tests.support.causalab import released_suite, vectors
+from tests.support.causalab.laboratories import released_suite, vectors
 
 Vector = dict[str, Any]
 

@@ -14,14 +14,14 @@ import pytest
 from dsl.causim.bundle import load_source, module_text
 from dsl.causim.language.modules import statements
 from dsl.causim.language.randomness import Unsupported
-from tests.support.causim import bundles
+from tests.support.causim.vectors import bundles
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def test_under_an_audit_hook_no_import_file_socket_process_or_execution_is_seen() -> None:
     """In a fresh interpreter, because a hook cannot be taken back; `campaign` of 100,000 is run by hand."""
-    command = [sys.executable, "-W", "error", "-m", "tests.support.hostile_programs", "1500", "7"]
+    command = [sys.executable, "-W", "error", "-m", "tests.support.causim.hostile_programs", "1500", "7"]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)

@@ -10,7 +10,7 @@ from dsl.causim.model import rows
 from dsl.causim.topology import topologies
 from dsl.causim.values import symbol
 from dsl.causim.verifier import graph_of, vacuity
-from tests.support.causim import PROGRAMS, models, printed, vectors
+from tests.support.causim.vectors import PROGRAMS, models, printed, vectors
 
 
 def test_every_program_has_the_expected_nodes_worlds_and_tables() -> None:

@@ -8,7 +8,7 @@ from dsl.causim.reasons import reasons
 from dsl.causim.reference import Worked, work_out
 from dsl.causim.score import extract, majority, pass_at_k
 from dsl.causim.values import assignment_text, symbol
-from tests.support.causim import QUESTIONS, answer_texts, printed, questions, vectors
+from tests.support.causim.vectors import QUESTIONS, answer_texts, printed, questions, vectors
 
 
 @cache

@@ -25,7 +25,7 @@ from dsl.causim.question import QuestionRecord, question_from_record, record_of
 from dsl.causim.render import bundle_of
 from dsl.causim.values import ModelError
 from dsl.errors import PoolError
-from tests.support.causim import bundles, models, questions, vectors
+from tests.support.causim.vectors import bundles, models, questions, vectors
 
 
 def test_a_program_written_from_the_canonical_model_has_that_model() -> None:

@@ -18,9 +18,9 @@ from dsl.formulas.formula import Formula
 from dsl.formulas.normal_form import canonical_formula, split_arguments
 from dsl.formulas.table import TruthTable, full_mask
 from dsl.formulas.text import STANDARD, Grammar, parse, render
-from tests.support.oracles import Tree, table_bits, tree_of
+from tests.support.replayscm.oracles import Tree, table_bits, tree_of
+from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 from tests.support.shared import shared_vectors
-from tests.support.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 
 Representative = Callable[[TruthTable], tuple[TruthTable, Transform]]
 RowMap = tuple[int, ...]

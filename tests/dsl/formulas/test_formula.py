@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dsl.formulas.formula import Apply, Formula, apply, constant, fold, rename, var
 from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS, Operator
 from dsl.names import is_name, natural_key
-from tests.support.oracles import (
+from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,
     MOST_ARGUMENTS,
     Tree,
@@ -22,7 +22,7 @@ from tests.support.oracles import (
     tree_of,
     truth,
 )
-from tests.support.strategies import FULL_GRAMMAR, NAMES, formula_of, trees
+from tests.support.replayscm.strategies import FULL_GRAMMAR, NAMES, formula_of, trees
 
 SOME_NAMES = ("X1", "X2", "X3", "Y")
 SOME_TREES = trees(SOME_NAMES, grammar=FULL_GRAMMAR, max_size=20)

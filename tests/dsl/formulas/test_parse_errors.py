@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dsl.errors import ParseError
 from dsl.formulas.text import MAX_TEXT, Grammar, parse, render
-from tests.support.strategies import grammars, spellings, trees
+from tests.support.replayscm.strategies import grammars, spellings, trees
 
 MAX_MESSAGE = 400  # characters of one line, whatever the input was
 

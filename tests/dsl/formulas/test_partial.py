@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dsl.errors import ContradictionError, TableError
 from dsl.formulas.partial import PartialTable, complete, from_rows, nothing_known
 from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, from_hex, full_mask, num_rows, projection
-from tests.support.strategies import partial_tables, truth_tables
+from tests.support.replayscm.strategies import partial_tables, truth_tables
 
 
 def _observed(partial: PartialTable) -> dict[int, bool]:

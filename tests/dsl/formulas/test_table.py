@@ -30,8 +30,8 @@ from dsl.formulas.table import (
     support,
 )
 from dsl.formulas.text import parse
-from tests.support.oracles import Tree, assignments
-from tests.support.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
+from tests.support.replayscm.oracles import Tree, assignments
+from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 
 TABLES = truth_tables()
 WITH_A_VARIABLE = truth_tables(min_vars=1)

@@ -15,9 +15,9 @@ from dsl.formulas.operators import OPERATORS
 from dsl.formulas.reference import evaluate
 from dsl.formulas.table import from_formula
 from dsl.formulas.text import STANDARD, Grammar, parse, render
-from tests.support.oracles import Tree
+from tests.support.replayscm.oracles import Tree
+from tests.support.replayscm.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees
 from tests.support.shared import shared_vectors
-from tests.support.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees
 
 
 def _grammar(vector: dict[str, Any]) -> Grammar:

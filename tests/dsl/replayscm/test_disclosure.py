@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dsl.formulas.formula import Formula
 from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered, Violation, key_violation
-from tests.support.strategies import formulas
+from tests.support.replayscm.strategies import formulas
 
 VARIABLES = ("X1", "X2", "X3", "X10", "Y")
 KnownRoots = Ordered | Blocks | HiddenOrder

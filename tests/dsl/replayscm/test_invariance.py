@@ -15,8 +15,8 @@ from dsl.formulas.operators import OPERATORS
 from dsl.replayscm.replay import Candidate, SplitReplay, replay
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
-from tests.support.oracles import observed_bit, replay_world_row, tree_of, tree_value
-from tests.support.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
+from tests.support.replayscm.oracles import observed_bit, replay_world_row, tree_of, tree_value
+from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
 Case = tuple[Scm, tuple[World, ...]]
 

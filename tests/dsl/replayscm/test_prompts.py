@@ -18,8 +18,8 @@ from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.prompt import prompt
 from dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
-from tests.support.official_records import POOLS
-from tests.support.problems import problems
+from tests.support.replayscm.official_records import POOLS
+from tests.support.replayscm.problems import problems
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 

@@ -15,8 +15,16 @@ from dsl.formulas.text import STANDARD, parse
 from dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
-from tests.support.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
-from tests.support.strategies import FULL_GRAMMAR, arbitrary_worlds, formula_of, formulas, scms, simulated_worlds, trees
+from tests.support.replayscm.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
+from tests.support.replayscm.strategies import (
+    FULL_GRAMMAR,
+    arbitrary_worlds,
+    formula_of,
+    formulas,
+    scms,
+    simulated_worlds,
+    trees,
+)
 
 Worlds = tuple[World, ...]
 

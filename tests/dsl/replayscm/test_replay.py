@@ -17,9 +17,9 @@ from dsl.replayscm.reference import first_mismatch, replay_world
 from dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
-from tests.support.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
-from tests.support.replay_oracle import Counts, counts
-from tests.support.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
+from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
+from tests.support.replayscm.replay_oracle import Counts, counts
+from tests.support.replayscm.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
 
 VARIABLES = ("X1", "X2", "X3", "X4", "X10")
 

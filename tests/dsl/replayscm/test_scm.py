@@ -17,8 +17,8 @@ from dsl.formulas.table import TruthTable
 from dsl.formulas.text import parse
 from dsl.names import natural_key
 from dsl.replayscm.scm import Scm, local_function, scm, topological_order
-from tests.support.oracles import Tree, assignments, tree_of, tree_value
-from tests.support.strategies import FULL_GRAMMAR, formula_of, scms, trees
+from tests.support.replayscm.oracles import Tree, assignments, tree_of, tree_value
+from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, scms, trees
 
 SYMMETRIC = ("and", "or", "xor", "iff")
 MODELS = scms()

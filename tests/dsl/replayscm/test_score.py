@@ -16,9 +16,9 @@ from dsl.replayscm.problem import TaskKind
 from dsl.replayscm.reference import Cell
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator, Score
-from tests.support.problems import SETTINGS, answer_of, legal_maps, problems
-from tests.support.replay_oracle import counts
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.problems import SETTINGS, answer_of, legal_maps, problems
+from tests.support.replayscm.replay_oracle import counts
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 NAMES = "A B C D"
 GOLD = written_scm("A B", C="(or A B)", D="(xor C A)")

@@ -19,7 +19,7 @@ from dsl.replayscm.disclosure import Blocks, Ordered
 from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.pools.records import SealedRecord
 from dsl.replayscm.problem import Pool, Problem, Sealed
-from tests.support.official_records import POOLS, Record, official_records, read_records
+from tests.support.replayscm.official_records import POOLS, Record, official_records, read_records
 
 Scramble = Callable[[Record, random.Random], None]
 

@@ -15,11 +15,11 @@ from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.separation import Experiment, PairwiseExperiments
 from dsl.replayscm.world import Intervention
-from tests.support.oracles import assignments, replay, tree_of, tree_value
-from tests.support.pairs import map_of, own_rows, pair_problem
-from tests.support.problems import legal_maps
-from tests.support.strategies import scms
-from tests.support.written import written_scm
+from tests.support.replayscm.oracles import assignments, replay, tree_of, tree_value
+from tests.support.replayscm.pairs import map_of, own_rows, pair_problem
+from tests.support.replayscm.problems import legal_maps
+from tests.support.replayscm.strategies import scms
+from tests.support.replayscm.written import written_scm
 
 # --- by enumeration ----------------------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from dsl.formulas.formula import Formula
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.structure import StructureMetrics, structure_metrics
-from tests.support.oracles import assignments, tree_of, tree_value
-from tests.support.problems import legal_maps
-from tests.support.strategies import scms
-from tests.support.written import written_scm
+from tests.support.replayscm.oracles import assignments, tree_of, tree_value
+from tests.support.replayscm.problems import legal_maps
+from tests.support.replayscm.strategies import scms
+from tests.support.replayscm.written import written_scm
 
 Edges = set[tuple[str, str]]
 

@@ -14,9 +14,9 @@ from dsl.formulas.text import Grammar
 from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
-from tests.support.problems import answer_of, legal_maps, problems
-from tests.support.strategies import formulas
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.problems import answer_of, legal_maps, problems
+from tests.support.replayscm.strategies import formulas
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 GOLD = written_scm("X3 X6", X1="(not X3)", X4="(xor X1 X6)")
 ROWS = written_world("train_00", "X1 X3 X4 X6", "1010 0101")

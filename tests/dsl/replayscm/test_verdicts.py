@@ -14,7 +14,7 @@ from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.structure import structure_metrics
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 NAMES = "A B C D"
 GOLD = written_scm("A B", C="(or A B)", D="(xor C A)")

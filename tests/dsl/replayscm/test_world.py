@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from tests.support.oracles import observed_bit
-from tests.support.strategies import arbitrary_worlds, scms
+from tests.support.replayscm.oracles import observed_bit
+from tests.support.replayscm.strategies import arbitrary_worlds, scms
 
 MODELS_AND_WORLDS = scms().flatmap(lambda model: st.tuples(st.just(model), arbitrary_worlds(model, max_worlds=5)))
 

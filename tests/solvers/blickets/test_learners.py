@@ -24,8 +24,8 @@ from solvers.blickets.order import OrderSpace
 from solvers.blickets.switch import SwitchSpace
 from solvers.blickets.universal import UniversalSpace
 from solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.blickets import items, static_item
-from tests.support.twin import Twin
+from tests.support.blickets.items import items, static_item
+from tests.support.blickets.twin import Twin
 
 LEARNERS: dict[str, Callable[[Task], Learner]] = {
     "static": Static,

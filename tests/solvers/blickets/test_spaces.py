@@ -22,7 +22,7 @@ from solvers.blickets.order import OrderSpace
 from solvers.blickets.static import StaticSpace
 from solvers.blickets.switch import Switching, SwitchSpace
 from solvers.blickets.universal import Family, UniversalSpace
-from tests.support.all_detectors import (
+from tests.support.blickets.all_detectors import (
     NamedRule,
     Names,
     all_orders,
@@ -32,7 +32,7 @@ from tests.support.all_detectors import (
     switchers,
     toggles,
 )
-from tests.support.blickets import LETTERS, actions, items, opened, vectors
+from tests.support.blickets.items import LETTERS, actions, items, opened, vectors
 
 
 def _space(vector: dict[str, Any]) -> StaticSpace | SwitchSpace | OrderSpace:

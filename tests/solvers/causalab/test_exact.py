@@ -25,8 +25,8 @@ from solvers.causalab.exact import solve
 from solvers.causalab.experimenter import solve_by_experiments
 from solvers.causalab.space import weighted_dags
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from tests.support.causalab import LINEAR, SUITES, items, released_suite
-from tests.support.lab_twin import TwinEpisode
+from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
+from tests.support.causalab.twin import TwinEpisode
 
 
 def found(outcome: Outcome[Answer]) -> Answer:

@@ -20,7 +20,7 @@ from solvers.causalab.noise.experimenter import solve_noisy_by_experiments
 from solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
 from solvers.causalab.replay import predicted
 from solvers.outcome import Found
-from tests.support.causalab import items
+from tests.support.causalab.laboratories import items
 
 HIDDEN = tuple(suite for suite in PLANS if "hidden" in suite)
 

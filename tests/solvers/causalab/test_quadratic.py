@@ -20,7 +20,7 @@ from solvers.causalab.exact import solve
 from solvers.causalab.quadratic.solve import ROUNDING
 from solvers.causalab.quadratic.space import quadratic_dags
 from solvers.outcome import Found
-from tests.support.causalab import released_suite
+from tests.support.causalab.laboratories import released_suite
 
 THREE = Plan("3quad", 3, Family.QUADRATIC)
 

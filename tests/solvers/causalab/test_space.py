@@ -24,7 +24,7 @@ from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.experimenter import candidates
 from solvers.causalab.replay import EXACT, misfit, predicted
 from solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
-from tests.support.causalab import LINEAR, released_suite
+from tests.support.causalab.laboratories import LINEAR, released_suite
 
 
 def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:

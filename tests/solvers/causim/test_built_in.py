@@ -14,7 +14,7 @@ from dsl.causim.verifier import vacuity
 from solvers.causim.answers import AnswerSet
 from solvers.causim.marginals import conditional, marginal, ways
 from solvers.outcome import Found
-from tests.support.causim import models, vectors
+from tests.support.causim.vectors import models, vectors
 
 
 def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:

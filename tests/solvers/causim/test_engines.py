@@ -17,8 +17,8 @@ from solvers.causim.answers import AnswerSet, TwinAnswerSet
 from solvers.causim.enumeration import enumerated, first_answers
 from solvers.causim.satisfiability import SatQuestion
 from solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.causim import answer_texts, printed, questions, vectors
-from tests.support.table_models import random_graph, random_model, random_question
+from tests.support.causim.table_models import random_graph, random_model, random_question
+from tests.support.causim.vectors import answer_texts, printed, questions, vectors
 
 
 def asked(seed: int, number: int, n: int, topology: str) -> Iterator[tuple[np.random.Generator, Model, Question]]:

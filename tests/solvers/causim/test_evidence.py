@@ -15,7 +15,7 @@ from dsl.causim.values import ModelError, assignment_text, symbol
 from solvers.budget import Budget
 from solvers.causim.evidence import minimal_evidence, observable
 from solvers.outcome import Found, Impossible, OutOfBudget
-from tests.support.table_models import random_graph, random_model, random_question
+from tests.support.causim.table_models import random_graph, random_model, random_question
 
 Seen = dict[str, str]
 

@@ -6,7 +6,7 @@ from dsl.causim.bundle import module_text
 from dsl.causim.item import Task
 from dsl.causim.values import plain, symbol
 from solvers.causim.judge import Judge
-from tests.support.causim import bundles, questions, vectors
+from tests.support.causim.vectors import bundles, questions, vectors
 
 
 def judge(name: str) -> Judge:

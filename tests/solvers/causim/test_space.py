@@ -15,7 +15,7 @@ from dsl.causim.values import ModelError, assignment_text
 from solvers.budget import Budget, BudgetSpent
 from solvers.causim.space import WorldSpace
 from solvers.space import Space
-from tests.support.table_models import random_graph, random_model, random_question
+from tests.support.causim.table_models import random_graph, random_model, random_question
 
 Seen = dict[str, str]
 

@@ -19,7 +19,7 @@ from solvers.formulas import catalogue as catalogues
 from solvers.formulas._kernels_synthesis import best_match, first_match
 from solvers.formulas.catalogue import Catalogue, build, catalogue
 from solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
-from tests.support import synthesis_oracle as oracles_synthesis
+from tests.support.replayscm import synthesis_oracle as oracles_synthesis
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 SUBSETS = [chosen for size in range(6) for chosen in combinations(STANDARD_OPERATORS, size)]

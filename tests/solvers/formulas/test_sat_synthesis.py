@@ -17,7 +17,7 @@ from solvers.formulas.least import least_formula
 from solvers.formulas.sat_search import SatSynthesis, least_formula_by_sat
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.sat.incremental import Conflicts
-from tests.support.synthesis_oracle import least_size_by_enumeration
+from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
 NAMES = tuple("abcdefghij")
 

@@ -27,8 +27,8 @@ from solvers.formulas.goal import Goal
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
-from tests.support.strategies import partial_tables
-from tests.support.synthesis_oracle import least_size_by_enumeration
+from tests.support.replayscm.strategies import partial_tables
+from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 HARD = complete(from_formula(parse("(xor c (iff c e a (or b a)) (and (not b) a d) e)"), NAMES[:5]))  # 15 nodes

@@ -23,8 +23,8 @@ from dsl.replayscm.world import Intervention, Panel, World
 from solvers.formulas.least import least_formula
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.replayscm.exact import ExactAnswer, solve
-from tests.support.oracles import assignments, tree_of, tree_value
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.oracles import assignments, tree_of, tree_value
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 FIVE = ("X1", "X2", "X3", "X4", "X5")
 THIRTEEN = "(xor (and X1 X2 X3) (or X4 (and X5 X1)) (and X2 X5))"

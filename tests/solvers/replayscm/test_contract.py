@@ -16,8 +16,8 @@ from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.replayscm.conformance import Breach, Solver, check
 from solvers.replayscm.exact import ExactAnswer, solve
 from solvers.replayscm.exhaustion import least_size
-from tests.support.brute_force import can_be_root, optimum, root_hypotheses
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 exact = partial(solve, nested_roots=False)
 

@@ -25,10 +25,10 @@ from solvers.replayscm.engines.registry import ENGINES, automatic, engine
 from solvers.replayscm.engines.sat import SatMembers
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from solvers.sat.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
-from tests.support.brute_force import is_acyclic
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.enumerated_members import all_members
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.brute_force import is_acyclic
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.enumerated_members import all_members
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 SMALL = [problem.task for problem in small_problems(23, 240)]
 GRAMMARS = (("not", "and", "or"), (*STANDARD_OPERATORS, "if"), ("not", "xor", "and"))

@@ -16,9 +16,9 @@ from solvers.outcome import Found, Impossible, Outcome
 from solvers.replayscm import exact
 from solvers.replayscm.exact import ExactAnswer, solve
 from solvers.replayscm.parents import ParentSearch, ParentSet
-from tests.support.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
-from tests.support.oracles import table_bits, tree_of
-from tests.support.small_problems import SETTINGS, Limits, small_problems
+from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
+from tests.support.replayscm.oracles import table_bits, tree_of
+from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
 
 SMALL = Limits()
 LARGER = Limits(variables=5, endogenous=4)

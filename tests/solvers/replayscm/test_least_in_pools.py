@@ -19,9 +19,9 @@ from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.score import Evaluator
 from solvers.outcome import Found, Impossible
 from solvers.replayscm.exact import ExactAnswer, solve
-from tests.support.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen
-from tests.support.dev_pools import POOLS, T1_POOLS, dev_problems
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen
+from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 SECONDS = 2.0  # what the project promises for every instance of these pools on one core
 

@@ -23,10 +23,10 @@ from solvers.formulas.lookup import formula_for
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.brute_force import Member, families, function_size, member_size, members, root_hypotheses
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.oracles import table_bits, tree_of
-from tests.support.small_problems import Limits, small_problems
+from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.oracles import table_bits, tree_of
+from tests.support.replayscm.small_problems import Limits, small_problems
 
 NAMES = ("X1", "X2", "X3", "X4", "X5", "X6")
 

@@ -12,9 +12,9 @@ from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from solvers.replayscm.roots import nested_variables
-from tests.support.brute_force import can_be_root
+from tests.support.replayscm.brute_force import can_be_root
+from tests.support.replayscm.small_problems import Limits, small_problems
 from tests.support.shared import shared_file
-from tests.support.small_problems import Limits, small_problems
 
 VARIABLES = ("X1", "X2")
 

@@ -21,9 +21,17 @@ from solvers.acyclic.count import Layers, Weights, total
 from solvers.budget import BudgetSpent
 from solvers.replayscm.members_by_size import spectrum
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.brute_force import Family, Parents, can_be_root, families, member_size, members, root_hypotheses
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.small_problems import SETTINGS, Limits, small_problems
+from tests.support.replayscm.brute_force import (
+    Family,
+    Parents,
+    can_be_root,
+    families,
+    member_size,
+    members,
+    root_hypotheses,
+)
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
 
 CAPS = (None, 1, 3, 4, 6, 9)
 

@@ -17,12 +17,12 @@ from dsl.replayscm.disclosure import Ordered
 from dsl.replayscm.problem import Problem
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import refused
-from tests.support.dev_pools import POOLS, dev_problems
-from tests.support.enumerated_members import all_members
+from tests.support.replayscm.dev_pools import POOLS, dev_problems
+from tests.support.replayscm.enumerated_members import all_members
+from tests.support.replayscm.small_problems import Limits, small_problems
+from tests.support.replayscm.synthesis_oracle import least_sizes as by_multisets
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file
-from tests.support.small_problems import Limits, small_problems
-from tests.support.synthesis_oracle import least_sizes as by_multisets
-from tests.support.written import written_problem, written_scm, written_world
 
 OPERATOR_SETS = (STANDARD_OPERATORS, ("not", "and", "or"), ("iff", "or"), ("xor",), ("not", "iff"))
 

@@ -29,7 +29,7 @@ from dsl.replayscm.scm import scm
 from dsl.replayscm.world import Intervention, World
 from dsl.yaml_text import load_yaml
 from tests.audits.replayscm.test_bounded import least_sizes
-from tests.support.generator_profile import distances
+from tests.support.replayscm.generator_profile import distances
 from tests.support.shared import shared_file
 
 EASY, BRIDGE = stratum("hs_n6_easy_calibration"), stratum("hs_n8_bridge")

@@ -24,7 +24,7 @@ from audits.replayscm.generation.plans import plan_for
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
-from tests.support.generator_profile import Distance, distances, figures, fixed
+from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed
 from tests.support.shared import shared_file
 
 NUM_GENERATED = 30

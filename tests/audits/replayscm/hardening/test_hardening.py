@@ -28,11 +28,11 @@ from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
 from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.dev_pools import dev_problems
-from tests.support.enumerated_members import all_members, does, observed
-from tests.support.gold_problems import LEVELS, SETTINGS, Shape, gold_problem, normal_form
-from tests.support.oracles import replay
-from tests.support.written import written_problem, written_scm, written_world
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.enumerated_members import all_members, does, observed
+from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem, normal_form
+from tests.support.replayscm.oracles import replay
+from tests.support.replayscm.written import written_problem, written_scm, written_world
 
 SHAPES = (Shape(), Shape(roots=1, endogenous=3, units=5, training=3), Shape(training=1, units=3))
 KNOWN_ROOTS = SETTINGS[:3]

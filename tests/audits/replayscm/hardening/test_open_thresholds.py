@@ -26,9 +26,9 @@ from dsl.replayscm.sampling.worlds import Population, sample_assigned
 from dsl.replayscm.world import Intervention, World
 from solvers.outcome import Found, Impossible
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
+from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
+from tests.support.replayscm.written import written_scm
 from tests.support.shared import shared_file
-from tests.support.written import written_scm
 
 SHAPE = Shape(roots=2, endogenous=2, units=3, training=3)
 GRID = sorted({0.0, *LEVELS, *((low + high) / 2 for low, high in zip((0.0, *LEVELS), (*LEVELS, 1.0), strict=True))})

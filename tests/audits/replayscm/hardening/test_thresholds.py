@@ -10,8 +10,8 @@ import pytest
 from audits.replayscm.hardening.thresholds import Shown, population, threshold_bounds
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Panel
-from tests.support.dev_pools import dev_problems
-from tests.support.gold_problems import SETTINGS, Shape, gold_problem
+from tests.support.replayscm.dev_pools import dev_problems
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 SHAPE = Shape(roots=2, endogenous=2, units=8, training=4, heldout=3)
 

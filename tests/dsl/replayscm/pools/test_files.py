@@ -18,8 +18,8 @@ from dsl.replayscm.pools.files import file_digest, native_lines, read_pool, writ
 from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from dsl.replayscm.scm import scm
 from dsl.replayscm.world import Intervention
-from tests.support.official_records import POOLS, official_records, read_records
-from tests.support.pool_texts import (
+from tests.support.replayscm.official_records import POOLS, official_records, read_records
+from tests.support.replayscm.pool_texts import (
     HEADER,
     Record,
     native_file,
@@ -28,8 +28,8 @@ from tests.support.pool_texts import (
     official_record,
     read_text,
 )
-from tests.support.problems import problems
-from tests.support.record_changes import check_refused
+from tests.support.replayscm.problems import problems
+from tests.support.replayscm.record_changes import check_refused
 from tests.support.shared import shared_file
 
 # --- round trips -------------------------------------------------------------------------------------------------

@@ -15,8 +15,15 @@ from dsl.nesting import MAX_DEPTH, check_nesting
 from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.problem import Pool
 from tests.support.commands import CHECKOUT
-from tests.support.pool_texts import HEADER, native_file, native_record, official_file, official_record, read_text
-from tests.support.record_changes import put
+from tests.support.replayscm.pool_texts import (
+    HEADER,
+    native_file,
+    native_record,
+    official_file,
+    official_record,
+    read_text,
+)
+from tests.support.replayscm.record_changes import put
 
 DEEP = 100_000
 LAUGHS = "l0: &l0 [x, x]\n" + "".join(f"l{i}: &l{i} [*l{i - 1}, *l{i - 1}]\n" for i in range(1, 60))

@@ -11,8 +11,8 @@ import pytest
 
 from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
-from tests.support.pool_texts import official_file, official_record, read_text
-from tests.support.record_changes import Change, both, check_refused, drop, put
+from tests.support.replayscm.pool_texts import official_file, official_record, read_text
+from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
 
 P, S, W = "problem.task.parameters", "problem.signature", "problem.worlds"
 SUMMARY = f"{W}.1.interventionSummary"

@@ -9,8 +9,8 @@ import pytest
 
 from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
-from tests.support.pool_texts import native_file, native_record, official_file, official_record
-from tests.support.record_changes import Change, both, check_refused, drop, put
+from tests.support.replayscm.pool_texts import native_file, native_record, official_file, official_record
+from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
 
 
 def block(*blocks: list[str]) -> Change:

@@ -12,8 +12,8 @@ import yaml
 from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import ModelResult, Pool
-from tests.support.official_records import POOLS
-from tests.support.pool_texts import Record, official_file, official_record
+from tests.support.replayscm.official_records import POOLS
+from tests.support.replayscm.pool_texts import Record, official_file, official_record
 from tests.support.shared import shared_file
 
 

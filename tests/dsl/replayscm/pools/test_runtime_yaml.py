@@ -19,8 +19,8 @@ from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.pools.runtime_yaml import write_official
 from dsl.replayscm.problem import ModelResult, Pool, Problem
 from tests.support.commands import refused
-from tests.support.official_records import POOLS, official_records, read_records
-from tests.support.problems import problems
+from tests.support.replayscm.official_records import POOLS, official_records, read_records
+from tests.support.replayscm.problems import problems
 from tests.support.shared import shared_file
 
 T1 = [f"pool_dev_t1_{name}.runtime.yaml" for name in ("ordered", "block", "hidden_order", "hidden_roots")]

@@ -44,9 +44,9 @@ from dsl.replayscm.sampling.worlds import (
 )
 from dsl.replayscm.scm import Scm
 from dsl.yaml_text import load_yaml
-from tests.support.oracles import Tree, table_bits
+from tests.support.replayscm.oracles import Tree, table_bits
+from tests.support.replayscm.strategies import interventions, scms
 from tests.support.shared import shared_file
-from tests.support.strategies import interventions, scms
 
 NUM_SCMS = 60  # per stratum: 180 to 420 mechanisms
 NAMES = [s.name for s in STRATA]

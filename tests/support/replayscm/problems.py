@@ -16,7 +16,7 @@ from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoot
 from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
-from tests.support.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
+from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
 Draw = st.DrawFn
 SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots", "Alternative")

@@ -7,8 +7,8 @@ from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention
-from tests.support.oracles import assignments, replay
-from tests.support.written import written_problem, written_world
+from tests.support.replayscm.oracles import assignments, replay
+from tests.support.replayscm.written import written_problem, written_world
 
 
 def pair_problem(reference: Scm, rows: str) -> Problem:

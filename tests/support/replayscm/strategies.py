@@ -17,7 +17,7 @@ from dsl.formulas.table import TruthTable, full_mask
 from dsl.formulas.text import STANDARD, Grammar
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
-from tests.support.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
+from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
 
 Draw = st.DrawFn
 

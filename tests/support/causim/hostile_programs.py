@@ -1,6 +1,6 @@
 """A campaign of damaged and hostile programs and replies; run as a module it reports what the interpreter touched.
 
-    python -m tests.support.hostile_programs COUNT SEED
+    python -m tests.support.causim.hostile_programs COUNT SEED
 
 An audit hook (PEP 578) sees every import, file, socket, process and execution of code from the moment it is installed;
 only parsing is let through. Prints one JSON object.

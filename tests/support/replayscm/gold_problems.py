@@ -15,7 +15,7 @@ from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoot
 from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
-from tests.support.oracles import replay
+from tests.support.replayscm.oracles import replay
 
 SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
 LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the paper, Table B.1

@@ -11,7 +11,7 @@ import pytest
 
 from dsl.errors import PoolError
 from dsl.replayscm.pools.files import read_pool
-from tests.support.pool_texts import Record
+from tests.support.replayscm.pool_texts import Record
 
 Change = Callable[[Record], object]
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import World
-from tests.support.brute_force import Member, families, members, root_hypotheses
+from tests.support.replayscm.brute_force import Member, families, members, root_hypotheses
 
 Table: TypeAlias = tuple[tuple[int, ...], ...]
 """Per row of every world the values of all variables."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dsl.replayscm.reference import Cell
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
-from tests.support.oracles import observed_bit, replay_world_row
+from tests.support.replayscm.oracles import observed_bit, replay_world_row
 
 
 @dataclass(frozen=True)
