@@ -46,10 +46,10 @@ from solvers.blickets.switch import MAX_SWITCH, Switching
 from solvers.outcome import Found
 from solvers.replayscm.exact import solve
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support import brute_force
-from tests.support.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
-from tests.support.blickets import actions
-from tests.support.small_problems import small_problems
+from tests.support.blickets.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
+from tests.support.blickets.items import actions
+from tests.support.replayscm import brute_force
+from tests.support.replayscm.small_problems import small_problems
 
 BLICKETS = benchmark("blickets")
 OVERLAPPING = (Condition.STOCHASTIC, Condition.NOISY_MODERATOR)
