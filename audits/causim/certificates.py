@@ -8,6 +8,7 @@ claim about each node. Elsewhere worlds are run, up to MAX_WORLDS of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
 from math import comb, prod
 from typing import Final
@@ -17,13 +18,14 @@ import msgspec
 from audits.claims import Certificate, Verifier, certified
 from dsl.causim.bundle import load_source
 from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, QuestionRecord, project, question_from_record, record_of
-from dsl.causim.reasons import allowed_noise
+from dsl.causim.question import Answer, Question, QuestionRecord, copied, project, question_from_record, record_of
+from dsl.causim.reasons import allowed_noise, reasons
 from dsl.causim.reference import worlds
 from dsl.causim.values import Assignment, ModelError, assignment_text, plain, symbols
 
 MAX_WORLDS: Final = 200_000
 MAX_SUBSETS: Final = 200_000
+_WORLDS: Final = "all worlds that agree with noise and evidence"
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,22 +57,36 @@ def _question_of(evidence: Evidence, model: Model) -> Question:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def vacuous_edge(source: str, parent: str, child: str) -> Certificate:
-    """That no change of the parent ever changes the child."""
+def vacuous_edge(source: str, parent: str, child: str, question: Question | None = None) -> Certificate:
+    """That no change of the parent ever changes the child. question: of an item, whose evidence holds one"""
     in_words = "all values of the child's parents and noise in their domains"
-    return certified("vacuous_edge", in_words, evidence_of(source), {"parent": parent, "child": child})
+    return certified("vacuous_edge", in_words, evidence_of(source, question), {"parent": parent, "child": child})
+
+
+def trivial(source: str, question: Question) -> Certificate:
+    """That the intervention states every required key."""
+    return certified("trivial", "the required keys", evidence_of(source, question), {})
+
+
+def copyable(source: str, question: Question) -> Certificate:
+    """That the evidence with `do` written over it is right."""
+    return certified("copyable", _WORLDS, evidence_of(source, question), {})
+
+
+def vacuous_intervention(source: str, question: Question) -> Certificate:
+    """That no variable outside `do` changes in any world."""
+    return certified("vacuous_intervention", _WORLDS, evidence_of(source, question), {})
 
 
 def answer_count(source: str, question: Question, size: int) -> Certificate:
     """How many answers are right."""
     evidence = evidence_of(source, question)
-    return certified("answer_count", "all worlds that agree with noise and evidence", evidence, {"size": size})
+    return certified("answer_count", _WORLDS, evidence, {"size": size})
 
 
 def unique_answer(source: str, question: Question, answer: Assignment) -> Certificate:
     """That one answer is right, and which."""
-    in_words = "all worlds that agree with noise and evidence"
-    return certified("unique_answer", in_words, evidence_of(source, question), {"answer": plain(answer)})
+    return certified("unique_answer", _WORLDS, evidence_of(source, question), {"answer": plain(answer)})
 
 
 def minimal_evidence_claim(
@@ -170,6 +186,41 @@ def _not_unique(model: Model, question: Question, answer: Mapping[str, str]) -> 
     return ""
 
 
+def _check_trivial(evidence: Evidence, certificate: Certificate) -> str:
+    model = _model_of(evidence)
+    question = _question_of(evidence, model)
+    left = sorted(set(question.required_keys(model)) - set(question.do))
+    return f"{left[0]} is not set" if left else ""
+
+
+def _check_copyable(evidence: Evidence, certificate: Certificate) -> str:
+    model = _model_of(evidence)
+    question = _question_of(evidence, model)
+    answer = copied(question)
+    if set(answer) != set(question.required_keys(model)):
+        return "the question does not show a value for every key"
+    if _local_sets(model, question) is not None and not question.with_noise:
+        wrong = [name for name, reason in reasons(model, question, answer).items() if reason != "ok"]
+        return f"{wrong[0]} has a wrong value" if wrong else ""
+    return "" if any(other == answer for _, other in _fitting(model, question)) else "no world gives the copy"
+
+
+def _check_vacuous_intervention(evidence: Evidence, certificate: Certificate) -> str:
+    model = _model_of(evidence)
+    question = replace(_question_of(evidence, model), with_noise=False)
+    if not question.do:
+        return "there is no intervention"
+    if question.has_full_evidence(model):
+        return _not_unique(model, question, copied(question))
+    fitting = 0
+    for noise, answer in _fitting(model, question):
+        fitting += 1
+        for name, value in run(model, noise, {}).items():
+            if name not in question.do and answer[name] != value:
+                return f"{name} changes"
+    return "" if fitting else "no world fits"
+
+
 def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
     question = _question_of(evidence, model)
@@ -237,5 +288,8 @@ VERIFIERS: Final[dict[str, Verifier]] = {
     "vacuous_edge": _one_line(_check_vacuous_edge),
     "answer_count": _one_line(_check_answer_count),
     "unique_answer": _one_line(_check_unique),
+    "trivial": _one_line(_check_trivial),
+    "copyable": _one_line(_check_copyable),
+    "vacuous_intervention": _one_line(_check_vacuous_intervention),
     "minimal_evidence": _one_line(_check_minimal),
 }

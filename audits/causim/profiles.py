@@ -34,7 +34,7 @@ class Profile:
 
 def by_version(item: CausimItem) -> str:
     """The usual level: type of question and number of nodes."""
-    return f"{item.setting}/{item.version:02d}"
+    return f"{item.task.question.type}/{item.version:02d}"
 
 
 def error_profiles(

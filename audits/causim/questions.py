@@ -71,7 +71,7 @@ def shares(items: Iterable[CausimItem]) -> list[Share]:
         for flag, applies in _FLAGS.items():
             holds = applies(item)
             if holds is not None:
-                own = counts[flag, f"{item.topology}/{item.setting}"]
+                own = counts[flag, f"{item.topology}/{item.task.question.type}"]
                 own[0] += holds
                 own[1] += 1
     return [Share(flag, group, count, total) for (flag, group), (count, total) in sorted(counts.items())]
@@ -81,7 +81,7 @@ def abduction_sizes(items: Iterable[CausimItem]) -> Finding:
     """What a cap on worlds does to abduction items: those with more worlds than are run are dropped."""
     sizes, dropped = [], 0
     for item in items:
-        if item.setting == "abduction":
+        if item.task.question.type == "abduction":
             sizes.append(item.labels.size)
             dropped += item.task.model.worlds > MAX_COMBINATIONS
     if not sizes:

@@ -13,7 +13,7 @@ from bench.benchmarks.base import Benchmark
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.pool_text import pool_head
 
-NAMES = ("replayscm", "blickets")
+NAMES = ("replayscm", "blickets", "causim")
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 

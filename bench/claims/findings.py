@@ -52,7 +52,18 @@ def fails(found: Sequence[Finding], kind: str) -> bool:
     return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
 
 
-KINDS = ("ambiguous", "unwinnable", "vacuous", "unfair", "leak", "duplicate", "trivial", "gameable")
+KINDS = (
+    "ambiguous",
+    "unwinnable",
+    "vacuous",
+    "unfair",
+    "leak",
+    "duplicate",
+    "trivial",
+    "gameable",
+    "copyable",
+    "wrong_label",
+)
 
 
 def write_certificates(found: Sequence[Finding], folder: Path) -> int:

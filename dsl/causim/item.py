@@ -90,8 +90,8 @@ class CausimItem:
 
     @property
     def setting(self) -> str:
-        """The type of the question."""
-        return self.task.question.type
+        """Type and scenario of the question."""
+        return f"{self.task.question.type}-{self.task.scenario}"
 
     @property
     def stratum(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from dsl.causim.bundle import module_text
 from dsl.causim.generation.growth import Tally, Version, grow
@@ -12,6 +13,8 @@ from dsl.causim.item import CausimItem, Labels, Sealed, Task
 from dsl.causim.prompt import View
 from dsl.causim.question import TYPES, QuestionType
 from solvers.causim.asking import Asked, questions
+
+SIZES = (2, 4, 6, 8, 10)
 
 
 def items_of_version(
@@ -69,3 +72,10 @@ def generated_items(
             yield from items_of_version(
                 version, scm_id, each=each, types=types, options=options, view=view, key=str(seed)
             )
+
+
+def drawn_items(seed: int, topology: str) -> Iterator[CausimItem]:
+    """Items without end: programs of SIZES nodes in turns, a question of each type about each program."""
+    for number in count():
+        nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
+        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, each=1, key=str(seed))

@@ -89,7 +89,7 @@ def items() -> list[CausimItem]:
 def test_shares_count_what_the_labels_say(items: list[CausimItem]) -> None:
     found = {(share.flag, share.group): share for share in shares(items)}
     for topology in TOPOLOGIES:
-        own = [item for item in items if item.topology == topology and item.setting == "counterfactual"]
+        own = [item for item in items if item.topology == topology and item.task.question.type == "counterfactual"]
         share = found["copyable", f"{topology}/counterfactual"]
         assert (share.count, share.total) == (sum(bool(item.labels.copy) for item in own), len(own))
         assert ("copyable", f"{topology}/deduction") not in found

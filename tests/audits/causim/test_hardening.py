@@ -28,7 +28,7 @@ def test_a_decided_item_has_one_answer_and_a_certificate_that_holds(items: list[
     for item in items:
         found = decided(item)
         if isinstance(found, Impossible):
-            assert item.setting == "abduction"
+            assert item.task.question.type == "abduction"
             impossible += 1
             continue
         assert isinstance(found, Found)

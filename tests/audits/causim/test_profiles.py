@@ -26,9 +26,9 @@ def profiled(row: str, items: list[CausimItem]) -> dict[str, int]:
     for item in items:
         found = ROWS[row](item.task, 0)
         answered.append((item, found.value if isinstance(found, Found) else None))
-    profiles = error_profiles(answered, level=lambda item: item.setting)
+    profiles = error_profiles(answered, level=lambda item: item.task.question.type)
     (own,) = [profile for profile in profiles if profile.level == "counterfactual"]
-    assert own.answers == sum(item.setting == "counterfactual" for item in items)
+    assert own.answers == sum(item.task.question.type == "counterfactual" for item in items)
     assert own.right + sum(own.first.values()) == own.explained
     return {str(reason): number for reason, number in own.nodes.items()}
 

@@ -53,7 +53,7 @@ def test_a_solution_ends_in_a_right_answer_and_every_prediction_is_what_the_mech
 def test_abduction_lists_the_noise_that_the_evidence_allows(items: list[CausimItem]) -> None:
     seen = 0
     for item in items:
-        if item.setting != "abduction":
+        if item.task.question.type != "abduction":
             continue
         worked = work_out(item.task.model, item.task.question)
         for step in training_record(item).steps:

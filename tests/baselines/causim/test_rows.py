@@ -45,7 +45,7 @@ def test_exact_is_right_everywhere(items: list[CausimItem]) -> None:
 
 
 def test_one_forward_sample_is_right_on_every_deduction_and_intervention(items: list[CausimItem]) -> None:
-    rates = Counter((item.setting, is_right("run_once", item)) for item in items)
+    rates = Counter((item.task.question.type, is_right("run_once", item)) for item in items)
     for kind in ("deduction", "intervention"):
         assert rates[kind, False] == 0
     for kind in ("abduction", "counterfactual"):
@@ -54,12 +54,12 @@ def test_one_forward_sample_is_right_on_every_deduction_and_intervention(items: 
 
 def test_copying_is_right_exactly_where_the_label_says_so(items: list[CausimItem]) -> None:
     for item in items:
-        stated = item.setting == "intervention" and item.labels.trivial
+        stated = item.task.question.type == "intervention" and item.labels.trivial
         assert is_right("copy", item) is (bool(item.labels.copy) or stated)
 
 
 def test_graph_only_is_between_copying_and_exact_on_counterfactuals(items: list[CausimItem]) -> None:
-    asked = [item for item in items if item.setting == "counterfactual" and not item.labels.trivial]
+    asked = [item for item in items if item.task.question.type == "counterfactual" and not item.labels.trivial]
     right = sum(is_right("graph_only", item) for item in asked)
     assert 0 < right < len(asked)
 
@@ -73,7 +73,7 @@ def test_the_most_probable_world_and_answer_are_right_and_alike_where_one_answer
 def test_ignoring_do_is_that_error_and_no_other(items: list[CausimItem]) -> None:
     seen = 0
     for item in items:
-        if item.setting == "counterfactual" and not item.task.question.with_noise:
+        if item.task.question.type == "counterfactual" and not item.task.question.with_noise:
             answer = answered("no_do", item.task)
             assert answer is not None
             found = reasons(item.task.model, item.task.question, answer)
@@ -85,7 +85,7 @@ def test_ignoring_do_is_that_error_and_no_other(items: list[CausimItem]) -> None
 def test_prior_noise_never_ignores_do_and_never_breaks_a_mechanism(items: list[CausimItem]) -> None:
     kinds: Counter[str] = Counter()
     for item in items:
-        if item.setting == "counterfactual":
+        if item.task.question.type == "counterfactual":
             for row in ("run_once", "resampled_noise"):
                 answer = answered(row, item.task)
                 assert answer is not None
@@ -113,7 +113,7 @@ def test_rows_depend_on_task_and_seed_alone(items: list[CausimItem]) -> None:
 
 
 def test_every_row_says_that_nothing_fits_or_gives_no_right_answer(items: list[CausimItem]) -> None:
-    item = next(item for item in items if item.setting == "deduction" and item.task.question.fixed)
+    item = next(item for item in items if item.task.question.type == "deduction" and item.task.question.fixed)
     question = item.task.question
     broken = type(question)(question.type, dict.fromkeys(question.fixed, '"nowhere"'), question.unknown)
     task = Task(item.task.source, broken, "impossible")

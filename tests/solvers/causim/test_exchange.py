@@ -32,7 +32,9 @@ def items(versions: list[Version]) -> list[CausimItem]:
 
 def labelled(items: list[CausimItem]) -> dict[tuple[int, str, bytes], Labels]:
     encode = msgspec.json.Encoder(order="deterministic").encode
-    return {(item.version, item.setting, encode(record_of(item.task.question))): item.labels for item in items}
+    return {
+        (item.version, item.task.question.type, encode(record_of(item.task.question))): item.labels for item in items
+    }
 
 
 def test_items_written_as_query_files_come_back_with_the_same_questions_and_labels(
@@ -47,7 +49,7 @@ def test_items_written_as_query_files_come_back_with_the_same_questions_and_labe
         back.extend(items_from_queries(path, scms))
     assert labelled(back) == labelled(items)
     assert {item.task.source for item in back} == {item.task.source for item in items}
-    assert {item.setting for item in back} == set(TYPES)
+    assert {item.task.question.type for item in back} == set(TYPES)
 
 
 @pytest.mark.parametrize(

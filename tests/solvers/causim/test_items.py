@@ -86,7 +86,7 @@ def test_changed_lines_are_refused_with_the_file(
     items: list[CausimItem], tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     path = tmp_path / "pool.jsonl"
-    item = next(item for item in items if item.setting == "deduction" and item.task.question.fixed)
+    item = next(item for item in items if item.task.question.type == "deduction" and item.task.question.fixed)
     write_pool(path, [item])
     text = path.read_text()
     assert old in text
@@ -95,7 +95,7 @@ def test_changed_lines_are_refused_with_the_file(
         with pytest.raises(PoolError, match=rf"pool\.jsonl.*{message}"):
             read_pool(path)
     else:
-        assert read_pool(path).items[0].setting == "abduction"
+        assert read_pool(path).items[0].task.question.type == "abduction"
 
 
 def test_items_do_not_depend_on_the_hash_seed() -> None:

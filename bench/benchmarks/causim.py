@@ -1,0 +1,130 @@
+"""CauSim: causal questions about a program, answered by one member of the complete answer set."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.claims import Verifier
+from audits.finding import Finding
+from bench.answers.measures import Measures
+from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.protocols.registry import Protocols
+from dsl.causim.item import CausimItem
+from dsl.episode import Step
+from dsl.item import Pool
+
+
+class Causim(Benchmark[CausimItem]):
+    name = "causim"
+    title = "CauSim"
+    settings = ("deduction", "intervention", "abduction", "counterfactual")
+
+    @cached_property
+    def protocols(self) -> Protocols:
+        from bench.protocols.causim.rows import ROWS
+
+        return {protocol.name: protocol for protocol in ROWS}
+
+    @property
+    def measures(self) -> Measures:
+        from bench.answers.causim import MEASURES
+
+        return MEASURES
+
+    def read_pool(self, path: Path) -> Pool[CausimItem]:
+        from dsl.causim.records import read_pool
+
+        return read_pool(path)
+
+    def handout(self, item: CausimItem) -> TaskHandout:
+        return TaskHandout(item.task)
+
+    def no_answer(self, item: CausimItem) -> dict[str, Any]:
+        """A key that no question asks for: an empty object is right where nothing is unknown."""
+        return {"no answer": None}
+
+    def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """As a reply that ends in this object. The flags are worked out, whatever the item's labels say."""
+        from dsl.causim.values import assignment_text
+        from solvers.causim.judge import Judge
+
+        judge = Judge(item.task)
+        verdict = judge.reply(json.dumps(dict(answer)))
+        question, effect = item.task.question, judge.members.effect
+        nodes = None if verdict.nodes is None else list(verdict.nodes.values())
+        return {
+            "correct": verdict.reward == 1,
+            "answered": verdict.answer is not None,
+            "why": verdict.why,
+            "meaning": None if verdict.answer is None else assignment_text(verdict.answer),
+            "nodes": None if nodes is None else dict(sorted(Counter(nodes).items())),
+            "first": next((reason for reason in nodes or () if reason != "ok"), None),
+            "trivial": question.is_trivial(item.task.model) if question.do else None,
+            "copyable": judge.members.copy,
+            "vacuous": None if effect is None else not effect[1],
+        }
+
+    def attribution(
+        self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
+        from audits.causim.items import attributed_answer
+        from bench.answers.attribution import attribution_record
+
+        fits = score["correct"] is True if score["answered"] is True else None
+        found = attributed_answer(item, fits=fits)
+        return None if found is None else attribution_record(found)
+
+    def prompt(self, item: CausimItem) -> str:
+        return item.task.prompt
+
+    def record(self, item: CausimItem) -> dict[str, Any]:
+        """With the world and the labels, which are not in the prompt, under `sealed`."""
+        from dsl.causim.records import record_of_item
+
+        record = dict(msgspec.to_builtins(record_of_item(item)))
+        sealed = {"world": record.pop("world", {}), "labels": record.pop("labels")}
+        return record | {"sealed": sealed}
+
+    def findings(self, item: CausimItem) -> Iterator[Finding]:
+        from audits.causim.items import item_findings
+
+        return item_findings(item)
+
+    def evidence(self, item: CausimItem) -> object:
+        from audits.causim.certificates import evidence_of
+
+        return evidence_of(item.task.source, item.task.question)
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from audits.causim.certificates import VERIFIERS
+
+        return VERIFIERS
+
+    @property
+    def suites(self) -> Sequence[str]:
+        from dsl.causim.topology import TOPOLOGIES
+
+        return tuple(TOPOLOGIES)
+
+    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+        """A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, a question of each type about each."""
+        from dsl.causim.records import write_pool
+        from solvers.causim.items import drawn_items
+
+        items = [item for topology in suites for item in islice(drawn_items(seed, topology), count)]
+        metadata = {"seed": seed, "suites": list(suites), "count": count}
+        write_pool(path, items, name=path.name.partition(".")[0], metadata=metadata)
+        return len(items)
+
+
+BENCHMARK = Causim()

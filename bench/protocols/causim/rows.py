@@ -1,0 +1,126 @@
+"""Rows of CauSim: the exact answer, shortcuts, single errors, capped pipelines and chance (baselines.causim.rows)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from bench.protocols.base import Protocol, ProtocolResult, nothing_found
+
+if TYPE_CHECKING:
+    from dsl.causim.item import Task
+    from dsl.causim.question import Answer
+    from solvers.outcome import Outcome
+
+
+class CausimRow(Protocol, frozen=True):
+    """What the rows have in common: an answer as a JSON object, or why there is none."""
+
+    def warm_up(self) -> None:
+        import baselines.causim.rows  # noqa: F401
+
+    def outcome(self, task: Task) -> Outcome[Answer]:
+        from baselines.causim.rows import ROWS
+
+        return ROWS[self.name](task, 0)
+
+    def answer(self, given: Task) -> ProtocolResult:
+        from dsl.causim.values import plain
+        from solvers.outcome import Found
+
+        found = self.outcome(given)
+        return ProtocolResult("found", plain(found.value)) if isinstance(found, Found) else nothing_found(found)
+
+
+class DrawnRow(CausimRow, frozen=True):
+    """A row that draws. seed: together with the question it decides the draws"""
+
+    seed: int = 0
+
+    def outcome(self, task: Task) -> Outcome[Answer]:
+        from baselines.causim.rows import ROWS
+
+        return ROWS[self.name](task, self.seed)
+
+
+class Exact(CausimRow, frozen=True):
+    """A member of the complete answer set."""
+
+    name = "exact"
+
+
+class MostProbableNoise(CausimRow, frozen=True):
+    """What the most probable fitting world answers."""
+
+    name = "most_probable_noise"
+
+
+class MostProbableAnswer(CausimRow, frozen=True):
+    """The answer of greatest probability given fixed noise and evidence."""
+
+    name = "most_probable_answer"
+
+
+class RunOnce(DrawnRow, frozen=True):
+    """One forward sample, the evidence ignored.
+
+    seed: together with the question it decides the draws
+    """
+
+    name = "run_once"
+
+
+class ResampledNoise(DrawnRow, frozen=True):
+    """A fitting world, in which the noise of everything that `do` reaches is drawn again.
+
+    seed: together with the question it decides the draws
+    """
+
+    name = "resampled_noise"
+
+
+class NoDo(CausimRow, frozen=True):
+    """Right but for the intervention, which is ignored."""
+
+    name = "no_do"
+
+
+class GraphOnly(CausimRow, frozen=True):
+    """What needs no mechanism: seen values of what `do` does not reach, elsewhere the first value."""
+
+    name = "graph_only"
+
+
+class Copy(CausimRow, frozen=True):
+    """The evidence with `do` written over it."""
+
+    name = "copy"
+
+
+class Truncated(CausimRow, frozen=True):
+    """The first answer among so many worlds: a pipeline with a cap.
+
+    max_worlds: how many are looked at
+    """
+
+    name = "truncated"
+    max_worlds: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
+
+    def outcome(self, task: Task) -> Outcome[Answer]:
+        from baselines.causim.rows import truncated
+
+        return truncated(self.max_worlds)(task, 0)
+
+
+class RandomSymbols(DrawnRow, frozen=True):
+    """Each key by itself, evenly from its values.
+
+    seed: together with the question it decides the draws
+    """
+
+    name = "random_symbols"
+
+
+EXACT = (Exact, MostProbableNoise, MostProbableAnswer)
+ROWS = (*EXACT, RunOnce, ResampledNoise, NoDo, GraphOnly, Copy, Truncated, RandomSymbols)
