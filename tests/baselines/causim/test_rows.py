@@ -45,7 +45,7 @@ def test_exact_is_right_everywhere(items: list[CausimItem]) -> None:
 
 
 def test_one_forward_sample_is_right_on_every_deduction_and_intervention(items: list[CausimItem]) -> None:
-    rates = Counter((item.task.question.type, is_right("run_once", item)) for item in items)
+    rates = Counter[tuple[str, bool]]((item.task.question.type, is_right("run_once", item)) for item in items)
     for kind in ("deduction", "intervention"):
         assert rates[kind, False] == 0
     for kind in ("abduction", "counterfactual"):

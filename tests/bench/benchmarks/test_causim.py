@@ -1,0 +1,241 @@
+"""CauSim pools under the commands: drawn, run, tabled, shown, audited, refused where there is nothing for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.benchmarks.causim import BENCHMARK
+from bench.cli import main
+from bench.runs.records import Record, folder_records
+from dsl.causim.item import CausimItem, Labels, Task
+from dsl.causim.question import Question
+from dsl.causim.records import write_pool
+from dsl.causim.reference import work_out
+from tests.support.commands import jsonl, refused
+
+DRAWN = ["generate", "--benchmark", "causim", "--seed", "5", "--strata", "chain,inverted_star", "--per-stratum", "12"]
+PROGRAM = """
+import random
+
+def U_A():
+    return random.choice(["x", "y"])
+
+def U_B():
+    return random.choice(["x", "y"])
+
+def U_C():
+    return random.choice([0, 1, 1])
+
+def f_A(u):
+    return u
+
+def f_B(a, u):
+    return u
+
+def f_C(a, u):
+    return u if a == "x" else 2
+
+def run_once(seed=None):
+    u_a = U_A()
+    a = f_A(u_a)
+    u_b = U_B()
+    b = f_B(a, u_b)
+    u_c = U_C()
+    c = f_C(a, u_c)
+    return {"a": a, "b": b, "c": c}
+"""
+NOISE = ("U_A", "U_B", "U_C")
+SEEN = {"A": '"y"', "B": '"x"', "C": "2"}
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("causim") / "pool.jsonl"
+    assert main([*DRAWN, "--out", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def items(pool: Path) -> dict[str, CausimItem]:
+    return {item.id: item for item in BENCHMARK.read_pool(pool).items}
+
+
+@pytest.fixture(scope="module")
+def records(pool: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    out = tmp_path_factory.mktemp("runs")
+    assert main(["run", "all", str(pool), "--out", str(out), "--workers", "1"]) == 0
+    return list(folder_records(out))
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """By hand: the edge A -> B does nothing, do(B) changes nothing else, and do(A = x) leaves C as 0 or 1."""
+    asked = Question("counterfactual", unknown=NOISE, do={"A": '"x"'}, observed=SEEN)
+    idle = replace(asked, do={"B": '"y"'})
+    path = tmp_path / "wrong.jsonl"
+    said = CausimItem("said-one", Task(PROGRAM, asked, "deterministic"), Labels(1, False, True, True, False))
+    nothing = CausimItem("idle", Task(PROGRAM, idle, "deterministic"), Labels(1, False, False, False, True))
+    none = replace(asked, observed={**SEEN, "C": "0"})
+    never = CausimItem("never", Task(PROGRAM, none, "impossible"), Labels(0, False, copy=False))
+    write_pool(path, [said, nothing, never], name="wrong")
+    return path
+
+
+def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: dict[str, CausimItem]) -> None:
+    again = tmp_path / "pool.jsonl"
+    assert main([*DRAWN, "--out", str(again)]) == 0
+    assert again.read_bytes() == pool.read_bytes()
+    assert [(item.stratum, item.task.question.type) for item in items.values()][7:13] == [
+        ("chain-04", "counterfactual"),
+        ("chain-06", "deduction"),
+        ("chain-06", "intervention"),
+        ("chain-06", "abduction"),
+        ("chain-06", "counterfactual"),
+        ("inverted_star-02", "deduction"),
+    ]
+
+
+def test_an_answer_is_right_exactly_where_some_world_gives_it(
+    records: list[Record], items: dict[str, CausimItem]
+) -> None:
+    seen = set()
+    known = {name: work_out(item.task.model, item.task.question) for name, item in items.items()}
+    for record in records:
+        item, worked = items[record.instance], known[record.instance]
+        meaning = record.score["meaning"]
+        assert record.score["correct"] is (meaning in worked.answers)
+        assert record.score["answered"] is (record.outcome == "found")
+        flags = [record.score[key] for key in ("copyable", "vacuous")]
+        assert flags == [worked.copy, None if worked.effect_some is None else not worked.effect_some]
+        assert record.setting == f"{item.task.question.type}-{worked.scenario}"
+        seen.add((record.protocol, record.score["correct"]))
+    assert seen == {(name, right) for name in BENCHMARK.protocols for right in (True, False)} - {
+        (name, False) for name in ("exact", "most_probable_noise", "most_probable_answer", "truncated")
+    }
+
+
+def test_reasons_say_what_a_row_does_wrong(records: list[Record]) -> None:
+    wrong = [r for r in records if r.protocol == "no_do" and not r.score["correct"]]
+    assert wrong
+    assert {reason for r in wrong for reason in r.score["nodes"]} == {"ok", "do ignored"}
+    assert {r.score["first"] for r in wrong} == {"do ignored"}
+    drawn = [r for r in records if r.protocol == "run_once" and r.setting.startswith("counterfactual")]
+    assert {r.score["first"] for r in drawn} == {None, "wrong noise"}
+
+
+def test_a_run_does_not_depend_on_workers_and_goes_on(
+    pool: Path, tmp_path: Path, records: list[Record], capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["run", "run_once,copy", str(pool), "--out", str(tmp_path / "two"), "--workers", "2"]
+    assert main([*line, "--limit", "9"]) == 0
+    capsys.readouterr()
+    assert main([*line, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "15 instances answered, 9 had a record already" in printed.err
+    one = {r.key: (r.answer, r.score, r.setting) for r in records if r.protocol in ("run_once", "copy")}
+    assert {r.key: (r.answer, r.score, r.setting) for r in folder_records(tmp_path / "two")} == one
+    rows = [row for row in json.loads(printed.out)["rows"] if row["system"] == "copy"]
+    assert [row["setting"].partition("-")[0] for row in rows] == sorted(
+        (row["setting"].partition("-")[0] for row in rows), key=BENCHMARK.settings.index
+    )
+    assert sum(row["n"] for row in rows) == 24
+    assert {row["benchmark"] for row in rows} == {"causim"}
+
+
+def test_what_was_decided_is_told_of_questions_with_one_answer(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["run", "exact,copy", str(wrong), "--out", str(out), "--workers", "1"]) == 0
+    capsys.readouterr()
+    assert main(["table", str(out), "--attribution", "--pool", str(wrong), "--json"]) == 0
+    rows = {(row["setting"], row["system"]): row for row in json.loads(capsys.readouterr().out)["rows"]}
+    kinds = ("earned", "missed", "lucky", "short")
+    # two questions are said to have one answer: said-one has two, so that luck decides; idle has one, which is the copy
+    assert [rows["counterfactual-deterministic", "exact"][kind] for kind in kinds] == [0.5, 0, 0.5, 0]
+    assert [rows["counterfactual-deterministic", "copy"][kind] for kind in kinds] == [0.5, 0, 0, 0.5]
+    assert [rows["counterfactual-impossible", "exact"][kind] for kind in kinds] == [None] * 4
+
+
+def test_no_answer_is_right_nowhere(items: dict[str, CausimItem]) -> None:
+    nothing_asked = Question("abduction", fixed={"U_A": '"y"', "U_B": '"x"', "U_C": "0"}, observed=SEEN)
+    item = CausimItem("told", Task(PROGRAM, nothing_asked, "deterministic"), Labels(1, True))
+    assert BENCHMARK.score(item, {}, ())["correct"] is True
+    for one in (item, *items.values()):
+        assert BENCHMARK.score(one, BENCHMARK.no_answer(one), ())["correct"] is False
+
+
+def test_findings_of_an_item_made_by_hand_are_these(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(wrong), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    told = {(f["instance"], f["kind"], f["verdict"], f["certificate"]["claim"]) for f in found if f["certificate"]}
+    edges = {(name, "vacuous", "proved", "vacuous_edge") for name in ("said-one", "idle", "never")}
+    assert told == edges | {
+        ("said-one", "wrong_label", "proved", "answer_count"),
+        ("said-one", "ambiguous", "proved", "answer_count"),
+        ("idle", "copyable", "proved", "copyable"),
+        ("idle", "vacuous", "proved", "vacuous_intervention"),
+        ("idle", "ambiguous", "refuted", "unique_answer"),
+        ("never", "unwinnable", "proved", "answer_count"),
+    }
+    assert len(found) == len(told)
+    assert main(["audit", str(wrong), "--fail-on", "unwinnable"]) == 1
+    assert main(["audit", str(wrong), "--fail-on", "unwinnable", "--only", "idle"]) == 0
+
+
+def test_certificates_hold_until_they_are_touched(
+    pool: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", str(pool), "--certificates", str(tmp_path)]) == 0
+    files = sorted(tmp_path.glob("*.claim.json"))
+    made = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    assert {one["certificate"]["claim"] for one in made} == {"unique_answer", "copyable", "vacuous_intervention"}
+    assert main(["verify", *map(str, files), str(pool)]) == 0
+    one = next(one for one in made if one["certificate"]["claim"] == "unique_answer")
+    other = next(name for name in items if name != one["instance"])
+    jsonl(tmp_path / "moved.json", {**one, "instance": other})
+    certificate: dict[str, Any] = one["certificate"]
+    changed = dict.fromkeys(certificate["data"]["answer"], "nothing")
+    jsonl(tmp_path / "changed.json", {**one, "certificate": {**certificate, "data": {"answer": changed}}})
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "moved.json"), str(tmp_path / "changed.json"), str(pool), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [one["verified"] for one in told] == [False, False]
+    assert told[0]["reason"] == "made for other evidence"
+
+
+def test_prompts_and_items_show_nothing_that_is_sealed(
+    pool: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prompts", str(pool)]) == 0
+    prompts = {one["instanceId"]: one["prompt"] for one in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert prompts == {name: item.task.prompt for name, item in items.items()}
+    name = next(iter(items))
+    assert main(["show", str(pool), name, "--json"]) == 0
+    assert not {"sealed", "world", "labels"} & json.loads(capsys.readouterr().out).keys()
+    assert main(["show", str(pool), name, "--json", "--gold"]) == 0
+    assert json.loads(capsys.readouterr().out)["sealed"].keys() == {"world", "labels"}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (("play", "POOL"), "episodes: CauSim has no such thing here"),
+        (("pool", "check", "POOL"), "causim"),
+        (("audit", "POOL", "--html", "OUT"), "CauSim"),
+        (("generate", "--benchmark", "causim", "--seed", "1", "--strata", "ring", "--out", "OUT"), "unknown suite"),
+        (("run", "exact", "POOL", "--out", "OUT", "-o", "max_worlds=3"), "max_worlds"),
+        (("run", "static", "POOL", "--out", "OUT"), "static"),
+    ],
+)
+def test_what_is_not_for_causim_is_refused_in_one_line(
+    line: tuple[str, ...], said: str, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = {"POOL": str(pool), "OUT": str(tmp_path / "out")}
+    assert said in refused(capsys, *(places.get(word, word) for word in line))
+    assert not (tmp_path / "out").exists()
