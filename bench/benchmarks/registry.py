@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.benchmarks.base import Benchmark
+from dsl.causalab.configs import is_config
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.pool_text import pool_head
 
-NAMES = ("replayscm", "blickets", "causim")
+NAMES = ("replayscm", "blickets", "causalab", "causim")
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 
@@ -33,7 +34,10 @@ def benchmarks() -> list[Benchmark[Any]]:
 
 
 def benchmark_of(path: Path) -> Benchmark[Any]:
-    """The benchmark that a pool file names in its header; `PoolError` if the file cannot be read or names another."""
+    """The benchmark that a pool file names in its header, or whose released files begin as it does.
+
+    `PoolError` if the file cannot be read or names another.
+    """
     name = _named(path)
     if name not in NAMES:
         known = ", ".join(NAMES)
@@ -66,4 +70,6 @@ def _named(path: Path) -> Any:
         raise error.located(file=path.name) from None
     except (ValueError, RecursionError):
         return DEFAULT
+    if is_config(header):
+        return "causalab"
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

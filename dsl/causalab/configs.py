@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Mapping
@@ -12,17 +13,20 @@ from typing import Literal
 import msgspec
 
 from dsl.causalab.equations import equation
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
+from dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
 from dsl.causalab.noise import Noise
 from dsl.causalab.reference import Reading
 from dsl.errors import CalibrantError, PoolError, shown
+from dsl.item import Pool
+from dsl.pool_text import pool_head
 from dsl.records import decoded
 
 RELEASED_SEED = 42  # of the records of every released episode
 NUM_RECORDS = 2
 LOWEST_BASE, HIGHEST_BASE = 0, 100
 MAX_NODES = 64
+CONFIG_KEYS = frozenset({"graph_id", "nodes", "edges", "params", "budget"})
 
 
 class _Edge(msgspec.Struct):
@@ -123,6 +127,27 @@ def read_configs(path: Path) -> tuple[Config, ...]:
         return tuple(config(line, path.stem, i) for i, line in enumerate(text.split("\n")) if line.strip())
     except PoolError as error:
         raise error.located(file=path.name) from None
+
+
+def is_config(found: object) -> bool:
+    """Whether a decoded line looks like a config; such files have no header that says what they hold."""
+    return isinstance(found, dict) and found.keys() >= CONFIG_KEYS and "format" not in found
+
+
+def is_suite(path: Path) -> bool:
+    """Whether a file begins with a config; `PoolError` names a file that cannot be read."""
+    try:
+        return is_config(json.loads(pool_head(path)))
+    except PoolError as error:
+        raise error.located(file=path.name) from None
+    except (ValueError, RecursionError):
+        return False
+
+
+def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
+    """An item on each config of a released file, with crystals and noise drawn from seed, file name and line."""
+    items = tuple(item_of_config(made, seed) for made in read_configs(path))
+    return Pool(path.stem, BENCHMARK, items, {"seed": seed})
 
 
 def config(text: str, suite: str, line: int) -> Config:

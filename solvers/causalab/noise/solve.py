@@ -82,7 +82,7 @@ def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
 
 
 def _read(episode: LabEpisode, name: str, value: float) -> Floats:
-    step = episode.act({"set": name, "value": round(value, DECIMALS)})
+    step = episode.act({"set": name, "value": float(round(value, DECIMALS))})
     return np.array([(step.reading or {})[node] for node in episode.task.nodes])
 
 

@@ -1,0 +1,100 @@
+"""Scores of CausaLab in tables (arXiv:2605.26029, section 4; the terms are those of dsl.causalab.score)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from audits.attribution import Kind
+from audits.causalab.attribution import RunAttribution
+from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, attribution_record
+from bench.answers.columns import Column, Means
+from bench.answers.measures import Measures
+from bench.answers.samples import Sample
+from dsl.causalab.generation import PLANS
+from dsl.causalab.run import RunScore
+
+Score = Mapping[str, Any]
+GRAPH = "graph"
+
+
+def score_record(found: RunScore) -> dict[str, Any]:
+    """As records keep it: the figures under their flat names, and the two verdicts that attributions are about.
+
+    correct: the frequency is within 5; graph_correct: no edge is wrong or missing
+    """
+    verdicts = {"correct": found.accurate, "graph_correct": found.hypothesis.distance.shd == 0}
+    return verdicts | {"frequency": found.frequency} | found.flat()
+
+
+def attributions_record(found: RunAttribution) -> dict[str, Any]:
+    """That of the frequency, with that of the graph under its own key."""
+    graph = attribution_record(found.graph)
+    return attribution_record(found.frequency) | {GRAPH: {key: graph[key] for key in ("kind", "decided", "fits")}}
+
+
+def _figure(key: str) -> Callable[[Score], float]:
+    return lambda score: float(score[key])
+
+
+def _graph_kind(kind: Kind) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        said = score.get(KEY)
+        return float(said[GRAPH]["kind"] == kind) if isinstance(said, Mapping) else None
+
+    return value
+
+
+ANSWERS = (
+    Column("accuracy", "Accuracy", _figure("accuracy")),
+    Column("activated", "Activated", _figure("activated")),
+    Column("edge_f1", "F1", _figure("all_edge_f1")),
+    Column("shd", "SHD", _figure("shd"), decimals=2),
+    Column("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),
+    Column("root_f1", "Root F1", _figure("root_f1")),
+    Column("settings_used", "Settings", _figure("settings"), decimals=2),
+    Column("graph_correct", "Graph", lambda score: score["graph_correct"] is True),
+)
+WEIGHTS = (
+    Column("frequency_weight_f1", "Weights 1e-6", _figure("freq_weight_f1")),
+    Column("frequency_weight_display_f1", "Weights .01", _figure("freq_weight_display_f1")),
+    Column("frequency_weight_unnamed_f1", "Any name", _figure("freq_weight_unnamed_f1")),
+    Column("all_weight_f1", "All weights", _figure("all_weight_f1")),
+)
+EDGES = (
+    Column("edge_precision", "Precision", _figure("all_edge_precision")),
+    Column("edge_recall", "Recall", _figure("all_edge_recall")),
+    Column("frequency_edge_precision", "P into F", _figure("freq_edge_precision")),
+    Column("frequency_edge_recall", "R into F", _figure("freq_edge_recall")),
+    Column("refused", "Refused", _figure("refused"), decimals=2),
+    Column("submitted", "Submitted", _figure("submitted")),
+)
+GRAPH_COLUMNS = tuple(Column(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in Kind)
+
+
+def _sample(score: Score) -> Sample:
+    correct, dialled = score["correct"] is True, score["frequency"]
+    graph = score["graph_correct"] is True
+    meant = None if dialled is None else f"{dialled:.2f}"
+    return Sample(dialled is not None, correct, graph, correct and graph, meant)
+
+
+def _verdict(score: Score, setting: str, means: Means) -> Score:
+    return score
+
+
+MEASURES = Measures(
+    benchmark="causalab",
+    views={
+        "answers": ANSWERS,
+        "weights": WEIGHTS,
+        "edges": EDGES,
+        "attribution": (*ATTRIBUTION_COLUMNS, *GRAPH_COLUMNS),
+    },
+    first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
+    verdict=_verdict,
+    sample=_sample,
+    rights=(("correct", "Accuracy", lambda sample: sample.correct),),
+    unit=lambda instance: instance,
+    settings=tuple(PLANS),
+)

@@ -1,0 +1,127 @@
+"""CausaLab: episodes in a laboratory, answered by a frequency and a causal hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.claims import Verifier
+from audits.finding import Finding
+from bench.answers.measures import Measures
+from bench.benchmarks.base import Benchmark, EpisodeHandout
+from bench.protocols.registry import Protocols
+from dsl.causalab.configs import is_suite, suite_pool
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.item import BENCHMARK as NAME
+from dsl.causalab.item import LabItem
+from dsl.causalab.pool import read_pool, record_of_item, write_pool
+from dsl.episode import Episode, Step
+from dsl.item import Pool
+from solvers.budget import BudgetSpent
+
+
+class CausaLab(Benchmark[LabItem]):
+    name = NAME
+    title = "CausaLab"
+    settings = tuple(PLANS)
+
+    @cached_property
+    def protocols(self) -> Protocols:
+        from bench.protocols.causalab.rows import ROWS
+
+        return {protocol.name: protocol for protocol in ROWS}
+
+    @property
+    def measures(self) -> Measures:
+        from bench.answers.causalab import MEASURES
+
+        return MEASURES
+
+    def read_pool(self, path: Path) -> Pool[LabItem]:
+        """A native pool, or a released suite: its configs with fresh crystals of seed 0."""
+        return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
+
+    def handout(self, item: LabItem) -> EpisodeHandout:
+        return EpisodeHandout(item, LabEpisode)
+
+    def no_answer(self, item: LabItem) -> dict[str, Any]:
+        return {"hypothesis": {}}
+
+    def score(self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
+        """Of an answer without a transcript: dialled and submitted before anything was set."""
+        from bench.answers.causalab import score_record
+        from dsl.causalab.run import run_score
+
+        return score_record(run_score(item, steps or self._handed_in(item, answer)))
+
+    def attribution(
+        self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """Of frequency and graph; None where nothing was handed in, and where the members are not enumerated."""
+        from audits.causalab.attribution import attributed_run
+        from bench.answers.causalab import attributions_record
+
+        if not steps and not answer:
+            return None
+        try:
+            return attributions_record(attributed_run(item, steps or self._handed_in(item, answer)))
+        except BudgetSpent:
+            return None
+
+    def prompt(self, item: LabItem) -> str:
+        from dsl.causalab.prompt import messages
+
+        return "\n\n".join(message["content"] for message in messages(item.task))
+
+    def record(self, item: LabItem) -> dict[str, Any]:
+        return dict(msgspec.to_builtins(record_of_item(item)))
+
+    def episode(self, item: LabItem) -> LabEpisode:
+        return LabEpisode(item)
+
+    def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
+        from dsl.causalab.prompt import shown_step
+
+        return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
+
+    def findings(self, item: LabItem) -> Iterator[Finding]:
+        from audits.causalab.items import item_findings
+
+        yield from item_findings(item)
+
+    def evidence(self, item: LabItem) -> object:
+        from audits.causalab.certificates import item_evidence
+
+        return item_evidence(item)
+
+    @property
+    def verifiers(self) -> Mapping[str, Verifier]:
+        from audits.causalab.verification import VERIFIERS
+
+        return VERIFIERS
+
+    @property
+    def suites(self) -> Sequence[str]:
+        return tuple(PLANS)
+
+    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+        items = tuple(item for suite in suites for item in generated(PLANS[suite], seed, count))
+        about = {"seed": seed, "suites": list(suites), "count": count}
+        write_pool(Pool(path.name.partition(".")[0], NAME, items, about), path)
+        return len(items)
+
+    @staticmethod
+    def _handed_in(item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        episode = LabEpisode(item)
+        if "frequency" in answer:
+            episode.act({"reactor": answer["frequency"]})
+        episode.act({"submit": {"hypothesis": answer.get("hypothesis", {})}})
+        return episode.steps
+
+
+BENCHMARK = CausaLab()

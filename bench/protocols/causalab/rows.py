@@ -1,0 +1,95 @@
+"""Rows of CausaLab: exact solvers, and what fixed strategies get from a laboratory (baselines.causalab.rows)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.protocols.base import Protocol, ProtocolResult, nothing_found
+
+if TYPE_CHECKING:
+    from dsl.causalab.episode import LabEpisode
+
+
+class LabRow(Protocol, frozen=True):
+    """What the rows have in common: a strategy plays the episode, and what it handed in is the answer."""
+
+    @property
+    def draws(self) -> int:
+        """The seed of a strategy that draws; of the others nothing depends on it."""
+        return 0
+
+    def answer(self, given: LabEpisode) -> ProtocolResult:
+        from baselines.causalab.rows import ROWS, play
+        from solvers.outcome import Found
+
+        outcome = play(ROWS[self.name], given, self.draws)
+        if not isinstance(outcome, Found):
+            return nothing_found(outcome)
+        made = outcome.value
+        dialled = {} if made.frequency is None else {"frequency": made.frequency}
+        return ProtocolResult("found", {**dialled, "hypothesis": dict(made.hypothesis)})
+
+
+class Exact(LabRow, frozen=True):
+    """Every property is set, and the mechanism that the reference replays is stated."""
+
+    name = "exact"
+
+
+class Greedy(LabRow, frozen=True):
+    """Settings by expected gain, with bases as the benchmark draws them, until graph and frequency are decided."""
+
+    name = "greedy"
+
+
+class Posterior(LabRow, frozen=True):
+    """No settings: the edges of more than half of the members, and the most frequent prediction."""
+
+    name = "posterior"
+
+
+class Abstain(LabRow, frozen=True):
+    """No settings: the frequency's equation as the records decide it, and no edge between properties."""
+
+    name = "abstain"
+
+
+class TotalEffects(LabRow, frozen=True):
+    """Each property is set once, and whatever moved is taken for a child."""
+
+    name = "total-effects"
+
+
+class LeastNorm(LabRow, frozen=True):
+    """No settings: least-norm regression of the frequency on all properties over what is shown."""
+
+    name = "least-norm"
+
+
+class Mean(LabRow, frozen=True):
+    """The mean of the frequencies that were shown, and no hypothesis."""
+
+    name = "mean"
+
+
+class RandomRow(LabRow, frozen=True):
+    """A random weighted DAG as the generator draws them, and what it predicts.
+
+    seed: together with the task it decides the draws
+    """
+
+    name = "random"
+    seed: int = 0
+
+    @property
+    def draws(self) -> int:
+        return self.seed
+
+
+class Prior(LabRow, frozen=True):
+    """The empty hypothesis, and nothing dialled."""
+
+    name = "prior"
+
+
+ROWS = (Exact, Greedy, Posterior, Abstain, TotalEffects, LeastNorm, Mean, RandomRow, Prior)
