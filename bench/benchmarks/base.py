@@ -15,6 +15,8 @@ from audits.claims import Verifier
 from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.protocols.registry import Protocols
+from bench.report.part import Answer, Part, Wanted
+from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError
@@ -107,6 +109,15 @@ class Benchmark(ABC, Generic[I]):
 
     def _absent(self, what: str) -> NoReturn:
         raise CalibrantError(f"{what}: {self.title} has no such thing here")
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        """Ids of the tables in its part of a report, in their order."""
+        return ()
+
+    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+        """Its part of a report; `CalibrantError` if these answers belong into none of the tables."""
+        self._absent("reports")
 
     def prompt(self, item: I) -> str:
         """What a language model is told before anything else."""

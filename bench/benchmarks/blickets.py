@@ -16,6 +16,8 @@ from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
+from bench.report.part import Answer, Part, Wanted
+from bench.runs.jobs import Progress
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.item import BlicketItem
 from dsl.episode import Episode, Step
@@ -65,6 +67,21 @@ class Blickets(Benchmark[BlicketItem]):
         found = attributed_episode(item, self._transcript(item, answer, steps))
         times = {"decided_at": found.decided_at, "submitted_at": found.submitted_at}
         return attribution_record(found.attribution) | times
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        from bench.report.blickets.tables import TABLE_IDS
+
+        return TABLE_IDS
+
+    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+        from bench.benchmarks.registry import benchmark_of
+        from bench.report.blickets.part import blicket_part
+        from dsl.replayscm.pools.files import file_digest
+
+        pools = [path for path in wanted.pools if benchmark_of(path).name == self.name]
+        items = {(file_digest(path), item.id): item for path in pools for item in self.read_pool(path).items}
+        return blicket_part(self.title, answers, wanted, items)
 
     def prompt(self, item: BlicketItem) -> str:
         from dsl.blickets.prompt import instructions

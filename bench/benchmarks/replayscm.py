@@ -10,6 +10,8 @@ from typing import Any
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
+from bench.report.part import Answer, Part, Wanted
+from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.episode import Step
 from dsl.replayscm.problem import Pool, Problem
@@ -72,6 +74,43 @@ class ReplayScm(Benchmark[Problem]):
 
         found = attributed_answer(item, fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
         return None if found is None else attribution_record(found)
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        from bench.report.tables import TABLE_IDS
+
+        return TABLE_IDS
+
+    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+        from bench.report.ambiguity import ambiguities
+        from bench.report.intervals import LEVEL, RESAMPLES
+        from bench.report.rows import RowCollector
+        from bench.report.sources import latent_ids
+        from bench.report.tables import report_tables
+
+        collector = RowCollector(by=wanted.by, means=wanted.means, latents=latent_ids(wanted.pools))
+        for run, score in answers:
+            collector.add(run, score)
+        rows, audited = collector.rows(), ambiguities(wanted.audits)
+        plots = []
+        tables = report_tables(rows, wanted, audited, progress)
+        if wanted.with_plots:
+            from bench.report.figures.plots import report_plots
+
+            shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
+            plots = report_plots(rows, audited, **shown, progress=progress)
+        return Part(
+            self.title,
+            f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"
+            " answers held fixed; problems that share a latent SCM are drawn together; a rate of 0 or 1 on"
+            " every problem has Wilson\N{RIGHT SINGLE QUOTATION MARK}s interval. * stands for a conditional rate"
+            " over 1 to 5 answers, \N{EN DASH} for one over none.",
+            frozenset(row.system for row in rows),
+            tuple(sorted({(name, digest) for row in rows for digest, name in row.pools.items()})),
+            len(answers),
+            tuple(tables),
+            tuple(plots),
+        )
 
 
 BENCHMARK = ReplayScm()

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bench.statistics import wilson
-from dsl.blickets.grading import Exposed, Fault, Grade
+from dsl.blickets.grading import Exposed, Fault
+
+
+class Graded(Protocol):
+    """What is counted of a grade (dsl.blickets.grading.Grade), whether it was just made or is read from a record."""
+
+    @property
+    def correct(self) -> bool | None: ...
+    @property
+    def faults(self) -> tuple[Fault, ...]: ...
+    @property
+    def exposed(self) -> Exposed | None: ...
+    @property
+    def steps(self) -> int: ...
 
 
 class Share(NamedTuple):
@@ -73,7 +86,7 @@ class Counts:
         return Share(self.correct - pre_correct, switched)
 
 
-def counted(grades: Iterable[Grade]) -> Counts:
+def counted(grades: Iterable[Graded]) -> Counts:
     """Counts over graded episodes. Those still open have no verdict and are left out; without a switch, no classes."""
     closed = [grade for grade in grades if grade.correct is not None]
     correct = sum(grade.correct is True for grade in closed)
@@ -114,7 +127,7 @@ class Detections:
         return Share(self.true, self.firings)
 
 
-def detected(episodes: Iterable[tuple[Grade, bool]]) -> Detections:
+def detected(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
     """From graded episodes and whether the behaviour fired in each."""
     seen = [(grade, fired) for grade, fired in episodes if grade.correct is not None]
     right = [fired for grade, fired in seen if grade.exposed is Exposed.RE and grade.correct]
@@ -138,7 +151,7 @@ class Errors:
     detail: str
 
 
-def errors_of(grades: Iterable[Grade]) -> Errors:
+def errors_of(grades: Iterable[Graded]) -> Errors:
     wrong = [grade for grade in grades if grade.correct is False]
     eligible = [grade for grade in wrong if grade.exposed is Exposed.RE]
     exactly_n = sum(grade.exposed is Exposed.EXACTLY_N for grade in wrong)

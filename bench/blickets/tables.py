@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
 from bench.blickets.paper import PrintedTable, paper
-from bench.blickets.rates import Counts, Detections, Errors, Share, counted, detected, errors_of
+from bench.blickets.rates import Counts, Detections, Errors, Graded, Share, counted, detected, errors_of
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
-from dsl.blickets.grading import Grade
 from dsl.blickets.item import BlicketItem
 
 NOT_PRINTED = "-"
@@ -25,7 +24,7 @@ class PlayedEpisode(NamedTuple):
 
     agent: str
     item: BlicketItem
-    grade: Grade
+    grade: Graded
     fired: bool | None = None
     suite: str = ""
 

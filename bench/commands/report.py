@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -80,24 +81,22 @@ def report(
     from bench.answers.columns import Means
     from bench.answers.fields import FieldNames
     from bench.commands.progress import progress_bar
-    from bench.report.ambiguity import ambiguities
+    from bench.report.part import Wanted
     from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
-    from bench.report.tables import Wanted, chosen_tables
-    from bench.report.writing import report_text
+    from bench.report.writing import chosen_tables, report_text
     from dsl.whole_file import write_whole
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     chosen = form or _named_format(out)
-    wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times)
-    fields = FieldNames(id_field, text_field, model_field)
-    given = Sources(
-        sources or (), predictions or (), official or (), pools or (), fields, partial(typer.echo, err=True)
-    )
-    rows = given.rows(by=Grouping(by), means=Means(means))
+    said = (*(pools or ()), *(official or ()))
+    wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
+    wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
+    fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
+    answers = Sources(sources or (), predictions or (), official or (), pools or (), fields, say).answers()
     with progress_bar() as progress:
-        text = report_text(rows, ambiguities(audits or ()), wanted, chosen, plots=plots, progress=progress)
+        text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
     if out is None:
         typer.echo(text, nl=False)
     else:

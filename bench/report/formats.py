@@ -15,7 +15,13 @@ from dsl.errors import in_one_line
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")
-_CSV_LABELS = {"pair": "setting", "systems": "system", "way": "other"}  # label headings that go under another name
+_CSV_LABELS = {
+    "pair": "setting",
+    "systems": "system",
+    "way": "other",
+    "condition": "setting",
+    "agent": "system",
+}  # label headings that go under another name
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -88,9 +94,15 @@ def _markdown_row(row: TableRow, line: Sequence[str]) -> list[str]:
 
 
 def as_csv(tables: Iterable[Table]) -> str:
-    """One line per figure: which table, row and column, the figure as printed, and the ends of its interval."""
+    """One line per figure: which table, row and column, the figure as printed, and the ends of its interval.
+
+    Labels that only some benchmarks have are columns behind the others.
+    """
+    tables = list(tables)
+    keys = (_CSV_LABELS.get(heading.key, heading.key) for table in tables for heading in table.labels)
+    fields = (*CSV_FIELDS, *dict.fromkeys(key for key in keys if key not in CSV_FIELDS))
     out = io.StringIO()
-    writer = csv.DictWriter(out, CSV_FIELDS, restval="", lineterminator="\n")
+    writer = csv.DictWriter(out, fields, restval="", lineterminator="\n")
     writer.writeheader()
     for table in tables:
         for row in table.rows:

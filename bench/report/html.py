@@ -9,28 +9,27 @@ from typing import Any
 from markupsafe import Markup
 
 from bench.pages.html_page import html_page
-from bench.report.figures.plots import Plot
 from bench.report.formats import heading_of
-from bench.report.intervals import LEVEL, RESAMPLES
 from bench.report.layout import Source, Table
-from bench.report.rows import SystemRow
+from bench.report.part import Part, Plot
 from bench.version import program_version
 
 
-def as_html(rows: Sequence[SystemRow], tables: Sequence[Table], plots: Sequence[Plot]) -> str:
+def as_html(parts: Sequence[Part]) -> str:
     """The whole file. Everything that comes from pools, records and predictions is escaped."""
-    pools = sorted({(name, digest) for row in rows for digest, name in row.pools.items()})
-    context: dict[str, Any] = {
-        "systems": {row.system for row in rows},
-        "pools": pools,
-        "answers": sum(len(row.observations) for row in rows),
-        "level": round(100 * LEVEL),
-        "resamples": f"{RESAMPLES:,}",
-        "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in plots],  # matplotlib has escaped its texts
-        "tables": [_table(table) for table in tables],
-        "program": program_version(),
+    return html_page("report.html", {"parts": [_part(part) for part in parts], "program": program_version()})
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "title": part.title,
+        "about": part.about,
+        "systems": part.systems,
+        "pools": part.pools,
+        "answers": part.answers,
+        "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in part.plots],  # matplotlib escapes its texts
+        "tables": [_table(table) for table in part.tables],
     }
-    return html_page("report.html", context)
 
 
 def _table(table: Table) -> dict[str, Any]:

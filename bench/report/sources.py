@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.answers.columns import Means
 from bench.answers.fields import FieldNames
 from bench.answers.sources import scored_runs
-from bench.report.rate_rows import Grouping, Run
-from bench.report.rows import RowCollector, SystemRow
+from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
+from bench.report.part import Answer
+from bench.report.rate_rows import Run
 from dsl.errors import CalibrantError, shown
 
 
@@ -33,9 +33,9 @@ class Sources:
     fields: FieldNames | None = None
     say: Callable[[str], None] = lambda line: None
 
-    def rows(self, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
-        """Every scored answer, in rows; `CalibrantError` if there is none."""
-        collector = RowCollector(by=by, means=means, latents=latent_ids([*self.pools, *self.official]))
+    def answers(self) -> dict[str, list[Answer]]:
+        """Every scored answer by its benchmark, in their order; `CalibrantError` if there is none."""
+        found: dict[str, list[Answer]] = {name: [] for name in NAMES}
         seen: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
         for run, score in self._scored(recognised):
@@ -43,13 +43,12 @@ class Sources:
             if key in seen:
                 raise CalibrantError(f"{run.system} on {shown(run.instance)} of {run.pool} is given twice")
             seen.add(key)
-            collector.add(run, score)
+            found[run.benchmark].append((run, score))
         for line in recognised:
             self.say(line)
-        rows = collector.rows()
-        if not rows:
+        if not any(found.values()):
             raise CalibrantError("no scored answers in these folders and files")
-        return rows
+        return {name: answers for name, answers in found.items() if answers}
 
     def _scored(self, recognised: list[str]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
         from bench.answers.stored_results import StoredResults
@@ -64,9 +63,10 @@ class Sources:
         from bench.answers.predictions import Predictions
         from bench.answers.verdicts import PredictionScorer
 
-        if not self.pools:
+        pools = [pool for pool in self.pools if benchmark_of(pool).name == DEFAULT]
+        if not pools:
             raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
-        scorer = PredictionScorer(self.pools, with_structure=True)
+        scorer = PredictionScorer(pools, with_structure=True)
         predictions = Predictions(path, scorer.items, fields=self.fields)
         yield from map(scorer.score, predictions)
         recognised.append(f"{path}: {predictions.recognised}")
@@ -78,6 +78,8 @@ def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
 
     found: dict[tuple[str, str], str] = {}
     for path in pools:
+        if benchmark_of(path).name != DEFAULT:
+            continue
         digest = file_digest(path)
         for problem in read_pool(path, keep_results=False).problems:
             if "latent" in problem.sealed.labels:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from bench.report.alternatives import PER_SYSTEM, per_problem
@@ -11,6 +10,7 @@ from bench.report.ambiguity import Ambiguities, ceilings
 from bench.report.formats import shown_columns
 from bench.report.layout import Table
 from bench.report.pairs import comparisons, disclosure_deltas
+from bench.report.part import Wanted
 from bench.report.rows import SystemRow
 from bench.report.samples import sample_rows, sample_table, sampled_of
 from bench.report.specs import (
@@ -25,7 +25,7 @@ from bench.report.specs import (
 )
 from bench.report.times import times
 from bench.runs.jobs import Progress
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
 TABLE_IDS = (
@@ -45,28 +45,6 @@ TABLE_IDS = (
     "ceiling",
     "time",
 )
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What to put into a report.
-
-    tables: of TABLE_IDS, empty for all; against: systems that the others are compared with, empty for the default
-    with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
-    """
-
-    tables: frozenset[str] = frozenset()
-    against: tuple[str, ...] = ()
-    with_paper: bool = True
-    with_times: bool = True
-
-
-def chosen_tables(names: Sequence[str]) -> frozenset[str]:
-    """Table ids by name; `CalibrantError` says which are known."""
-    for name in names:
-        if name not in TABLE_IDS:
-            raise CalibrantError(f"unknown table {shown(name)}; known: {', '.join(TABLE_IDS)}")
-    return frozenset(names)
 
 
 def report_tables(

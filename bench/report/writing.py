@@ -2,40 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from bench.report.ambiguity import Ambiguities
+from bench.benchmarks.registry import benchmark, benchmarks
 from bench.report.formats import TEXTS
-from bench.report.rows import SystemRow
-from bench.report.tables import Wanted, report_tables
+from bench.report.part import Answer, Part, Wanted
 from bench.runs.jobs import Progress
+from dsl.errors import CalibrantError, shown
 from dsl.whole_file import write_whole
 
 HTML = "html"
 
 
+def chosen_tables(names: Sequence[str]) -> frozenset[str]:
+    """Table ids by name; `CalibrantError` says which are known."""
+    known = list(chain.from_iterable(one.report_tables for one in benchmarks()))
+    for name in names:
+        if name not in known:
+            raise CalibrantError(f"unknown table {shown(name)}; known: {', '.join(known)}")
+    return frozenset(names)
+
+
 def report_text(
-    rows: Sequence[SystemRow],
-    audited: Ambiguities,
+    answers: Mapping[str, Sequence[Answer]],
     wanted: Wanted,
     form: str,
     *,
     plots: Path | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> str:
-    """The report in a format of TEXTS, or as HTML. plots: folder that gets every plot as an SVG file too."""
-    made = report_tables(rows, wanted, audited, progress)
-    if form != HTML and plots is None:
-        return TEXTS[form](made)
-    from bench.report.figures.plots import report_plots
+    """The report in a format of TEXTS, or as HTML: of one benchmark after the other.
 
-    drawn = report_plots(rows, audited, with_paper=wanted.with_paper, with_times=wanted.with_times, progress=progress)
+    answers: by benchmark; plots: folder that gets every plot as an SVG file too
+    """
+    parts = _parts(answers, replace(wanted, with_plots=form == HTML or plots is not None), progress)
     if plots is not None:
-        for plot in drawn:
+        for plot in chain.from_iterable(part.plots for part in parts):
             write_whole(plots / f"{plot.name}.svg", plot.svg)
     if form != HTML:
-        return TEXTS[form](made)
+        return TEXTS[form]([table for part in parts for table in part.tables])
     from bench.report.html import as_html
 
-    return as_html(rows, made, drawn)
+    return as_html(parts)
+
+
+def _parts(answers: Mapping[str, Sequence[Answer]], wanted: Wanted, progress: Progress) -> list[Part]:
+    """Those that have one of the wanted tables."""
+    asked = [
+        benchmark(name) for name in answers if not wanted.tables or wanted.tables & {*benchmark(name).report_tables}
+    ]
+    if not asked:
+        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+    return [one.report(answers[one.name], wanted, progress) for one in asked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from bench.answers.columns import UNDEFINED
 from bench.report.ambiguity import Ambiguities
@@ -25,6 +25,7 @@ from bench.report.figures.drawing import Look, apart, curve, drawn_svg, legend, 
 from bench.report.layout import Source, TableRow
 from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
 from bench.report.paper import with_printed_rows
+from bench.report.part import Plot
 from bench.report.rows import SystemRow
 from bench.runs.jobs import Progress
 
@@ -36,15 +37,6 @@ LETTER, LINE = 0.0165, 0.032  # of a panel's side: a letter of a dot's name, and
 
 
 Looks: TypeAlias = Mapping[str, Look]
-
-
-class Plot(NamedTuple):
-    """name: of its file and of its place in the page"""
-
-    name: str
-    title: str
-    caption: str
-    svg: str
 
 
 def report_plots(

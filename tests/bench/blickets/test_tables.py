@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bench.blickets.paper import paper
-from bench.blickets.rates import Counts, Share, counted, detected, errors_of
+from bench.blickets.rates import Counts, Graded, Share, counted, detected, errors_of
 from bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
 from bench.report.layout import NOTHING, Source, Table
 from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Exposed, Grade, grade
+from dsl.blickets.grading import Exposed, grade
 from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from dsl.blickets.rule import Form, Rule
 from tests.support.shared import shared_file
@@ -139,7 +139,7 @@ OPEN = _played(HARD, TO_N)
 ALL = (PRE, AT_N, SEEN_AT_N, ELIGIBLE, OVER, WRONG_TYPE, OPEN)
 
 
-def _grades(*episodes: PlayedEpisode) -> list[Grade]:
+def _grades(*episodes: PlayedEpisode) -> list[Graded]:
     return [episode.grade for episode in episodes]
 
 

@@ -11,7 +11,8 @@ import pytest
 from bench.report.formats import TEXTS, as_csv, as_latex, as_markdown, as_terminal, in_latex
 from bench.report.intervals import Interval
 from bench.report.layout import Cell, Heading, Source, Table, TableRow, cell
-from bench.report.tables import Wanted, report_tables
+from bench.report.part import Wanted
+from bench.report.tables import report_tables
 from tests.support.report_rows import Answers, answer, rows_of
 
 HOSTILE = 'a|b, "c"\n<i>_d_</i> & 5% $x$ {y} \\z ~ ^ # `e` *f* \r~~g~~ &amp;'

@@ -18,9 +18,10 @@ from bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
-from bench.report.figures.plots import Plot, report_plots
+from bench.report.figures.plots import report_plots
 from bench.report.html import inline_svg
 from bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
+from bench.report.part import Plot
 from dsl.errors import MissingExtraError
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 

@@ -15,10 +15,11 @@ from bench.report.alternatives import PER_SYSTEM, per_problem
 from bench.report.layout import Source
 from bench.report.pairs import comparisons, disclosure_deltas
 from bench.report.paper import printed_setting, printed_table
+from bench.report.part import Wanted
 from bench.report.rate_rows import Grouping, Run
 from bench.report.rates import RateTable
 from bench.report.rows import RowCollector, SystemRow
-from bench.report.tables import TABLE_IDS, Wanted, report_tables
+from bench.report.tables import TABLE_IDS, report_tables
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.official import latent_of
 from dsl.replayscm.pools.published_files import BY_NAME

@@ -1,0 +1,1 @@
+"""The extended blickets in a report."""

@@ -1,0 +1,26 @@
+"""What a report says of blickets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.report.blickets.tables import Items, blicket_tables
+from bench.report.part import Answer, Part, Wanted
+from dsl.errors import in_one_line
+
+ABOUT = (
+    "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
+    " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
+)
+
+
+def blicket_part(title: str, answers: Sequence[Answer], wanted: Wanted, items: Items) -> Part:
+    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+    return Part(
+        title,
+        ABOUT,
+        frozenset(in_one_line(run.system) for run, _ in answers),
+        tuple(sorted({(in_one_line(run.pool), run.pool_digest) for run, _ in answers})),
+        len(answers),
+        blicket_tables(answers, wanted, items),
+    )

@@ -1,0 +1,87 @@
+"""Answers to blicket items, grouped as a report shows them: by condition, suite, pool and system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bench.answers.blickets import MEASURES
+from bench.report.part import Answer
+from bench.report.rate_rows import Grouping, Run, differing_names, natural, option_suffix, pool_labels
+from dsl.errors import in_one_line
+
+
+class Named(NamedTuple):
+    """One scored answer. system: what the report calls it, with the options in which its runs differ"""
+
+    system: str
+    run: Run
+    score: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ConditionRow:
+    """One system's answers under one condition, of one pool or of all; stratum is the suite of generated items."""
+
+    setting: str
+    stratum: str
+    system: str
+    pools: tuple[str, ...]
+    answers: tuple[Named, ...]
+
+    @property
+    def pool(self) -> str:
+        return self.pools[0] if len(self.pools) == 1 else f"{len(self.pools)} pools"
+
+
+def named_answers(answers: Iterable[Answer]) -> list[Named]:
+    """The answers with what their systems are called; by system, pool and item, however they came in."""
+    answers = list(answers)
+    configs: dict[str, list[Mapping[str, Any]]] = {}
+    for run, _ in answers:
+        configs.setdefault(run.system, []).append(run.config)
+    differing = {system: differing_names(listed) for system, listed in configs.items()}
+    named = [
+        Named(in_one_line(run.system + option_suffix(run.config, differing[run.system])), run, score)
+        for run, score in answers
+    ]
+    return sorted(named, key=lambda one: (natural(one.system), one.run.pool_digest, natural(one.run.instance)))
+
+
+def condition_rows(answers: Sequence[Named], by: Grouping) -> list[ConditionRow]:
+    """In the order of the conditions, then by suite, pool and system."""
+    labels = pool_labels({one.run.pool_digest: one.run.pool for one in answers})
+    groups: dict[tuple[str, str, str, str], list[Named]] = {}
+    for one in answers:
+        digest = one.run.pool_digest if by is Grouping.POOL else ""
+        groups.setdefault((one.run.setting, one.run.stratum, digest, one.system), []).append(one)
+    rows = [
+        ConditionRow(
+            in_one_line(setting),
+            in_one_line(stratum),
+            system,
+            tuple(sorted({in_one_line(labels[one.run.pool_digest]) for one in group})),
+            tuple(group),
+        )
+        for (setting, stratum, _, system), group in groups.items()
+    ]
+    return sorted(
+        rows, key=lambda row: (MEASURES.place(row.setting), natural(row.stratum), row.pools, natural(row.system))
+    )
+
+
+def coverage_notes(answers: Sequence[Named]) -> tuple[str, ...]:
+    """What systems left out of pools, and what crashed."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for one in answers:
+        found.setdefault((one.system, one.run.pool_digest), []).append(one.run)
+    notes = []
+    for (system, _), runs in found.items():
+        answered, crashed = len({run.instance for run in runs}), sum(run.outcome == "crashed" for run in runs)
+        pool = in_one_line(runs[0].pool)
+        if answered < runs[0].pool_size:
+            notes.append(f"{system}: {answered} of {runs[0].pool_size} items of {pool}; rates are over those.")
+        if crashed:
+            notes.append(f"{crashed} of {len(runs)} answers of {system} to {pool} are crashes; rates count them.")
+    return tuple(notes)

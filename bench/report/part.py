@@ -1,0 +1,62 @@
+"""What a report says of one benchmark, and what it was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from bench.answers.columns import Means
+from bench.report.layout import Table
+from bench.report.rate_rows import Grouping, Run
+
+Answer: TypeAlias = tuple[Run, Mapping[str, Any]]  # what a table calls it, and its score
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to put into a report.
+
+    tables: ids, empty for all; against: systems that the others are compared with, empty for the default
+    with_paper: the paper's printed rows beside ours; with_times: what two runs of the same thing differ in
+    with_plots: plots, for which matplotlib is needed
+    by, means: what gets a row, and what invalid submissions count
+    pools: pool files of the answers, for what is said there only; audits: folders of audits
+    """
+
+    tables: frozenset[str] = frozenset()
+    against: tuple[str, ...] = ()
+    with_paper: bool = True
+    with_times: bool = True
+    with_plots: bool = False
+    by: Grouping = Grouping.POOL
+    means: Means = Means.PUBLISHED
+    pools: tuple[Path, ...] = ()
+    audits: tuple[Path, ...] = ()
+
+
+class Plot(NamedTuple):
+    """name: of its file and of its place in the page"""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a report says of one benchmark.
+
+    title: the benchmark's; about: what the figures in brackets are
+    systems: their names; pools: (name, digest) of each; answers: how many there are
+    """
+
+    title: str
+    about: str
+    systems: frozenset[str]
+    pools: tuple[tuple[str, str], ...]
+    answers: int
+    tables: tuple[Table, ...]
+    plots: tuple[Plot, ...] = ()

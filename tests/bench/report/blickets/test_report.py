@@ -1,0 +1,159 @@
+"""`calibrant report` on blickets: by condition with intervals, beside the paper's rows, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from bench.cli import main
+from bench.runs.records import Record
+from dsl.errors import shown
+from tests.support.commands import refused
+from tests.support.graded_records import blicket_record, graded, write_records
+from tests.support.report_rows import Answers, answer, write_run
+
+FOUR = (
+    graded(exposed="RE", steps=4),
+    graded(exposed="RE", steps=6),
+    graded(correct=False, exposed="exactly-N", steps=8),
+    graded(steps=10),
+)
+
+
+def _records(stratum: str = "easy-3", **changes: object) -> list[Record]:
+    return [blicket_record(i, score, stratum=stratum, **changes) for i, score in enumerate(FOUR)]
+
+
+def made(out: Path, *arguments: object) -> str:
+    assert main(["report", *map(str, arguments), "--out", str(out)]) == 0
+    return out.read_text(encoding="utf-8")
+
+
+def _figures(text: str) -> dict[tuple[str, str, str, str], tuple[str, str, str]]:
+    rows = csv.DictReader(io.StringIO(text))
+    return {
+        (row["table"], row["source"], row["system"], row["column"]): (row["value"], row["low"], row["high"])
+        for row in rows
+    }
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_records(tmp_path / "run", _records())
+
+
+def test_blickets_have_tables_of_their_own_and_none_of_another_benchmark(run: Path, tmp_path: Path) -> None:
+    tables = [line.split(",")[0] for line in made(tmp_path / "r.csv", run).splitlines()[1:]]
+    assert list(dict.fromkeys(tables)) == ["standing", "evidence", "errors", "attribution", "5a", "5b", "7"]
+    for word in ("TrainExact", "Valid", "HeldoutExact", "latent SCM"):
+        assert word not in made(tmp_path / "r.html", run)
+
+
+def test_shares_have_score_intervals_and_means_normal_ones(run: Path, tmp_path: Path) -> None:
+    """Three of four: (3/4 + z²/8 ± z sqrt(3/64 + z²/64)) / (1 + z²/4) with z² = 3.8415; 4 to 10: 7 ± z 2.582 / 2."""
+    found = _figures(made(tmp_path / "r.csv", run))
+    assert found["standing", "ours", "static", "accuracy"] == ("0.750", "0.301", "0.954")
+    assert found["standing", "ours", "static", "steps"] == ("7.0", "4.5", "9.5")
+    assert found["standing", "ours", "static", "exactly_n_rate"][0] == "0.250"
+    assert found["standing", "ours", "static", "eligible_accuracy"] == ("*", "", "")  # over two
+    assert found["evidence", "ours", "static", "activations"] == ("1.0", "", "")  # all alike: no interval from that
+    assert found["errors", "ours", "static", "mixed"] == ("0.250", "0.046", "0.699")
+    kinds = [found["attribution", "ours", "static", kind][0] for kind in ("earned", "missed", "lucky", "short")]
+    assert kinds == ["0.750", "0.000", "0.000", "0.250"]
+
+
+def test_the_papers_rows_stand_beside_ours_under_the_same_condition(run: Path, tmp_path: Path) -> None:
+    found = _figures(made(tmp_path / "r.csv", run))
+    assert found["5a", "paper", "Base", "accuracy"] == ("87.3", "", "")
+    assert found["5a", "ours", "static", "accuracy"] == ("75.0", "30.1", "95.4")
+    assert found["5a", "ours", "static", "switched_accuracy"][0] == "66.7"
+    alone = made(tmp_path / "alone.csv", run, "--no-paper")
+    assert ",paper," not in alone
+    assert _figures(alone)["5a", "ours", "static", "accuracy"] == ("75.0", "30.1", "95.4")
+    elsewhere = write_records(tmp_path / "elsewhere", _records("of my own"))
+    assert {key[0] for key in _figures(made(tmp_path / "e.csv", elsewhere))} == {
+        "standing",
+        "evidence",
+        "errors",
+        "attribution",
+    }
+
+
+def test_the_items_decide_on_the_condition_where_their_pool_is_given(tmp_path: Path) -> None:
+    pool, renamed = tmp_path / "pool.jsonl", tmp_path / "renamed.jsonl"
+    drawn = ["generate", "--benchmark", "blickets", "--seed", "1", "--strata", "hard-3", "--per-stratum", "2"]
+    assert main([*drawn, "--out", str(pool)]) == 0
+    renamed.write_text(pool.read_text().replace('"stratum":"hard-3"', '"stratum":"easy-3"'))
+    assert main(["run", "static", str(renamed), "--out", str(tmp_path / "run"), "--workers", "1"]) == 0
+    believed = _figures(made(tmp_path / "a.csv", tmp_path / "run"))
+    known = _figures(made(tmp_path / "b.csv", tmp_path / "run", "--pools", renamed))
+    assert ("5a" in {key[0] for key in believed}, "6" in {key[0] for key in believed}) == (True, False)
+    assert ("5a" in {key[0] for key in known}, "6" in {key[0] for key in known}) == (False, True)
+    assert "is read off their stratum" in made(tmp_path / "a.md", tmp_path / "run")
+    assert "is read off their stratum" not in made(tmp_path / "b.md", tmp_path / "run", "--pools", renamed)
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".csv", ".tex", ".txt"])
+def test_the_bytes_depend_on_the_answers_alone(tmp_path: Path, suffix: str) -> None:
+    records = [*_records(), *_records(protocol="quiet"), *_records("hard-3", pool_digest="e" * 64)]
+    one = made(tmp_path / f"one{suffix}", write_records(tmp_path / "one", records))
+    assert made(tmp_path / f"two{suffix}", write_records(tmp_path / "two", reversed(records))) == one
+
+
+@pytest.mark.parametrize("suffix", [".md", ".tex", ".txt"])
+def test_in_a_mixed_folder_one_benchmark_comes_after_the_other(run: Path, tmp_path: Path, suffix: str) -> None:
+    other = write_run(tmp_path / "other", Answers("alpha", [answer(1, 1, 1.0)] * 8))
+    alone, blickets = made(tmp_path / f"a{suffix}", other), made(tmp_path / f"b{suffix}", run)
+    for order in ([other, run], [run, other]):
+        both = made(tmp_path / f"both{suffix}", *order)
+        assert both.startswith(alone.rstrip("\n"))
+        assert both.endswith(blickets)
+        assert len(both) - len(alone) - len(blickets) in (0, 1)
+
+
+def test_a_mixed_page_has_a_heading_for_each_and_every_id_once(run: Path, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", Answers("alpha", [answer(1, 1, 1.0)] * 8))
+    page = made(tmp_path / "both.html", other, run)
+    assert page.index(">ReplaySCM</h1>") < page.index(">Extended blickets</h1>")
+    assert page.count('id="filter"') == 1
+    assert page.index('id="table-1"') < page.index('id="table-standing"')
+
+
+def test_systems_that_differ_in_options_and_pools_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    records = [*_records(config={"order": 1}), *_records(config={"order": 2}), *_records(pool_digest="e" * 64)]
+    text = made(tmp_path / "r.md", write_records(tmp_path / "run", records), "--table", "standing")
+    assert "static (order=1)" in text
+    assert "static (order=2)" in text
+    assert "p (dddddddd)" in text
+    assert "p (eeeeeeee)" in text
+
+
+def test_what_is_missing_or_crashed_is_said(tmp_path: Path) -> None:
+    first, second, *_ = _records()
+    crashed = blicket_record(1, graded(correct=False), outcome="crashed")
+    text = made(tmp_path / "r.txt", write_records(tmp_path / "run", [first, crashed]), "--table", "standing")
+    assert "static: 2 of 4 items of p; rates are over those." in text.replace("\n", " ")
+    assert "1 of 2 answers of static to p are crashes" in text.replace("\n", " ")
+    assert "crashes" not in made(tmp_path / "s.txt", write_records(tmp_path / "other", [first, second]))
+
+
+def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
+    hostile = "<script>alert('1')</script>\"&"
+    records = _records(hostile, protocol=hostile, pool=hostile, setting=hostile)
+    page = made(tmp_path / "r.html", write_records(tmp_path / "run", records))
+    assert "<script>alert" not in page
+    assert page.count("<script>") == 1
+
+
+def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no answers that belong into table 1" in refused(capsys, "report", run, "--table", "1")
+    assert "no answers that belong into table 11" in refused(capsys, "report", run, "--table", "11")
+    known = refused(capsys, "report", run, "--table", "Z.9")
+    assert known.startswith("unknown table 'Z.9'; known: 1, 2, ")
+    assert known.endswith("standing, evidence, errors, attribution, 5a, 5b, 6, 7, 8, 9, 10, 11")
+    broken = blicket_record(0, graded() | {"class": "nonsense"})
+    said = refused(capsys, "report", write_records(tmp_path / "broken", [broken]))
+    assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")
