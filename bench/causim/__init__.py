@@ -1,0 +1,1 @@
+"""CauSim beside its paper: printed figures, and ours under their table numbers."""

@@ -1,0 +1,45 @@
+"""The command `python -m bench.causim`: the paper's tables by number of nodes, with the records of runs beside them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.causim.tables import paper_tables
+from bench.pages.aligned import aligned
+from bench.report.layout import Table, TableRow
+from bench.runs.records import folder_records
+from dsl.errors import CalibrantError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Count, print; 0, or 2 if a folder has no records."""
+    parser = argparse.ArgumentParser(prog="python -m bench.causim", description="Runs beside the paper's rows.")
+    parser.add_argument("runs", nargs="*", type=Path, metavar="DIR", help="folders of `calibrant run`")
+    given = parser.parse_args(arguments)
+    try:
+        tables = paper_tables(record for folder in given.runs for record in folder_records(folder))
+    except CalibrantError as error:
+        print(f"bench.causim: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
+    return 0
+
+
+def text_of(table: Table) -> str:
+    """A table with its caption and notes, for a terminal; intervals behind the figures."""
+    headings = [heading.text for heading in (*table.labels, *table.headings)]
+    lines = aligned(["Source", *headings], [list(_texts(row)) for row in table.rows])
+    return "\n".join([f"Table {table.id}: {table.title}", table.caption, "", lines, "", *table.notes])
+
+
+def _texts(row: TableRow) -> Iterator[str]:
+    yield row.source.value
+    yield from row.labels
+    yield from (f"{cell.text} {cell.interval}".rstrip() for cell in row.cells)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

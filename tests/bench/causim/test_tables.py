@@ -1,0 +1,89 @@
+"""The paper's figures as facts, and ours counted beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.causim.__main__ import main as print_tables
+from bench.causim.paper import paper
+from bench.causim.tables import paper_tables
+from bench.cli import main
+from bench.report.layout import NOTHING, Source, Table
+from bench.runs.records import Record, folder_records
+from tests.support.shared import shared_file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tables")
+    strata = ["--strata", "star,inverted_star", "--per-stratum", "16"]
+    assert main(["generate", "--benchmark", "causim", "--seed", "2", *strata, "--out", str(made / "pool.jsonl")]) == 0
+    line = ["run", "exact,run_once", str(made / "pool.jsonl"), "--out", str(made / "out"), "--workers", "1"]
+    assert main(line) == 0
+    return made / "out"
+
+
+def _by_number(records: list[Record]) -> dict[str, Table]:
+    return {table.id: table for table in paper_tables(records)}
+
+
+def test_our_copy_of_the_figures_is_the_shared_one() -> None:
+    shared: dict[str, Any] = json.loads(shared_file("causim_paper_rows.json", part="family").read_text())
+    assert paper().source == shared["source"]
+    assert paper().tables.keys() == shared["tables"].keys()
+    for number, table in paper().tables.items():
+        theirs = shared["tables"][number]
+        assert (table.where, table.labels, table.columns) == (theirs["where"], theirs["labels"], theirs["columns"])
+        assert table.rows == theirs["rows"]
+        assert ("counterfactual" in table.questions) == ("counterfactual queries" in theirs["title"])
+        assert ("intervention" in table.questions) == ("intervention queries" in theirs["title"])
+
+
+def test_printed_tables_are_by_number_of_nodes() -> None:
+    tables = _by_number([])
+    assert list(tables) == ["3", "4", "5", "6", "11", "12", "13", "17", "18", "19", "20", "21", "22"]
+    for table in tables.values():
+        assert [heading.text for heading in table.headings] == [str(n) for n in range(1, 11)]
+        assert {len(row.cells) for row in table.rows} == {10}
+        assert {row.source for row in table.rows} == {Source.PAPER}
+    assert tables["3"].rows[0].cells[0].text == "0.878"
+
+
+def test_ours_are_counted_over_questions_with_one_answer_by_type_nodes_and_topology(folder: Path) -> None:
+    records = list(folder_records(folder))
+    tables = _by_number(records)
+    for number, kinds, topologies in (
+        ("3", {"counterfactual"}, {"star", "inverted_star"}),
+        ("4", {"intervention"}, {"star", "inverted_star"}),
+        ("17", {"counterfactual", "intervention", "deduction", "abduction"}, {"inverted_star"}),
+    ):
+        ours = {row.labels[0]: row.cells for row in tables[number].rows if row.source is Source.OURS}
+        assert set(ours) == {"exact", "run_once (seed=0)"}
+        for nodes in (1, 2, 4, 6, 8):
+            asked = [
+                record.score["correct"]
+                for record in records
+                if record.protocol == "run_once"
+                and record.setting in {f"{kind}-deterministic" for kind in kinds}
+                and record.stratum in {f"{topology}-{nodes:02}" for topology in topologies}
+            ]
+            cell, exact = ours["run_once (seed=0)"][nodes - 1], ours["exact"][nodes - 1]
+            if asked:
+                assert (cell.text, exact.text) == (f"{sum(asked) / len(asked):.3f}", "1.000")
+                assert float(cell.low) <= float(cell.text) <= float(cell.high)
+            else:
+                assert cell == exact == NOTHING
+
+
+def test_the_command_prints_them_and_refuses_a_folder_without_records(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert print_tables([str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("run_once (seed=0)") == 13
+    assert print_tables([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
