@@ -11,7 +11,7 @@ import typer
 from bench.commands.guard import Writes
 from bench.commands.options import AsJson, Workers
 
-PROTOCOLS = ("exact", "posterior")
+PROTOCOLS = {"replayscm": ("exact", "posterior"), "blickets": ("static", "switch-aware", "quiet")}
 FOLDER = Path("calibrant-demo")
 
 
@@ -24,22 +24,27 @@ def demo(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run two searches on the bundled pools, print the calibration table, and write a report with plots.
+    """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
 
     The report is report.html, to open in any browser; its plots are SVG files next to it.
     """
     from bench.benchmarks.registry import benchmark
-    from bench.commands.run import run_and_report
-    from bench.pools.bundled import bundled_pools
+    from bench.commands.run import run_all
+    from bench.commands.table import print_table
+    from bench.pools.bundled import bundled_blickets, bundled_pools
     from bench.protocols.registry import make_protocol
 
-    chosen = [make_protocol(benchmark("replayscm").protocols, name, {}) for name in PROTOCOLS]
+    pools = {"replayscm": bundled_pools(), "blickets": (bundled_blickets(),)}
+    crashed = 0
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)
-        code = run_and_report(chosen, bundled_pools(), records, workers=workers, as_json=as_json)
+        for name, known in PROTOCOLS.items():
+            chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
+            crashed += run_all(chosen, pools[name], records, workers=workers)
+        print_table([records], as_json=as_json)
         for line in _written_report(records, out or FOLDER):
             typer.echo(line, err=True)
-    return code
+    return 1 if crashed else 0
 
 
 def _written_report(records: Path, folder: Path) -> list[str]:

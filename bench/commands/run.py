@@ -83,6 +83,21 @@ def run_and_report(
 ) -> int:
     """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
     from bench.commands.table import print_table
+
+    crashed = run_all(protocols, pools, out, workers=workers, **settings)
+    print_table([out], as_json=as_json)
+    return 1 if crashed else 0
+
+
+def run_all(
+    protocols: Sequence[Protocol],
+    pools: Sequence[Path],
+    out: Path,
+    *,
+    workers: int | None = None,
+    **settings: Unpack[_Settings],
+) -> int:
+    """Run one protocol after another; how many instances crashed."""
     from bench.runs.runner import run
 
     crashed = 0
@@ -95,8 +110,7 @@ def run_and_report(
     if crashed:
         how = "the provenance of their records says how, --retry-crashed runs them again"
         typer.echo(f"{crashed} instances crashed: {how}", err=True)
-    print_table([out], as_json=as_json)
-    return 1 if crashed else 0
+    return crashed
 
 
 def _options(pairs: list[str], max_parents: int | None) -> dict[str, str | int]:

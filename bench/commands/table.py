@@ -106,7 +106,7 @@ def print_table(
     from bench.answers.sources import scored_runs
     from bench.answers.stored_results import StoredResults
     from bench.benchmarks.attributions import attributed
-    from bench.benchmarks.registry import benchmark
+    from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
 
@@ -117,6 +117,7 @@ def print_table(
             measures = _with_columns(benchmark(run.benchmark).measures, columns)
             tables[run.benchmark] = CalibrationTable(measures, by=Grouping(by), means=Means(means))
         tables[run.benchmark].add(run, score)
+    tables = {name: tables[name] for name in NAMES if name in tables}
     if not tables:
         tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
     if as_json:

@@ -234,12 +234,17 @@ def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plo
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
-    assert list(rows) == [(setting, system) for setting in settings for system in ("exact", "posterior")]
-    for row in rows.values():
-        assert (row["coverage"], row["valid"], row["train_exact"]) == (1, 1, 1)
+    replayed = [(setting, system) for setting in settings for system in ("exact", "posterior")]
+    conditions, agents = ("conjunctive", "disjunctive", "moderator", "order", "stochastic"), ("quiet", "static")
+    assert [*rows] == [*replayed, *((one, name) for one in conditions for name in (*agents, "switch-aware"))]
+    for key in replayed:
+        assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
+    assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
     report, plot = (Path(line.split(":")[1].strip()) for line in done.stderr.splitlines()[-2:])
     assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
-    assert report.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    page = report.read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.index('id="table-1"') < page.index('id="table-standing"')
     assert "HeldoutExact, 24 SCMs" in plot.read_text(encoding="utf-8")
 
 
