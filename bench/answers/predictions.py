@@ -16,6 +16,7 @@ from bench.answers.fields import (
     MODEL_FIELD,
     SAMPLE_FIELDS,
     Answer,
+    AnswerField,
     FieldNames,
     Recognised,
     answer_field,
@@ -23,6 +24,7 @@ from bench.answers.fields import (
     named_value,
 )
 from bench.answers.lines import json_object, numbered_lines, shown_name
+from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
 
 
@@ -31,6 +33,7 @@ class Prediction(NamedTuple):
 
     pool: digest of the pool that has the item; sample: number among the model's answers to it
     seconds: what it took, if the line says so
+    steps: of an episode, all that was done in it, the submission too; problem: why nothing was submitted
     """
 
     pool: str
@@ -39,6 +42,8 @@ class Prediction(NamedTuple):
     sample: int
     answer: Answer
     seconds: float | None = None
+    steps: tuple[Step[Any], ...] = ()
+    problem: str = ""
 
 
 class PoolItems(NamedTuple):
@@ -54,7 +59,7 @@ class Predictions:
 
     skip_unknown: pass over items that no pool has (their number is `num_skipped`) instead of refusing
     hint: what the refusal of such an item ends with
-    recognised: what was found where, so far
+    recognised: what was found where, so far; num_unread: of how many episodes nothing was submitted
     """
 
     def __init__(
@@ -73,10 +78,11 @@ class Predictions:
         self._hint = hint
         self._fields = fields or FieldNames()
         self.num_skipped = 0
+        self.num_unread = 0
         self.recognised = Recognised()
 
     def __iter__(self) -> Iterator[Prediction]:
-        samples = _Samples()
+        samples = Samples()
         for number, raw in numbered_lines(self._path):
             self.recognised.lines += 1
             line = json_object(raw)
@@ -90,14 +96,14 @@ class Predictions:
             what = f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
             raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
 
-    def _of_line(self, line: Mapping[str, Any], samples: _Samples) -> Iterator[Prediction]:
+    def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
         name, instance = self._instance(line)
         model = self._model(line)
         pool = self._pool(line, instance)
         if pool is None:
             self.num_skipped += 1
             return
-        found = answer_field(line, self._fields.text)
+        found = self._answers(line)
         self.recognised.found["item"][name] += 1
         self.recognised.answers[found.name, found.form] += 1
         seconds = _seconds(line)
@@ -107,6 +113,9 @@ class Predictions:
         for answer in found.answers:
             sample = samples.place((pool.digest, instance, model), explicit)
             yield Prediction(pool.digest, instance, model, sample, answer, seconds)
+
+    def _answers(self, line: Mapping[str, Any]) -> AnswerField:
+        return answer_field(line, self._fields.text)
 
     def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
         """The field that names the item, and the item: of the usual fields the first that names one of the pools."""
@@ -149,7 +158,7 @@ class Predictions:
         return having[0] if having else None
 
 
-class _Samples:
+class Samples:
     """Numbers the answers of one model to one item."""
 
     def __init__(self) -> None:

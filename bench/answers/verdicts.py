@@ -13,6 +13,7 @@ from bench.answers.lines import json_object, numbered_lines
 from bench.answers.measured import funnel, structure
 from bench.answers.predictions import PoolItems, Prediction
 from bench.answers.samples import meaning
+from bench.benchmarks.registry import benchmark
 from bench.report.rate_rows import Run
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import file_digest, read_pool
@@ -118,6 +119,8 @@ class _Line(msgspec.Struct):
 
 def run_of_line(line: Mapping[str, Any]) -> Run:
     """What a table calls the run of a scored prediction; `msgspec.ValidationError` if it is not one."""
+    if isinstance(line.get("benchmark"), str):
+        return _run_of_episode(line)
     read = msgspec.convert(line, _Line)
     return Run(
         read.model or NO_MODEL,
@@ -132,11 +135,30 @@ def run_of_line(line: Mapping[str, Any]) -> Run:
     )
 
 
+def _run_of_episode(line: Mapping[str, Any]) -> Run:
+    """The same for a line that names its benchmark, which says what has to be in it."""
+    named = benchmark(line["benchmark"])
+    msgspec.convert(line, named.verdict_record, strict=True)
+    read = msgspec.convert({**line, "valid": True}, _Line)
+    return Run(
+        read.model or NO_MODEL,
+        read.pool,
+        read.poolDigest,
+        read.poolSize,
+        read.instanceId,
+        read.setting,
+        read.stratum,
+        seconds=read.seconds,
+        sample=read.sample,
+        benchmark=named.name,
+    )
+
+
 def scored_lines(path: Path) -> Iterator[Scored]:
     """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
     for number, raw in numbered_lines(path):
         line = json_object(raw)
         try:
             yield Scored(run_of_line(line or {}), line or {})
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None

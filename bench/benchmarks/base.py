@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
+import msgspec
+
 from audits.claims import Verifier
 from audits.finding import Finding
 from bench.answers.measures import Measures
@@ -18,6 +20,7 @@ from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, Wanted
 from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
+from dsl.action import Action
 from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError
 from dsl.item import Item
@@ -70,11 +73,13 @@ class Benchmark(ABC, Generic[I]):
 
     name: as pool files and records have it; title: as people read it
     settings: the row groups of tables, in their order
+    interactive: whether items are episodes
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     settings: ClassVar[tuple[str, ...]]
+    interactive: ClassVar[bool] = True
 
     @property
     @abstractmethod
@@ -130,6 +135,23 @@ class Benchmark(ABC, Generic[I]):
     def episode(self, item: I) -> Episode[Any, Any]:
         """A fresh episode."""
         self._absent("episodes")
+
+    def submission(self, answer: Mapping[str, Any]) -> Action:
+        """The action that submits an answer; it has one key."""
+        return {"submit": dict(answer)}
+
+    def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """The answer that a response gives, of the item's schema; `ActionError` says why there is none."""
+        self._absent("responses")
+
+    def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether two answers of the item's schema state the same."""
+        return dict(one) == dict(other)
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        """What a line of `calibrant score` holds."""
+        self._absent("lines of verdicts")
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         """One line on what came of the last step."""

@@ -18,6 +18,7 @@ from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, Wanted
 from bench.runs.jobs import Progress
+from dsl.action import Action
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.item import BlicketItem
 from dsl.episode import Episode, Step
@@ -95,6 +96,26 @@ class Blickets(Benchmark[BlicketItem]):
 
     def episode(self, item: BlicketItem) -> BlicketEpisode:
         return BlicketEpisode(item)
+
+    def submission(self, answer: Mapping[str, Any]) -> Action:
+        return {"check": dict(answer)}
+
+    def extract(self, item: BlicketItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        from dsl.blickets.response import answer_of
+
+        return answer_of(response, item.task.objects)
+
+    def same_answer(self, item: BlicketItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        from dsl.blickets.rule import rule_from_json
+
+        objects = item.task.objects
+        return rule_from_json(one, objects) == rule_from_json(other, objects)
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        from bench.schemas.blickets import BlicketVerdict
+
+        return BlicketVerdict
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         from dsl.blickets.prompt import observation

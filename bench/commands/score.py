@@ -13,6 +13,7 @@ import typer
 
 from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, IdField, ModelField, TextField
+from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
 
 
@@ -49,24 +50,37 @@ def score(
     object or chat. What was recognised is said on standard error. Several answers of a model to an instance are its
     samples: mean, pass@k and majority. A field seconds is what the answer took.
 
+    On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
+    false one is refused by its number. An answer without steps is submitted at once.
+
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
+    from bench.answers.episodes import EpisodePredictions, EpisodeScorer
     from bench.answers.fields import FieldNames
     from bench.answers.lines import shown_name
     from bench.answers.predictions import Predictions
     from bench.answers.verdicts import PredictionScorer, json_line
+    from bench.benchmarks.registry import one_benchmark
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     *pools, file = paths
-    scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
-    collected = CalibrationTable()
+    benchmark = one_benchmark(pools)
+    collected = CalibrationTable(benchmark.measures)
     fields = FieldNames(id_field, text_field, model_field)
     hint = "; --skip-unknown passes over such lines"
-    predictions = Predictions(file, scorer.items, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    scorer: PredictionScorer | EpisodeScorer
+    if benchmark.interactive:
+        if structure or extractor != "paper":
+            raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
+        scorer = EpisodeScorer(pools)
+        predictions: Predictions = EpisodePredictions(file, scorer, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    else:
+        scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
+        predictions = Predictions(file, scorer.items, skip_unknown=skip_unknown, hint=hint, fields=fields)
     with _output(out) as written:
         for prediction in predictions:
             scored = scorer.score(prediction)
@@ -82,6 +96,8 @@ def score(
         names = ", ".join(pool.names[0] for pool in scorer.items)
         have = "does not have" if len(pools) == 1 else "do not have"
         typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
+    if predictions.num_unread:
+        typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
     print_rows(collected, err=as_json)
 
 
