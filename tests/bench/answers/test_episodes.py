@@ -19,7 +19,8 @@ from tests.support.blickets.items import opened, static_item
 from tests.support.commands import jsonl, refused
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)  # A and B
-GOOD, WRONG = {"rule": "conjunctive", "blickets": ["B", "A"]}, {"rule": "disjunctive", "blickets": ["C"]}
+GOOD: dict[str, Any] = {"rule": "conjunctive", "blickets": ["B", "A"]}
+WRONG: dict[str, Any] = {"rule": "disjunctive", "blickets": ["C"]}
 MOVES: list[Any] = [{"place": "A"}, {"place": "Z"}, {"place": "B"}]
 
 
