@@ -75,7 +75,7 @@ def test_an_answer_alone_is_submitted_at_once(
 
 def test_steps_are_replayed_and_their_readings_count(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     certain = [{"place": "A"}, {"place": "B"}, {"remove": "A"}, {"place": "C"}, {"place": "A"}, {"remove": "B"}]
-    given = [
+    given: list[dict[str, Any]] = [
         {"steps": steps(*certain, {"check": GOOD})},
         {"steps": steps(*certain), "answer": GOOD},
         {"steps": steps(*certain, {"check": GOOD}), "response": f"It is {json.dumps(GOOD)}"},
