@@ -73,13 +73,13 @@ class Benchmark(ABC, Generic[I]):
 
     name: as pool files and records have it; title: as people read it
     settings: the row groups of tables, in their order
-    interactive: whether items are episodes
+    transcripts: whether `calibrant score` replays the steps of its predictions
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     settings: ClassVar[tuple[str, ...]]
-    interactive: ClassVar[bool] = True
+    transcripts: ClassVar[bool] = False
 
     @property
     @abstractmethod

@@ -29,6 +29,7 @@ class Blickets(Benchmark[BlicketItem]):
     name = "blickets"
     title = "Extended blickets"
     settings = ("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator")
+    transcripts = True
 
     @cached_property
     def protocols(self) -> Protocols:

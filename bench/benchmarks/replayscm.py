@@ -21,7 +21,6 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
-    interactive = False
 
     @cached_property
     def protocols(self) -> Protocols:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
@@ -15,6 +16,11 @@ from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, IdField, ModelField, TextField
 from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from bench.answers.episodes import EpisodeScorer
+    from bench.answers.predictions import Predictions
+    from bench.answers.verdicts import PredictionScorer
 
 
 def score(
@@ -56,11 +62,9 @@ def score(
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
-    from bench.answers.episodes import EpisodePredictions, EpisodeScorer
     from bench.answers.fields import FieldNames
     from bench.answers.lines import shown_name
-    from bench.answers.predictions import Predictions
-    from bench.answers.verdicts import PredictionScorer, json_line
+    from bench.answers.verdicts import json_line
     from bench.benchmarks.registry import one_benchmark
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
@@ -68,19 +72,11 @@ def score(
     if len(paths) < 2:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     *pools, file = paths
-    benchmark = one_benchmark(pools)
-    collected = CalibrationTable(benchmark.measures)
-    fields = FieldNames(id_field, text_field, model_field)
+    collected = CalibrationTable(one_benchmark(pools).measures)
+    scorer, read = _scorer(pools, extractor=extractor, structure=structure)
     hint = "; --skip-unknown passes over such lines"
-    scorer: PredictionScorer | EpisodeScorer
-    if benchmark.interactive:
-        if structure or extractor != "paper":
-            raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
-        scorer = EpisodeScorer(pools)
-        predictions: Predictions = EpisodePredictions(file, scorer, skip_unknown=skip_unknown, hint=hint, fields=fields)
-    else:
-        scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
-        predictions = Predictions(file, scorer.items, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    fields = FieldNames(id_field, text_field, model_field)
+    predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
     with _output(out) as written:
         for prediction in predictions:
             scored = scorer.score(prediction)
@@ -99,6 +95,25 @@ def score(
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
     print_rows(collected, err=as_json)
+
+
+def _scorer(
+    pools: list[Path], *, extractor: str, structure: bool
+) -> tuple[PredictionScorer | EpisodeScorer, Callable[..., Predictions]]:
+    """What scores predictions for these pools, and what reads them."""
+    from bench.answers.episodes import EpisodePredictions, EpisodeScorer
+    from bench.answers.predictions import Predictions
+    from bench.answers.verdicts import PredictionScorer
+    from bench.benchmarks.registry import one_benchmark
+
+    benchmark = one_benchmark(pools)
+    if not benchmark.transcripts:
+        scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
+        return scorer, partial(Predictions, pools=scorer.items)
+    if structure or extractor != "paper":
+        raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
+    episodes = EpisodeScorer(pools)
+    return episodes, partial(EpisodePredictions, scorer=episodes)
 
 
 @contextmanager
