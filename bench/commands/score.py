@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from dsl.whole_file import whole_file
 
 if TYPE_CHECKING:
     from bench.answers.episodes import EpisodeScorer
-    from bench.answers.predictions import Predictions
+    from bench.answers.predictions import PoolItems, Predictions
     from bench.answers.verdicts import PredictionScorer
 
 
@@ -63,7 +63,6 @@ def score(
     all; `calibrant table` reads it.
     """
     from bench.answers.fields import FieldNames
-    from bench.answers.lines import shown_name
     from bench.answers.verdicts import json_line
     from bench.benchmarks.registry import one_benchmark
     from bench.commands.table import print_rows
@@ -87,13 +86,7 @@ def score(
                     sys.stdout.write(line)
                 if written:
                     written.write(line)
-    typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
-    if predictions.num_skipped:
-        names = ", ".join(pool.names[0] for pool in scorer.items)
-        have = "does not have" if len(pools) == 1 else "do not have"
-        typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
-    if predictions.num_unread:
-        typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
+    _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json)
 
 
@@ -114,6 +107,19 @@ def _scorer(
         raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
     episodes = EpisodeScorer(pools)
     return episodes, partial(EpisodePredictions, scorer=episodes)
+
+
+def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
+    """What was recognised in the predictions, passed over and not submitted."""
+    from bench.answers.lines import shown_name
+
+    typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
+    if predictions.num_skipped:
+        names = ", ".join(pool.names[0] for pool in pools)
+        have = "does not have" if len(pools) == 1 else "do not have"
+        typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
+    if predictions.num_unread:
+        typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
 
 
 @contextmanager
