@@ -179,6 +179,10 @@ class Benchmark(ABC, Generic[I]):
         """Write a pool of so many items of each suite; how many in all. The same arguments give the same bytes."""
         self._absent("suites")
 
+    def write_native(self, pool: Any, path: Path) -> None:
+        """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""
+        self._absent("conversion")
+
     @abstractmethod
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]

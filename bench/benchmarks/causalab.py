@@ -115,6 +115,9 @@ class CausaLab(Benchmark[LabItem]):
         write_pool(Pool(path.name.partition(".")[0], NAME, items, about), path)
         return len(items)
 
+    def write_native(self, pool: Pool[LabItem], path: Path) -> None:
+        write_pool(pool, path)
+
     @staticmethod
     def _handed_in(item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
         episode = LabEpisode(item)

@@ -34,11 +34,18 @@ def convert(
     """Write a pool in the native format, which loads faster and has a schema, or in the official one.
 
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
-    instance is read back, and is the same, before the file appears.
+    instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool.
     """
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
     from dsl.replayscm.pools.files import read_pool, write_pool
     from dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
+    of = benchmark_of(source)
+    if of.name != DEFAULT:
+        items = of.read_pool(source)
+        of.write_native(items, target)
+        typer.echo(f"{len(items)} instances written to {target}", err=True)
+        return
     pool = read_pool(source, keep_results=not drop_results)
     write = write_official if target.suffix.lower() in SUFFIXES else write_pool
     write(pool, target)

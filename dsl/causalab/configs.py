@@ -19,7 +19,7 @@ from dsl.causalab.noise import Noise
 from dsl.causalab.reference import Reading
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.item import Pool
-from dsl.pool_text import pool_head
+from dsl.pool_text import pool_head, pool_text
 from dsl.records import decoded
 
 RELEASED_SEED = 42  # of the records of every released episode
@@ -117,14 +117,9 @@ class Config:
 
 def read_configs(path: Path) -> tuple[Config, ...]:
     """The configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
+    suite = Path(path.name.removesuffix(".gz")).stem
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise PoolError(f"cannot be read: {error.strerror or error}", file=path.name) from None
-    except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {error.start}", file=path.name) from None
-    try:
-        return tuple(config(line, path.stem, i) for i, line in enumerate(text.split("\n")) if line.strip())
+        return tuple(config(line, suite, i) for i, line in enumerate(pool_text(path).split("\n")) if line.strip())
     except PoolError as error:
         raise error.located(file=path.name) from None
 
@@ -147,7 +142,7 @@ def is_suite(path: Path) -> bool:
 def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
     """An item on each config of a released file, with crystals and noise drawn from seed, file name and line."""
     items = tuple(item_of_config(made, seed) for made in read_configs(path))
-    return Pool(path.stem, BENCHMARK, items, {"seed": seed})
+    return Pool(items[0].suite if items else path.stem, BENCHMARK, items, {"seed": seed})
 
 
 def config(text: str, suite: str, line: int) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -140,6 +141,17 @@ def test_a_released_suite_is_run_as_it_is(tmp_path: Path, capsys: pytest.Capture
     assert (row["setting"], row["n"], row["accuracy"], row["shd"]) == ("small", 2, 1.0, 0.0)
 
 
+def test_a_released_suite_is_converted_and_may_be_compressed(tmp_path: Path) -> None:
+    suite = jsonl(tmp_path / "small.jsonl", CONFIG, CONFIG)
+    packed, native = tmp_path / "small.jsonl.gz", tmp_path / "native.jsonl"
+    packed.write_bytes(gzip.compress(suite.read_bytes()))
+    items = BENCHMARK.read_pool(suite).items
+    assert BENCHMARK.read_pool(packed) == BENCHMARK.read_pool(suite)
+    assert main(["pool", "convert", str(packed), str(native)]) == 0
+    assert BENCHMARK.read_pool(native).items == items
+    assert json.loads(native.read_text(encoding="utf-8").splitlines()[0])["benchmark"] == "causalab"
+
+
 def test_the_released_files_are_of_this_benchmark(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     suite = shared_file("data/4nodes.jsonl", part="causalab")
     line = ["run", "abstain", str(suite), "--out", str(tmp_path), "--workers", "1", "--json"]
@@ -235,7 +247,6 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
         ("harden", "POOL", "--out", "OUT", "--seed", "1"),
         ("score", "POOL", "POOL"),
         ("separate", "POOL", "3nodes/5/0"),
-        ("pool", "convert", "POOL", "OUT"),
         ("pool", "check", "POOL"),
         ("audit", "POOL", "--html", "OUT"),
         ("run", "static", "POOL", "--out", "OUT"),
