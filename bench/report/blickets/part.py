@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.report.blickets.figures import attribution_plot
+from bench.report.blickets.rows import condition_rows, named_answers
 from bench.report.blickets.tables import Items, blicket_tables
 from bench.report.part import Answer, Part, Wanted
+from bench.report.rate_rows import Grouping
 from dsl.errors import in_one_line
 
 ABOUT = (
@@ -16,11 +19,14 @@ ABOUT = (
 
 def blicket_part(title: str, answers: Sequence[Answer], wanted: Wanted, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+    tables = blicket_tables(answers, wanted, items)
+    plot = attribution_plot(condition_rows(named_answers(answers), Grouping.SETTING)) if wanted.with_plots else None
     return Part(
         title,
         ABOUT,
         frozenset(in_one_line(run.system) for run, _ in answers),
         tuple(sorted({(in_one_line(run.pool), run.pool_digest) for run, _ in answers})),
         len(answers),
-        blicket_tables(answers, wanted, items),
+        tables,
+        () if plot is None else (plot,),
     )

@@ -1,0 +1,54 @@
+"""The plot of earned, missed, lucky and short answers: the shares that it shows, and where it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from audits.attribution import Kind
+from bench.cli import main
+from bench.report.blickets.figures import attribution_plot, kind_shares
+from bench.report.blickets.rows import ConditionRow, condition_rows, named_answers
+from bench.report.part import Answer
+from bench.report.rate_rows import Grouping, Run
+from tests.support.graded_records import blicket_record, graded, write_records
+
+
+def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
+    return [
+        (Run(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"), {"attribution": {"kind": kind}})
+        for i, kind in enumerate(kinds.split())
+    ]
+
+
+def _rows(*answers: list[Answer]) -> list[ConditionRow]:
+    return condition_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING)
+
+
+def test_shares_are_of_the_answers_under_each_condition() -> None:
+    rows = _rows(_answers("a", "easy-3", "earned earned lucky short"), _answers("b", "hard-3", "missed earned"))
+    found = kind_shares(rows)
+    assert list(found) == ["moderator, easy-3", "moderator, hard-3"]
+    assert found["moderator, easy-3"] == {
+        "a": {Kind.EARNED: 0.5, Kind.MISSED: 0, Kind.LUCKY: 0.25, Kind.SHORT: 0.25},
+    }
+    assert found["moderator, hard-3"]["b"][Kind.MISSED] == 0.5
+
+
+def test_answers_without_attribution_give_no_plot() -> None:
+    assert attribution_plot(_rows([(run, {}) for run, _ in _answers("a", "easy-3", "earned")])) is None
+
+
+def test_the_plot_names_systems_conditions_and_kinds_as_text() -> None:
+    plot = attribution_plot(_rows(_answers("<b>$x$", "easy-3", "earned lucky")))
+    assert plot is not None
+    for text in ("&lt;b&gt;$x$", "moderator, easy-3", "earned", "missed", "lucky", "short"):
+        assert text in plot.svg
+    assert "<b>" not in plot.svg
+
+
+def test_the_page_has_the_plot_and_a_file_of_its_own_is_written(tmp_path: Path) -> None:
+    run = write_records(tmp_path / "run", [blicket_record(i, graded()) for i in range(4)])
+    assert main(["report", str(run), "--out", str(tmp_path / "r.html"), "--plots", str(tmp_path / "plots")]) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="plot-attribution"' in page
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["attribution.svg"]
