@@ -75,8 +75,8 @@ def report(
 ) -> int:
     """Make the paper's tables from runs, predictions and official files, with intervals and plots.
 
-    Intervals are 95% percentile bootstrap over latent SCMs, paired where two rows share them. HTML is one file with
-    the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
+    Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
+    intervals. HTML is one file with the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
     from bench.answers.columns import Means
     from bench.answers.fields import FieldNames
