@@ -58,7 +58,7 @@ class Graph:
         return Graph((*self.states, state), (*self.edges, *edges))
 
 
-class Transition(NamedTuple):
+class TransitionOutcome(NamedTuple):
     """What became of a `TRANSITION:` line; `refused` says why it was not taken and is empty if it was."""
 
     asked: str
@@ -73,16 +73,16 @@ class Context:
     graph: Graph
     state: State
 
-    def moved(self, asked: str) -> tuple[Context, Transition]:
+    def moved(self, asked: str) -> tuple[Context, TransitionOutcome]:
         """The context after a transition; the same context if the graph has no such edge."""
         legal = self.graph.targets(self.state.name)
         target = self.graph.state(asked) if asked in legal else None
         if target is None:
             allowed = ", ".join(legal)
-            return self, Transition(
+            return self, TransitionOutcome(
                 asked, False, f"no edge from {self.state.name} to {shown(asked)}; allowed: {allowed}"
             )
-        return Context(self.graph, target), Transition(asked, True)
+        return Context(self.graph, target), TransitionOutcome(asked, True)
 
     def toward(self, goal: str) -> str:
         """The next state on a shortest way to another one; empty if it is this one, or if there is no way."""

@@ -14,11 +14,11 @@ from typing import TypeAlias
 from msgspec import UNSET
 
 from baselines.blickets.behaviours import BEHAVIOURS, Behaviour
-from baselines.blickets.context import START, Context, Transition
+from baselines.blickets.context import START, Context, TransitionOutcome
 from baselines.blickets.monitors import (
     LAST_MESSAGES,
     MESSAGE_CHARACTERS,
-    Score,
+    BehaviourScore,
     Scorer,
     Situation,
     Watch,
@@ -66,8 +66,8 @@ class Turn:
     activations: int
     placed: tuple[str, ...]
     state: str
-    transition: Transition | None
-    scores: tuple[Score, ...]
+    transition: TransitionOutcome | None
+    scores: tuple[BehaviourScore, ...]
     notice: str
     problems: tuple[str, ...]
 
@@ -131,7 +131,7 @@ class Dialogue:
         self.messages.append({"role": "assistant", "content": said})
         transition = self._moved(reply.transition)
         state = self.context.state.name if self.context else ""
-        step, scores = None, tuple[Score, ...]()
+        step, scores = None, tuple[BehaviourScore, ...]()
         if reply.action is not None:
             step = self.episode.act(reply.action)
             self.notebook.note(step)
@@ -145,15 +145,15 @@ class Dialogue:
         self.messages.append({"role": "user", "content": self._answer(turn)})
         return turn
 
-    def _moved(self, asked: str) -> Transition | None:
+    def _moved(self, asked: str) -> TransitionOutcome | None:
         if not asked:
             return None
         if self.context is None:
-            return Transition(asked, False, "there is no context graph")
+            return TransitionOutcome(asked, False, "there is no context graph")
         self.context, transition = self.context.moved(asked)
         return transition
 
-    def _extended(self, scores: tuple[Score, ...]) -> str:
+    def _extended(self, scores: tuple[BehaviourScore, ...]) -> str:
         fired = [score.behaviour for score in scores if score.fired]
         for behaviour in fired:
             if self.context is not None:

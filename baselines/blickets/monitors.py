@@ -37,7 +37,7 @@ class Situation:
 Scorer: TypeAlias = Callable[[Behaviour, Situation], float]  # from 0 to 10
 
 
-class Score(NamedTuple):
+class BehaviourScore(NamedTuple):
     """What a behaviour was given in one step, and whether it fired."""
 
     behaviour: Behaviour
@@ -52,13 +52,13 @@ class Watch:
         self.waiting = list(behaviours)
         self.scorer = scorer
 
-    def scores(self, situation: Situation) -> tuple[Score, ...]:
+    def scores(self, situation: Situation) -> tuple[BehaviourScore, ...]:
         """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
         due = [b for b in self.waiting if situation.notebook.moves >= b.minimum]
         scores = {b: _checked(b, self.scorer(b, situation)) for b in due}
         fired = firing(scores)
         self.waiting = [b for b in self.waiting if b not in fired]
-        return tuple(Score(b, score, b in fired) for b, score in scores.items())
+        return tuple(BehaviourScore(b, score, b in fired) for b, score in scores.items())
 
 
 def _checked(behaviour: Behaviour, score: float) -> float:

@@ -49,7 +49,7 @@ class ScoredDags(NamedTuple):
     is_complete: bool
 
 
-class ParentSet(NamedTuple):
+class ScoredParents(NamedTuple):
     """A parent set of some variable with its score or its probability."""
 
     parents: Mask
@@ -80,7 +80,7 @@ class Posteriors:
             frequency[parent] = self.parent_sets[:, masks >> parent & 1 == 1].sum(axis=1)
         return strengths_from_frequencies(self.variables, frequency)
 
-    def likeliest_parent_sets(self, child: int, count: int) -> list[ParentSet]:
+    def likeliest_parent_sets(self, child: int, count: int) -> list[ScoredParents]:
         """The parent sets of one variable that are most probable, first the most."""
         return _highest(self.parent_sets[child], count)
 
@@ -151,7 +151,7 @@ class ScoreOptimum:
             raise ValueError("no network that the constraints admit agrees with the known order")
         return Posteriors(self.scores.frame.variables, posteriors, log_evidence)
 
-    def best_parent_sets(self, child: int, count: int) -> list[ParentSet]:
+    def best_parent_sets(self, child: int, count: int) -> list[ScoredParents]:
         """The parent sets of one variable with the highest local scores, first the highest, acyclicity aside."""
         return _highest(self.table[child], count)
 
@@ -178,6 +178,6 @@ class ScoreOptimum:
         return ScoredDag(tuple(dag), float(sum(self.table[v, parents] for v, parents in enumerate(dag))))
 
 
-def _highest(values: F64, count: int) -> list[ParentSet]:
+def _highest(values: F64, count: int) -> list[ScoredParents]:
     order = np.argsort(-values, kind="stable")[:count]
-    return [ParentSet(int(mask), float(values[mask])) for mask in order if values[mask] not in (0, -np.inf)]
+    return [ScoredParents(int(mask), float(values[mask])) for mask in order if values[mask] not in (0, -np.inf)]

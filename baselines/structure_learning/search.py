@@ -58,7 +58,7 @@ Method: TypeAlias = HillClimbing | Tabu
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ArcMove:
     """One step of a search; `kind` is add, drop or reverse, of the arc parent -> child as it was (or became)."""
 
     kind: str
@@ -72,7 +72,7 @@ class Learned:
 
     dag: Dag
     score: float
-    moves: tuple[Move, ...]
+    moves: tuple[ArcMove, ...]
 
 
 def learn(scores: LocalScores, constraints: Constraints, method: Method, *, start: Dag | None = None) -> Learned:
@@ -90,7 +90,7 @@ def learn(scores: LocalScores, constraints: Constraints, method: Method, *, star
     else:
         moves, num_moves = climb(scores.scoring, allowed, required, constraints.max_parents, method.max_moves, parents)
     dag = tuple(parents.tolist())
-    steps = tuple(Move(("add", "drop", "reverse")[kind], i, j) for kind, i, j in moves[:num_moves].tolist())
+    steps = tuple(ArcMove(("add", "drop", "reverse")[kind], i, j) for kind, i, j in moves[:num_moves].tolist())
     return Learned(dag, scores.total(dag), steps)
 
 

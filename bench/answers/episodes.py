@@ -16,7 +16,7 @@ import msgspec
 from bench.answers.attribution import KEY
 from bench.answers.fields import AnswerField, FieldNames, answer_field
 from bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
-from bench.answers.verdicts import Scored, run_of_line
+from bench.answers.verdicts import ScoredPrediction, origin_of_line
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import one_benchmark
 from bench.runs.records import StepRecord
@@ -82,7 +82,7 @@ class EpisodeScorer:
         except ActionError as error:
             return {}, str(error)
 
-    def score(self, prediction: Prediction) -> Scored:
+    def score(self, prediction: Prediction) -> ScoredPrediction:
         """The verdict on a prediction that was played: the benchmark's keys, then where it belongs."""
         pool = self._pools[prediction.pool]
         item = pool.items[prediction.instance]
@@ -103,7 +103,7 @@ class EpisodeScorer:
             "stratum": item.stratum,
             "seconds": prediction.seconds,
         }
-        return Scored(run_of_line(line), line)
+        return ScoredPrediction(origin_of_line(line), line)
 
 
 class EpisodePredictions(Predictions):

@@ -13,7 +13,7 @@ import msgspec
 from bench.answers.attribution import KEY
 from bench.answers.verdicts import scored_lines
 from bench.benchmarks.registry import DEFAULT
-from bench.report.rate_rows import Run
+from bench.report.rate_rows import AnswerOrigin
 from bench.runs.records import Key, Record, folder_records
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.published_files import table_setting
@@ -21,7 +21,7 @@ from dsl.replayscm.pools.published_files import table_setting
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
-def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
     """Every scored answer of the sources once.
 
     The same record in two folders counts once; two records of the same thing that differ in more than their timing are
@@ -30,31 +30,33 @@ def scored_runs(sources: Iterable[Path]) -> Iterator[tuple[Run, Mapping[str, Any
     contents: dict[Key | _Answer, bytes] = {}
     for source in sources:
         if source.is_dir():
-            found: Iterator[tuple[Key | _Answer, bytes, Run, Mapping[str, Any]]] = _recorded(source)
+            found: Iterator[tuple[Key | _Answer, bytes, AnswerOrigin, Mapping[str, Any]]] = _recorded(source)
         else:
             found = _predicted(source)
-        for key, content, run, score in found:
+        for key, content, origin, score in found:
             if key not in contents:
                 contents[key] = content
-                yield run, score
+                yield origin, score
             elif contents[key] != content:
-                raise CalibrantError(f"{source}: {run.system} on {shown(run.instance)} is also elsewhere, and differs")
+                raise CalibrantError(
+                    f"{source}: {origin.system} on {shown(origin.instance)} is also elsewhere, and differs"
+                )
 
 
-def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, Run, Mapping[str, Any]]]:
+def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerOrigin, Mapping[str, Any]]]:
     for record in folder_records(folder):
         score = record.score
         if record.attribution is not msgspec.UNSET:
             score = {**score, KEY: record.attribution}
-        yield record.key, _content(record), run_of(record), score
+        yield record.key, _content(record), origin_of(record), score
 
 
-def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, Run, Mapping[str, Any]]]:
+def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerOrigin, Mapping[str, Any]]]:
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
-    for run, line in scored_lines(file):
+    for origin, line in scored_lines(file):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
-        yield (run.pool_digest, run.instance, run.system, run.sample), content, run, line
+        yield (origin.pool_digest, origin.instance, origin.system, origin.sample), content, origin, line
 
 
 def _content(record: Record) -> bytes:
@@ -63,9 +65,9 @@ def _content(record: Record) -> bytes:
     return hashlib.sha256(msgspec.json.encode(fields, order="sorted")).digest()
 
 
-def run_of(record: Record) -> Run:
-    """What a table calls the run of a record."""
-    return Run(
+def origin_of(record: Record) -> AnswerOrigin:
+    """What a table needs to know of the answer in a record."""
+    return AnswerOrigin(
         record.protocol,
         record.pool,
         record.pool_digest,

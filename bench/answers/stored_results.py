@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.answers.measured import measured
-from bench.report.rate_rows import Run
+from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting
@@ -60,19 +60,19 @@ class StoredResults:
         self.num_evaluated = 0
         self.disagreements: list[Disagreement] = []
 
-    def runs(self) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    def answers(self) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
         """Every result's row and score; `CalibrantError` if the file embeds none."""
         for problem in self._pool.problems:
             evaluator = Evaluator(problem)
             for result in problem.results():
                 self.num_results += 1
-                yield self._run(problem, result.model), self._scored(evaluator, result)
+                yield self._origin(problem, result.model), self._scored(evaluator, result)
         if not self.num_results:
             raise CalibrantError(f"{self._path}: embeds no model results")
 
-    def _run(self, problem: Problem, model: str) -> Run:
+    def _origin(self, problem: Problem, model: str) -> AnswerOrigin:
         setting = table_setting(self._digest, problem.setting)
-        return Run(model, self._pool.name, self._digest, len(self._pool), problem.id, setting, problem.stratum)
+        return AnswerOrigin(model, self._pool.name, self._digest, len(self._pool), problem.id, setting, problem.stratum)
 
     def _scored(self, evaluator: Evaluator, result: ModelResult) -> Mapping[str, Any]:
         text = evaluator.score_text(result.raw_response or "")

@@ -14,7 +14,7 @@ from bench.answers.measured import funnel, structure
 from bench.answers.predictions import PoolItems, Prediction
 from bench.answers.samples import meaning
 from bench.benchmarks.registry import benchmark
-from bench.report.rate_rows import Run
+from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting
@@ -24,10 +24,10 @@ from dsl.replayscm.score import Evaluator
 NO_MODEL = "(no model)"  # the system of predictions that name none
 
 
-class Scored(NamedTuple):
-    """A prediction's verdict: the line to write, and what a table calls its run."""
+class ScoredPrediction(NamedTuple):
+    """A prediction's verdict: the line to write, and where its answer is from."""
 
-    run: Run
+    origin: AnswerOrigin
     line: dict[str, Any]
 
 
@@ -65,7 +65,7 @@ class PredictionScorer:
         """What predictions may be about."""
         return [PoolItems(pool.digest, pool.names, pool.problems.keys()) for pool in self._pools.values()]
 
-    def score(self, prediction: Prediction) -> Scored:
+    def score(self, prediction: Prediction) -> ScoredPrediction:
         """The verdict on one prediction for an item of the pools."""
         pool = self._pools[prediction.pool]
         evaluator = pool.evaluator(prediction.instance)
@@ -83,7 +83,7 @@ class PredictionScorer:
         line = {**whose, **score.to_dict(), **place, "meaning": meaning(score), "seconds": prediction.seconds}
         for extra in self._extras:
             line |= extra(score)
-        return Scored(run_of_line(line), line)
+        return ScoredPrediction(origin_of_line(line), line)
 
 
 def json_line(value: Mapping[str, Any]) -> str:
@@ -117,12 +117,12 @@ class _Line(msgspec.Struct):
     seconds: float | None = None
 
 
-def run_of_line(line: Mapping[str, Any]) -> Run:
-    """What a table calls the run of a scored prediction; `msgspec.ValidationError` if it is not one."""
+def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
+    """Where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one."""
     if isinstance(line.get("benchmark"), str):
-        return _run_of_episode(line)
+        return _origin_of_episode(line)
     read = msgspec.convert(line, _Line)
-    return Run(
+    return AnswerOrigin(
         read.model or NO_MODEL,
         read.pool,
         read.poolDigest,
@@ -135,12 +135,12 @@ def run_of_line(line: Mapping[str, Any]) -> Run:
     )
 
 
-def _run_of_episode(line: Mapping[str, Any]) -> Run:
+def _origin_of_episode(line: Mapping[str, Any]) -> AnswerOrigin:
     """The same for a line that names its benchmark, which says what has to be in it."""
     named = benchmark(line["benchmark"])
     msgspec.convert(line, named.verdict_record, strict=True)
     read = msgspec.convert({**line, "valid": True}, _Line)
-    return Run(
+    return AnswerOrigin(
         read.model or NO_MODEL,
         read.pool,
         read.poolDigest,
@@ -154,11 +154,11 @@ def _run_of_episode(line: Mapping[str, Any]) -> Run:
     )
 
 
-def scored_lines(path: Path) -> Iterator[Scored]:
+def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
     """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
     for number, raw in numbered_lines(path):
         line = json_object(raw)
         try:
-            yield Scored(run_of_line(line or {}), line or {})
+            yield ScoredPrediction(origin_of_line(line or {}), line or {})
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None

@@ -22,7 +22,7 @@ from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
 from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
-from solvers.replayscm.members_by_size import Members, smallest_members
+from solvers.replayscm.members_by_size import SmallestMembers, smallest_members
 from solvers.replayscm.version_space import VersionSpace
 
 MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
@@ -80,7 +80,7 @@ def separated(names: tuple[str, str], models: tuple[Scm, Scm], *, max_targets: i
     return SeparatedPair(names, models, tuple(s for s in rated if s.separates), best, witness, sets)
 
 
-def smallest(problem: Problem, number: int, max_parents: int) -> Members:
+def smallest(problem: Problem, number: int, max_parents: int) -> SmallestMembers:
     """The smallest members of the class; at most four parents, formulas of at most 15 nodes."""
     try:
         return smallest_members(VersionSpace(problem.task, sized_class(problem.task, max_parents)), number)

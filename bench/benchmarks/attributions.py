@@ -8,18 +8,18 @@ from typing import Any
 
 from bench.answers.attribution import KEY
 from bench.benchmarks.registry import benchmark, benchmark_of
-from bench.report.rate_rows import Run
+from bench.report.rate_rows import AnswerOrigin
 from dsl.replayscm.pools.files import file_digest
 
-Scores = Iterable[tuple[Run, Mapping[str, Any]]]
+Scores = Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]
 
 
-def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
     """The same answers, each with its attribution where its pool is among these and its record says none."""
     items = {(file_digest(path), item.id): item for path in pools for item in benchmark_of(path).read_pool(path).items}
-    for run, score in scores:
-        item = items.get((run.pool_digest, run.instance))
+    for origin, score in scores:
+        item = items.get((origin.pool_digest, origin.instance))
         if item is None or KEY in score:
-            yield run, score
+            yield origin, score
         else:
-            yield run, {**score, KEY: benchmark(run.benchmark).attribution(item, {}, (), score)}
+            yield origin, {**score, KEY: benchmark(origin.benchmark).attribution(item, {}, (), score)}

@@ -17,7 +17,7 @@ from audits.claims import Verifier
 from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, Wanted
+from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.action import Action
@@ -120,7 +120,7 @@ class Benchmark(ABC, Generic[I]):
         """Ids of the tables in its part of a report, in their order."""
         return ()
 
-    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         """Its part of a report; `CalibrantError` if these answers belong into none of the tables."""
         self._absent("reports")
 

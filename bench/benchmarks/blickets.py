@@ -16,7 +16,7 @@ from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, Wanted
+from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from dsl.action import Action
 from dsl.blickets.episode import BlicketEpisode
@@ -76,7 +76,7 @@ class Blickets(Benchmark[BlicketItem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from bench.benchmarks.registry import benchmark_of
         from bench.report.blickets.part import blicket_part
         from dsl.replayscm.pools.files import file_digest

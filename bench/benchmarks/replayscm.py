@@ -10,7 +10,7 @@ from typing import Any
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, Wanted
+from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.episode import Step
@@ -81,7 +81,7 @@ class ReplayScm(Benchmark[Problem]):
 
         return TABLE_IDS
 
-    def report(self, answers: Sequence[Answer], wanted: Wanted, progress: Progress) -> Part:
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from bench.report.ambiguity import ambiguities
         from bench.report.intervals import LEVEL, RESAMPLES
         from bench.report.rows import RowCollector

@@ -49,7 +49,7 @@ def demo(
 
 def _written_report(records: Path, folder: Path) -> list[str]:
     """Write the report and its plots into the folder; lines that say where they are, or what is missing for them."""
-    from bench.report.part import Wanted
+    from bench.report.part import ReportContents
     from bench.report.sources import Sources
     from bench.report.writing import HTML, report_text
     from dsl.errors import MissingExtraError
@@ -57,7 +57,7 @@ def _written_report(records: Path, folder: Path) -> list[str]:
 
     answers = Sources([records]).answers()
     try:
-        text = report_text(answers, Wanted(), HTML, plots=folder)
+        text = report_text(answers, ReportContents(), HTML, plots=folder)
     except MissingExtraError as error:
         return [f"no report: {error}"]
     write_whole(folder / "report.html", text)

@@ -81,7 +81,7 @@ def report(
     from bench.answers.columns import Means
     from bench.answers.fields import FieldNames
     from bench.commands.progress import progress_bar
-    from bench.report.part import Wanted
+    from bench.report.part import ReportContents
     from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
     from bench.report.writing import chosen_tables, report_text
@@ -91,7 +91,7 @@ def report(
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
-    wanted = Wanted(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
+    wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
     wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     answers = Sources(sources or (), predictions or (), official or (), pools or (), fields, say).answers()

@@ -79,7 +79,7 @@ def score(
     with _output(out) as written:
         for prediction in predictions:
             scored = scorer.score(prediction)
-            collected.add(scored.run, scored.line)
+            collected.add(scored.origin, scored.line)
             if as_json or written:
                 line = json_line(scored.line) + "\n"
                 if as_json:

@@ -103,7 +103,7 @@ def print_table(
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
     from bench.answers.columns import Means
-    from bench.answers.sources import scored_runs
+    from bench.answers.sources import scored_answers
     from bench.answers.stored_results import StoredResults
     from bench.benchmarks.attributions import attributed
     from bench.benchmarks.registry import NAMES, benchmark
@@ -112,11 +112,11 @@ def print_table(
 
     tables: dict[str, CalibrationTable] = {}
     stored = [StoredResults(path) for path in official]
-    for run, score in attributed(chain(scored_runs(sources), *(results.runs() for results in stored)), pools):
-        if run.benchmark not in tables:
-            measures = _with_columns(benchmark(run.benchmark).measures, columns)
-            tables[run.benchmark] = CalibrationTable(measures, by=Grouping(by), means=Means(means))
-        tables[run.benchmark].add(run, score)
+    for origin, score in attributed(chain(scored_answers(sources), *(results.answers() for results in stored)), pools):
+        if origin.benchmark not in tables:
+            measures = _with_columns(benchmark(origin.benchmark).measures, columns)
+            tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=Means(means))
+        tables[origin.benchmark].add(origin, score)
     tables = {name: tables[name] for name in NAMES if name in tables}
     if not tables:
         tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))

@@ -7,7 +7,7 @@ import sys
 import time
 from importlib import import_module
 
-from bench.fuzz.campaign import Case, Plan, run
+from bench.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = "Fuzz the scorer, the pool reader, or all that reads something of the blickets or of CausaLab."
 SHOWN_FAILURES = 20
@@ -29,7 +29,7 @@ def main() -> None:
     case: Case = import_module(f"bench.fuzz.{options.target}").case
     chunk = TARGETS[options.target]
     started = time.perf_counter()
-    plan = Plan(options.seed, options.count, options.first, options.seconds, options.workers, chunk)
+    plan = CampaignPlan(options.seed, options.count, options.first, options.seconds, options.workers, chunk)
     tally = run(case, plan)
     seconds = time.perf_counter() - started
     print(

@@ -17,7 +17,7 @@ Case = Callable[[random.Random], str]
 
 
 @dataclass
-class Tally:
+class CampaignTally:
     """What happened in a run of cases.
 
     outcomes: how often each outcome was told; failures: (case, what was wrong)
@@ -31,7 +31,7 @@ class Tally:
     digest: str = ""
     slowest: tuple[float, int] = (0.0, -1)
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: CampaignTally) -> None:
         """Append a later run."""
         self.num_cases += other.num_cases
         self.outcomes.update(other.outcomes)
@@ -40,9 +40,9 @@ class Tally:
         self.slowest = max(self.slowest, other.slowest)
 
 
-def run_chunk(case: Case, seed: int, first: int, count: int) -> Tally:
+def run_chunk(case: Case, seed: int, first: int, count: int) -> CampaignTally:
     """Cases `first` to `first + count - 1`, one after another."""
-    tally = Tally(count)
+    tally = CampaignTally(count)
     digest = hashlib.sha256()
     for number in range(first, first + count):
         started = time.perf_counter()
@@ -59,7 +59,7 @@ def run_chunk(case: Case, seed: int, first: int, count: int) -> Tally:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """How much to run: cases `first` to `first + count - 1`, in chunks, for at most so many seconds."""
 
     seed: int
@@ -75,13 +75,13 @@ class Plan:
             yield start, min(self.chunk, end - start)
 
 
-def run(case: Case, plan: Plan) -> Tally:
+def run(case: Case, plan: CampaignPlan) -> CampaignTally:
     """All cases of a plan; chunks that no time is left for are not begun."""
     return _run_here(case, plan) if plan.workers == 1 else _run_apart(case, plan)
 
 
-def _run_here(case: Case, plan: Plan) -> Tally:
-    tally = Tally()
+def _run_here(case: Case, plan: CampaignPlan) -> CampaignTally:
+    tally = CampaignTally()
     deadline = time.monotonic() + plan.seconds
     for first, count in plan.chunks():
         if time.monotonic() >= deadline:
@@ -90,12 +90,12 @@ def _run_here(case: Case, plan: Plan) -> Tally:
     return tally
 
 
-def _run_apart(case: Case, plan: Plan) -> Tally:
-    tally = Tally()
+def _run_apart(case: Case, plan: CampaignPlan) -> CampaignTally:
+    tally = CampaignTally()
     deadline = time.monotonic() + plan.seconds
     with ProcessPoolExecutor(plan.workers, mp_context=get_context("spawn")) as executor:
         chunks = plan.chunks()
-        running: deque[Future[Tally]] = deque()
+        running: deque[Future[CampaignTally]] = deque()
         while True:
             room = 2 * plan.workers - len(running) if time.monotonic() < deadline else 0
             running.extend(executor.submit(run_chunk, case, plan.seed, *chunk) for chunk in islice(chunks, room))

@@ -32,7 +32,7 @@ class GenerateOptions:
 
 
 @dataclass(frozen=True)
-class ToldPool:
+class GeneratedPool:
     """A generated pool and the audit of every instance, ready for JSON, in its order."""
 
     pool: Pool
@@ -46,13 +46,13 @@ def generated_pool(
     *,
     workers: int = 1,
     progress: Progress = lambda name, done, total: None,
-) -> Iterator[ToldPool]:
+) -> Iterator[GeneratedPool]:
     """Every instance generated, for the block to write to `out`; kept beside it until the block has succeeded."""
     name, metadata = pool_name(options.setting), pool_metadata(*options.asked)
     jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
     with unfinished_pool(out, {"generate": metadata}) as work:
         made = work.make(name, jobs, generate_instance, workers=workers, progress=progress)
-        yield ToldPool(Pool(name, tuple(one.problem for one in made), metadata), [one.told for one in made])
+        yield GeneratedPool(Pool(name, tuple(one.problem for one in made), metadata), [one.report for one in made])
 
 
 def generate_instance(job: Job) -> Made:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from audits.replayscm.ambiguity import expressed, gold_class
-from audits.replayscm.hardening.harden import Hardening, cex, extra_worlds
-from audits.replayscm.hardening.limits import Goal
+from audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds
+from audits.replayscm.hardening.limits import HardeningGoal
 from audits.replayscm.hardening.steps import AddedWorld
 from audits.replayscm.patterns import latent_scm
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
@@ -27,7 +27,10 @@ from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
 GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]
-GOALS: Mapping[GoalName, Goal] = {"one-member": Goal.SINGLE_MEMBER, "heldout-agreement": Goal.HELDOUT_AGREEMENT}
+GOALS: Mapping[GoalName, HardeningGoal] = {
+    "one-member": HardeningGoal.SINGLE_MEMBER,
+    "heldout-agreement": HardeningGoal.HELDOUT_AGREEMENT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class HardenOptions:
     """What is done to every instance.
 
     max_parents: the class whose members are counted; by default the smallest that contains gold, at least 4
-    goal: of cex
+    goal: of the mode cex
     """
 
     mode: Mode
@@ -100,7 +103,7 @@ def hardened_pool(
         made = work.make(source.name, jobs, harden_instance, workers=workers, progress=progress)
         problems = tuple(one.problem for one in made)
         yield HardenedPool(
-            Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.told for one in made]
+            Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.report for one in made]
         )
 
 
@@ -116,7 +119,7 @@ def harden_instance(job: HardenJob) -> Made:
         wide = [v for v, f in latent_scm(problem).local_functions.items() if len(f.parents) > model_class.max_parents]
         if wide:
             return Made(problem, place | _outside(problem, model_class, min(wide, key=natural_key)))
-        harden = _by_cex if options.mode == "cex" else _by_extra_worlds
+        harden = _by_counterexamples if options.mode == "cex" else _by_extra_worlds
         hardened, found = harden(job, model_class)
     except ValueError as error:
         return Made(problem, place | {"outcome": "failed", "why": str(error)})
@@ -130,11 +133,11 @@ def _outside(problem: Problem, model_class: ModelClass, wide: str) -> dict[str, 
     return {"class": model_class.describe(problem.task), "outcome": "impossible", "why": why}
 
 
-def _by_cex(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
+def _by_counterexamples(job: HardenJob, model_class: ModelClass) -> tuple[Problem, dict[str, Any]]:
     problem = job.problem
     checked = checked_alternatives(problem, job.supplied)
     goal, models = GOALS[job.options.goal], list(checked.models.values())
-    made = cex(problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal)
+    made = counterexample_worlds(problem, job.options.seed, alternatives=models, model_class=model_class, goal=goal)
     match made.outcome:
         case Found():
             outcome, why = "reached", ""

@@ -29,10 +29,10 @@ J = TypeVar("J")
 
 
 class Made(NamedTuple):
-    """An instance, and what is told of how it was made, ready for JSON."""
+    """An instance, and what is reported of how it was made, ready for JSON."""
 
     problem: Problem
-    told: dict[str, Any]
+    report: dict[str, Any]
 
 
 class _Key(NamedTuple):
@@ -46,7 +46,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     work: str
     place: int
     problem: ProblemRecord
-    told: dict[str, Any]
+    report: dict[str, Any] = msgspec.field(name="told")
     version: int = 1
 
     @property
@@ -87,7 +87,7 @@ class UnfinishedPool:
             if isinstance(made, Failure):
                 failures[names[key.place]] = made.error
             else:
-                self._file.append(_Line(self._work, key.place, record_from_problem(made.problem), made.told))
+                self._file.append(_Line(self._work, key.place, record_from_problem(made.problem), made.report))
             progress(name, done, len(keys))
         if failures:
             instance = min(failures, key=names.index)
@@ -100,7 +100,7 @@ class UnfinishedPool:
 
     def _in_order(self) -> list[Made]:
         lines = sorted((line for line in self._file if line.work == self._work), key=lambda line: line.place)
-        return [Made(problem_from_record(line.problem), line.told) for line in lines]
+        return [Made(problem_from_record(line.problem), line.report) for line in lines]
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from bench.report.intervals import bootstrap_intervals
 from bench.report.layout import Cell, Heading, Table, TableRow, cell
 from bench.report.pairs import HELDOUT_EXACT
 from bench.report.rates import ROW_LABELS
-from bench.report.rows import Observation, SystemRow
+from bench.report.rows import ScoredAnswer, SystemRow
 from dsl.errors import CalibrantError
 
 
@@ -106,7 +106,7 @@ def _line(row: SystemRow, audited: Ambiguities) -> TableRow | None:
     return TableRow((row.setting, row.system, row.pool, str(len(known))), cells)
 
 
-def _mean(values: Sequence[tuple[Observation, float]]) -> Cell:
+def _mean(values: Sequence[tuple[ScoredAnswer, float]]) -> Cell:
     if not values:
         return Cell(UNDEFINED)
     latents = {name: place for place, name in enumerate(sorted({o.latent for o, _ in values}))}

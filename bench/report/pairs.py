@@ -12,7 +12,7 @@ from bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UN
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.paper import PAIR, notes, with_printed_rows
-from bench.report.rows import Observation, SystemRow, by_pools, per_unit
+from bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_unit
 from dsl.errors import CalibrantError, shown
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
@@ -80,11 +80,11 @@ def paired_differences(pairs: Sequence[tuple[Values, Values]], cluster: Mapping[
     return found
 
 
-def by_latent(observation: Observation) -> str:
+def by_latent(observation: ScoredAnswer) -> str:
     return observation.latent
 
 
-def by_instance(observation: Observation) -> tuple[str, str]:
+def by_instance(observation: ScoredAnswer) -> tuple[str, str]:
     return observation.pool_digest, observation.instance
 
 

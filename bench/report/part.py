@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from bench.answers.columns import Means
 from bench.report.layout import Table
-from bench.report.rate_rows import Grouping, Run
+from bench.report.rate_rows import AnswerOrigin, Grouping
 
-Answer: TypeAlias = tuple[Run, Mapping[str, Any]]  # what a table calls it, and its score
+Answer: TypeAlias = tuple[AnswerOrigin, Mapping[str, Any]]  # what a table calls it, and its score
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReportContents:
     """What to put into a report.
 
     tables: ids, empty for all; against: systems that the others are compared with, empty for the default

@@ -23,7 +23,7 @@ class Grouping(Enum):
     STRATUM = "stratum"
 
 
-class Run(NamedTuple):
+class AnswerOrigin(NamedTuple):
     """What a table needs to know about one scored answer besides its score.
 
     config: the options of a protocol, empty for models; outcome: of a protocol only
@@ -61,26 +61,26 @@ class CalibrationTable:
         self._tallies: dict[_Group, Tally] = {}
         self._equal: dict[Any, Any] = {}  # equal tuples once: most answers count the same as some other one
 
-    def add(self, run: Run, score: Mapping[str, Any]) -> None:
-        """Count one answer under the setting that its run names."""
-        pool, digest = ("", "") if self._by is Grouping.SETTING else (run.pool, run.pool_digest)
-        stratum = run.stratum if self._by is Grouping.STRATUM else ""
-        options = repr(sorted(run.config.items()))
-        group = run.setting, pool, digest, run.system, options, stratum
+    def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+        """Count one answer under the setting that its origin names."""
+        pool, digest = ("", "") if self._by is Grouping.SETTING else (origin.pool, origin.pool_digest)
+        stratum = origin.stratum if self._by is Grouping.STRATUM else ""
+        options = repr(sorted(origin.config.items()))
+        group = origin.setting, pool, digest, origin.system, options, stratum
         tally = self._tallies.get(group)
         if tally is None:
-            tally = self._tallies[group] = Tally(run.config, self._columns)
-        verdict = self.measures.verdict(score, run.setting, self._means)
-        item = run.pool_digest, run.instance
+            tally = self._tallies[group] = Tally(origin.config, self._columns)
+        verdict = self.measures.verdict(score, origin.setting, self._means)
+        item = origin.pool_digest, origin.instance
         read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
         sample = self.measures.sample(verdict)
-        tally.pools[run.pool_digest] = run.pool, run.pool_size
+        tally.pools[origin.pool_digest] = origin.pool, origin.pool_size
         tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
         tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
-        if run.outcome is not None:
-            tally.outcomes[run.outcome] += 1
-        if run.seconds is not None:
-            tally.seconds.append(run.seconds)
+        if origin.outcome is not None:
+            tally.outcomes[origin.outcome] += 1
+        if origin.seconds is not None:
+            tally.seconds.append(origin.seconds)
 
     def rows(self) -> list[dict[str, str]]:
         """One mapping per row, every value as it is printed."""

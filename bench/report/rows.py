@@ -10,14 +10,22 @@ from typing import Any, NamedTuple
 
 from bench.answers.columns import Means, Verdict
 from bench.report.intervals import Interval
-from bench.report.rate_rows import Grouping, Run, differing_names, ladder_place, natural, option_suffix, pool_labels
+from bench.report.rate_rows import (
+    AnswerOrigin,
+    Grouping,
+    differing_names,
+    ladder_place,
+    natural,
+    option_suffix,
+    pool_labels,
+)
 from dsl.errors import in_one_line
 from dsl.replayscm.pools.official import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
 
 
-class Observation(NamedTuple):
+class ScoredAnswer(NamedTuple):
     """One scored answer.
 
     latent: the id that instances with the same latent SCM share
@@ -49,7 +57,7 @@ class SystemRow:
     pools: Mapping[str, str]
     num_expected: int
     is_model: bool
-    observations: tuple[Observation, ...]
+    observations: tuple[ScoredAnswer, ...]
     num_crashed: int = 0
     intervals: dict[str, Interval | None] = field(init=False, default_factory=dict, compare=False, repr=False)
 
@@ -90,45 +98,47 @@ class RowCollector:
         self._by = by
         self._means = means
         self._latents = latents or {}
-        self._answers: dict[_Group, list[Observation]] = {}
-        self._runs: dict[_Group, dict[str, Run]] = {}
+        self._answers: dict[_Group, list[ScoredAnswer]] = {}
+        self._origins: dict[_Group, dict[str, AnswerOrigin]] = {}
         self._sizes: dict[str, int] = {}  # by latent
         self._crashes: Counter[_Group] = Counter()
 
-    def add(self, run: Run, score: Mapping[str, Any]) -> None:
-        digest = "" if self._by is Grouping.SETTING else run.pool_digest
-        group = run.setting, digest, run.system, repr(sorted(run.config.items()))
-        self._runs.setdefault(group, {})[run.pool_digest] = run
-        self._crashes[group] += run.outcome == "crashed"
-        latent = self._latents.get((run.pool_digest, run.instance)) or latent_of(run.instance)
-        verdict = Verdict(score, run.setting, self._means)
+    def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+        digest = "" if self._by is Grouping.SETTING else origin.pool_digest
+        group = origin.setting, digest, origin.system, repr(sorted(origin.config.items()))
+        self._origins.setdefault(group, {})[origin.pool_digest] = origin
+        self._crashes[group] += origin.outcome == "crashed"
+        latent = self._latents.get((origin.pool_digest, origin.instance)) or latent_of(origin.instance)
+        verdict = Verdict(score, origin.setting, self._means)
         size = score.get("goldAstSize")
         if isinstance(size, int):  # scores of invalid answers do not say
             self._sizes[latent] = size
-        observation = Observation(run.pool_digest, run.instance, latent, verdict, run.seconds)
+        observation = ScoredAnswer(origin.pool_digest, origin.instance, latent, verdict, origin.seconds)
         self._answers.setdefault(group, []).append(observation)
 
     def rows(self) -> list[SystemRow]:
         """By the disclosure ladder, then pool, then system."""
         configs: dict[str, list[Mapping[str, Any]]] = {}
-        for (_, _, system, _), runs in self._runs.items():
-            configs.setdefault(system, []).append(next(iter(runs.values())).config)
+        for (_, _, system, _), origins in self._origins.items():
+            configs.setdefault(system, []).append(next(iter(origins.values())).config)
         differing = {system: differing_names(listed) for system, listed in configs.items()}
-        labels = pool_labels({digest: run.pool for runs in self._runs.values() for digest, run in runs.items()})
+        labels = pool_labels(
+            {digest: one.pool for origins in self._origins.values() for digest, one in origins.items()}
+        )
         made = [self._row(group, differing[group[2]], labels) for group in self._answers]
         return sorted(made, key=lambda row: (*ladder_place(row.setting), natural(row.pool), *_system_place(row)))
 
     def _row(self, group: _Group, differing: Sequence[str], labels: Mapping[str, str]) -> SystemRow:
         setting, _, system, _ = group
-        runs = self._runs[group]
+        origins = self._origins[group]
         answers = Counter((o.pool_digest, o.instance) for o in self._answers[group])
-        one = next(iter(runs.values()))
+        one = next(iter(origins.values()))
         is_model = one.outcome is None and not any(name in system.casefold() for name in SEARCHES_IN_FILES)
         return SystemRow(
             in_one_line(setting),
             in_one_line(system + option_suffix(one.config, differing)),
-            {digest: in_one_line(labels[digest]) for digest in sorted(runs)},
-            sum(run.pool_size for run in runs.values()),
+            {digest: in_one_line(labels[digest]) for digest in sorted(origins)},
+            sum(origin.pool_size for origin in origins.values()),
             is_model,
             tuple(
                 o._replace(gold_size=self._sizes.get(o.latent), num_samples=answers[o.pool_digest, o.instance])
@@ -151,8 +161,8 @@ def by_pools(rows: Sequence[SystemRow]) -> Iterator[list[SystemRow]]:
 
 
 def per_unit(
-    observations: Iterable[Observation],
-    unit: Callable[[Observation], Any],
+    observations: Iterable[ScoredAnswer],
+    unit: Callable[[ScoredAnswer], Any],
     value: Callable[[Verdict], float | None],
 ) -> dict[Any, float]:
     """The mean of a quantity on each unit where it is defined."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.answers.fields import FieldNames
-from bench.answers.sources import scored_runs
+from bench.answers.sources import scored_answers
 from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from bench.report.part import Answer
-from bench.report.rate_rows import Run
+from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError, shown
 
 
@@ -38,28 +38,28 @@ class Sources:
         found: dict[str, list[Answer]] = {name: [] for name in NAMES}
         seen: set[tuple[str, str, str, str, int]] = set()
         recognised: list[str] = []
-        for run, score in self._scored(recognised):
-            key = run.pool_digest, run.instance, run.system, repr(sorted(run.config.items())), run.sample
+        for origin, score in self._scored(recognised):
+            key = origin.pool_digest, origin.instance, origin.system, repr(sorted(origin.config.items())), origin.sample
             if key in seen:
-                raise CalibrantError(f"{run.system} on {shown(run.instance)} of {run.pool} is given twice")
+                raise CalibrantError(f"{origin.system} on {shown(origin.instance)} of {origin.pool} is given twice")
             seen.add(key)
-            found[run.benchmark].append((run, score))
+            found[origin.benchmark].append((origin, score))
         for line in recognised:
             self.say(line)
         if not any(found.values()):
             raise CalibrantError("no scored answers in these folders and files")
         return {name: answers for name, answers in found.items() if answers}
 
-    def _scored(self, recognised: list[str]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
         from bench.answers.stored_results import StoredResults
 
-        yield from scored_runs(self.runs)
+        yield from scored_answers(self.runs)
         for path in self.official:
-            yield from StoredResults(path).runs()
+            yield from StoredResults(path).answers()
         for path in self.predictions:
             yield from self._predicted(path, recognised)
 
-    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[Run, Mapping[str, Any]]]:
+    def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
         from bench.answers.predictions import Predictions
         from bench.answers.verdicts import PredictionScorer
 

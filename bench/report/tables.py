@@ -10,7 +10,7 @@ from bench.report.ambiguity import Ambiguities, ceilings
 from bench.report.formats import shown_columns
 from bench.report.layout import Table
 from bench.report.pairs import comparisons, disclosure_deltas
-from bench.report.part import Wanted
+from bench.report.part import ReportContents
 from bench.report.rows import SystemRow
 from bench.report.samples import sample_rows, sample_table, sampled_of
 from bench.report.specs import (
@@ -49,7 +49,7 @@ TABLE_IDS = (
 
 def report_tables(
     rows: Sequence[SystemRow],
-    wanted: Wanted,
+    wanted: ReportContents,
     audited: Ambiguities | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> list[Table]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.benchmarks.registry import benchmark, benchmarks
 from bench.report.formats import TEXTS
-from bench.report.part import Answer, Part, Wanted
+from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from dsl.errors import CalibrantError, shown
 from dsl.whole_file import write_whole
@@ -28,7 +28,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
 
 def report_text(
     answers: Mapping[str, Sequence[Answer]],
-    wanted: Wanted,
+    wanted: ReportContents,
     form: str,
     *,
     plots: Path | None = None,
@@ -49,7 +49,7 @@ def report_text(
     return as_html(parts)
 
 
-def _parts(answers: Mapping[str, Sequence[Answer]], wanted: Wanted, progress: Progress) -> list[Part]:
+def _parts(answers: Mapping[str, Sequence[Answer]], wanted: ReportContents, progress: Progress) -> list[Part]:
     """Those that have one of the wanted tables."""
     asked = [
         benchmark(name) for name in answers if not wanted.tables or wanted.tables & {*benchmark(name).report_tables}

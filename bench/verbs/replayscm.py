@@ -134,12 +134,12 @@ class ReplayScmVerbs:
         max_parents: int | None = None,
     ) -> Hardening:
         """goal: what is left open at the end; max_parents: the class that is counted, by default gold's, at least 4"""
-        from audits.replayscm.hardening.harden import cex
+        from audits.replayscm.hardening.harden import counterexample_worlds
         from bench.pools.hardened import GOALS
         from solvers.replayscm.version_space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
-        return cex(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
+        return counterexample_worlds(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
 
     def generate(
         self,

@@ -38,7 +38,7 @@ class Graph(msgspec.Struct, frozen=True):
     exo: dict[str, str]
 
 
-class Plan(msgspec.Struct, frozen=True):
+class GrowthPlan(msgspec.Struct, frozen=True):
     """What the step that added a node meant to do."""
 
     rationale: str = ""
@@ -59,7 +59,7 @@ class Bundle(msgspec.Struct, frozen=True, omit_defaults=True):
     graph: Graph
     topology: str = ""
     layer: dict[str, int] | None = None
-    plan: Plan | None = None
+    plan: GrowthPlan | None = None
 
 
 def module_text(bundle: Bundle, *, comments: bool = True) -> str:

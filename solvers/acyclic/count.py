@@ -118,7 +118,7 @@ def _component_total(weights: Weights) -> int:
     return least[full]
 
 
-class Step(NamedTuple):
+class Layer(NamedTuple):
     """One layer: the variables that come next, and what their choices and the rest of the DAG weigh together."""
 
     layer: Mask
@@ -146,7 +146,7 @@ class Layers:
             self._memo[key] = sum(step.weight for step in self.steps(placed, last))
         return self._memo[key]
 
-    def steps(self, placed: Mask, last: Mask) -> Iterator[Step]:
+    def steps(self, placed: Mask, last: Mask) -> Iterator[Layer]:
         """Every possible next layer, in a fixed order."""
         rest = self.weights.full ^ placed
         product = {0: 1}
@@ -162,7 +162,7 @@ class Layers:
             if product[layer]:
                 weight = product[layer] * self.completions(placed | layer, layer)
                 if weight:
-                    yield Step(layer, weight)
+                    yield Layer(layer, weight)
 
     def fresh(self, index: int, placed: Mask, last: Mask) -> int:
         """Weight of a variable's parent sets among `placed` that touch the last layer (any set, for the first)."""

@@ -22,7 +22,7 @@ Stage: TypeAlias = Literal["abduction", "action", "prediction"]
 
 
 @dataclass(frozen=True)
-class Step:
+class SolutionStep:
     """One line of a solution; `name` is the noise variable or node that it settles."""
 
     stage: Stage
@@ -34,7 +34,7 @@ class Step:
 class Solution:
     """steps: in the order in which they are to be read; answer: a right answer, that of the world followed."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SolutionStep, ...]
     answer: Answer
 
     @property
@@ -67,7 +67,7 @@ def solution(model: Model, question: Question) -> Outcome[Solution]:
     return Found(Solution(tuple(steps), answer))
 
 
-def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[Step]:
+def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[SolutionStep]:
     """What is known of every noise variable, and which value is followed."""
     try:
         allowed = allowed_noise(model, question)
@@ -82,7 +82,7 @@ def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[
             text = f"{node.noise} may be any of {_list(node.support)}; take {chosen}."
         else:
             text = _explained(node, question, factual, allowed.get(node.noise, (chosen,)), chosen)
-        yield Step("abduction", node.noise, text)
+        yield SolutionStep("abduction", node.noise, text)
 
 
 def _explained(node: Node, question: Question, factual: Assignment, allowed: tuple[Symbol, ...], chosen: Symbol) -> str:
@@ -95,12 +95,12 @@ def _explained(node: Node, question: Question, factual: Assignment, allowed: tup
     return f"{seen}: {node.noise} may be any of {_list(allowed)}; take {chosen}."
 
 
-def _action(question: Question) -> Iterator[Step]:
+def _action(question: Question) -> Iterator[SolutionStep]:
     for name, value in question.do.items():
-        yield Step("action", name, f"{name} is set to {value}; its equation no longer counts.")
+        yield SolutionStep("action", name, f"{name} is set to {value}; its equation no longer counts.")
 
 
-def _prediction(model: Model, question: Question, world: Assignment, values: Assignment) -> Iterator[Step]:
+def _prediction(model: Model, question: Question, world: Assignment, values: Assignment) -> Iterator[SolutionStep]:
     for node in model.nodes:
         if node.name in question.do:
             text = f"{node.name} = {values[node.name]}, as set."
@@ -108,7 +108,7 @@ def _prediction(model: Model, question: Question, world: Assignment, values: Ass
             inputs = [*((parent, values[parent]) for parent in node.parents), (node.noise, world[node.noise])]
             given = ", ".join(f"{name} = {value}" for name, value in inputs)
             text = f"{node.name} = {values[node.name]}, from {given}."
-        yield Step("prediction", node.name, text)
+        yield SolutionStep("prediction", node.name, text)
 
 
 def _arguments(node: Node, values: Assignment) -> str:

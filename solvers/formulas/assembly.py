@@ -15,7 +15,7 @@ from dsl.formulas.formula import Formula, apply, rename, var
 from dsl.formulas.table import full_mask, projection
 from solvers.formulas.catalogue import ROOTS, Catalogue
 from solvers.formulas.decomposition import Decomposition
-from solvers.formulas.goal import Listed, Part, Split, exactly
+from solvers.formulas.goal import Decomposed, Listed, Part, exactly
 
 
 def formula_of_part(functions: Catalogue, part: Part, names: Sequence[str]) -> Formula:
@@ -37,7 +37,7 @@ def _arguments(functions: Catalogue, part: Part, operator: str) -> Iterator[Part
     """The arguments that a part contributes to a node of that operator: its own if it has the same root."""
     if operator in ROOTS and isinstance(part, Listed) and functions.rooted[part.position] & ROOTS[operator]:
         part = _split(functions, part, operator) or part
-    if operator in ROOTS and isinstance(part, Split) and part.operator == operator:
+    if operator in ROOTS and isinstance(part, Decomposed) and part.operator == operator:
         for inner in part.parts:
             yield from _arguments(functions, inner, operator)
     else:
@@ -56,6 +56,6 @@ def _listed_formula(functions: Catalogue, part: Listed) -> Formula:
     return _formula(functions, found)
 
 
-def _split(functions: Catalogue, part: Listed, operator: str) -> Split | None:
+def _split(functions: Catalogue, part: Listed, operator: str) -> Decomposed | None:
     goal = exactly(part.bits, full_mask(functions.num_vars))
     return Decomposition(functions).rooted(goal, part.size, operator)

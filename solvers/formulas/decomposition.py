@@ -32,7 +32,7 @@ from solvers.budget import Budget
 from solvers.formulas import _kernels_synthesis as kernels
 from solvers.formulas._kernels_functions import I64, Lists, iff_lists
 from solvers.formulas.catalogue import LISTING, Catalogue
-from solvers.formulas.goal import Goal, Listed, Part, Split, split
+from solvers.formulas.goal import Decomposed, Goal, Listed, Part, split
 
 
 class Decomposition:
@@ -60,7 +60,7 @@ class Decomposition:
             return self._scan(goal, size)
         return self._search(goal, size, self.functions.operators)
 
-    def rooted(self, goal: Goal, size: int, operator: str) -> Split | None:
+    def rooted(self, goal: Goal, size: int, operator: str) -> Decomposed | None:
         """The same among formulas with the operator at their root."""
         return best(goal, self._candidates(goal, size, operator))
 
@@ -84,7 +84,7 @@ class Decomposition:
         position = kernels.best_match(self.functions.words, start, end, *map(np.uint64, goal))
         return None if position < 0 else self.listed(position)
 
-    def _search(self, goal: Goal, size: int, operators: Iterable[str]) -> Split | None:
+    def _search(self, goal: Goal, size: int, operators: Iterable[str]) -> Decomposed | None:
         question = goal.care, goal.value, size
         if question in self._refuted:
             return None
@@ -93,7 +93,7 @@ class Decomposition:
             self._refuted.add(question)
         return found
 
-    def _candidates(self, goal: Goal, size: int, operator: str) -> Iterator[Split]:
+    def _candidates(self, goal: Goal, size: int, operator: str) -> Iterator[Decomposed]:
         match operator:
             case "not":
                 yield from self._negations(goal, size)
@@ -107,7 +107,7 @@ class Decomposition:
             case _:
                 raise AssertionError(operator)
 
-    def _negations(self, goal: Goal, size: int) -> Iterator[Split]:
+    def _negations(self, goal: Goal, size: int) -> Iterator[Decomposed]:
         inner = goal.shifted(self.full)
         part: Part | None
         if size - 1 <= self.functions.max_size:
@@ -118,7 +118,7 @@ class Decomposition:
             yield split("not", [part], size, self.full)
 
 
-def best(goal: Goal, candidates: Iterable[Split]) -> Split | None:
+def best(goal: Goal, candidates: Iterable[Decomposed]) -> Decomposed | None:
     """The candidate of least score, of equals the first; stops when no later one can be better."""
     chosen = None
     for part in candidates:
@@ -132,7 +132,7 @@ def best(goal: Goal, candidates: Iterable[Split]) -> Split | None:
 # --- the ways to split -----------------------------------------------------------------------------------------------
 
 
-def junctions(search: Decomposition, goal: Goal, size: int, operator: str) -> Iterator[Split]:
+def junctions(search: Decomposition, goal: Goal, size: int, operator: str) -> Iterator[Decomposed]:
     """`and` or `or`; a disjunction is the conjunction of the complements, complemented."""
     functions, total = search.functions, size - 1
     negate = search.full if operator == "or" else 0
@@ -157,7 +157,7 @@ def junctions(search: Decomposition, goal: Goal, size: int, operator: str) -> It
                 yield split(operator, (search.listed(int(chosen.positions[index])), part), size, search.full)
 
 
-def parities(search: Decomposition, goal: Goal, size: int, operator: str) -> Iterator[Split]:
+def parities(search: Decomposition, goal: Goal, size: int, operator: str) -> Iterator[Decomposed]:
     """`xor`, and `iff` of two arguments, which is its complement."""
     functions, total = search.functions, size - 1
     pairs = search.parity_pairs(goal, total)
@@ -176,7 +176,7 @@ def parities(search: Decomposition, goal: Goal, size: int, operator: str) -> Ite
                 yield split(operator, (argument, part), size, search.full)
 
 
-def equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[Split]:
+def equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[Decomposed]:
     """`iff` of three or more arguments."""
     functions, total = search.functions, size - 1
     onset, offset = goal.value, goal.care ^ goal.value

@@ -46,7 +46,7 @@ class Listed(NamedTuple):
     position: int
 
 
-class Split(NamedTuple):
+class Decomposed(NamedTuple):
     """An operator applied to parts; under `and`, `or`, `xor` a part may stand for several arguments."""
 
     bits: int
@@ -55,9 +55,9 @@ class Split(NamedTuple):
     parts: tuple[Part, ...]
 
 
-Part: TypeAlias = "Listed | Split"
+Part: TypeAlias = "Listed | Decomposed"
 
 
-def split(operator: str, parts: Iterable[Part], size: int, full: int) -> Split:
+def split(operator: str, parts: Iterable[Part], size: int, full: int) -> Decomposed:
     chosen = tuple(parts)
-    return Split(OPERATORS[operator].bits([part.bits for part in chosen], full), size, operator, chosen)
+    return Decomposed(OPERATORS[operator].bits([part.bits for part in chosen], full), size, operator, chosen)

@@ -58,17 +58,17 @@ def _packed(space: VersionSpace, roots: tuple[str, ...]) -> tuple[_Packing, Weig
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class SmallestMembers:
     """The first members in the order of total size; `more` tells whether there are others."""
 
     models: tuple[Scm, ...]
     more: bool
 
 
-def smallest_members(space: VersionSpace, limit: int) -> Members:
+def smallest_members(space: VersionSpace, limit: int) -> SmallestMembers:
     """At most `limit` members, smallest total size first; ties in a fixed order."""
     found = tuple(islice(members_by_size(space), limit + 1))
-    return Members(found[:limit], len(found) > limit)
+    return SmallestMembers(found[:limit], len(found) > limit)
 
 
 def members_by_size(space: VersionSpace) -> Iterator[Scm]:

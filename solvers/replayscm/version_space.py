@@ -162,22 +162,6 @@ class VersionSpace:
         """The exact share of members, weighted as `sample` does, that this space with worlds added still has."""
         return Fraction(after._mass(self.counts_by_roots, size_penalty), self.mass(size_penalty=size_penalty))
 
-    def edge_marginals(self) -> dict[tuple[str, str], Fraction]:
-        """Share of members in which U is a functional parent of V, for every edge that some member has."""
-        whole = self.count
-        shares: dict[tuple[str, str], Fraction] = {}
-        for child, i in self.index.items():
-            for parent, j in self.index.items():
-                if i == j:
-                    continue
-                touching = {mask: n for mask, n in self.local(i).counts.items() if mask >> j & 1}
-                having = sum(
-                    total(self.weights(roots, {i: touching})) for roots in self.counts_by_roots if child not in roots
-                )
-                if having:
-                    shares[parent, child] = Fraction(having, whole)
-        return shares
-
     def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:
         """Share of members in which a variable has exactly these functional parents (its own absence when a root)."""
         i = self.index[variable]

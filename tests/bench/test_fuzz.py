@@ -11,7 +11,7 @@ import pytest
 
 from bench.fuzz import blickets, causalab, pools, submissions
 from bench.fuzz.answers import answer, response
-from bench.fuzz.campaign import Plan, Tally, run, run_chunk
+from bench.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
 from bench.fuzz.independent import Judge, WrongVerdictError, spelled
 from dsl.formulas.text import parse
@@ -27,16 +27,16 @@ SUBMISSIONS, POOLS, BLICKETS, LABORATORIES = 4_000, 400, 4_000, 4_000
 
 
 @pytest.fixture(scope="module")
-def scored() -> Tally:
+def scored() -> CampaignTally:
     return run_chunk(submissions.case, 11, 0, SUBMISSIONS)
 
 
 @pytest.fixture(scope="module")
-def read() -> Tally:
+def read() -> CampaignTally:
     return run_chunk(pools.case, 11, 0, POOLS)
 
 
-def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: Tally) -> None:
+def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: CampaignTally) -> None:
     assert scored.failures == []
     assert scored.num_cases == SUBMISSIONS
     stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
@@ -44,7 +44,7 @@ def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: Tally) -> None:
     assert min(scored.outcomes[stage] for stage in ("correct", "valid", "not parse", "not legal")) > SUBMISSIONS / 50
 
 
-def test_every_damaged_pool_is_read_as_it_is_or_refused(read: Tally) -> None:
+def test_every_damaged_pool_is_read_as_it_is_or_refused(read: CampaignTally) -> None:
     assert read.failures == []
     assert read.num_cases == POOLS
     for kind in ("official", "native"):
@@ -73,7 +73,7 @@ def test_whatever_is_said_done_or_filed_about_laboratories_gets_a_verdict_or_a_l
 
 
 def test_the_number_of_workers_does_not_matter() -> None:
-    plan = Plan(seed=5, count=60, first=7, chunk=20)
+    plan = CampaignPlan(seed=5, count=60, first=7, chunk=20)
     here, apart = run(submissions.case, plan), run(submissions.case, replace(plan, workers=2))
     assert (here.digest, here.outcomes, here.num_cases) == (apart.digest, apart.outcomes, 60)
     assert run(submissions.case, replace(plan, seed=6)).digest != here.digest
@@ -82,9 +82,9 @@ def test_the_number_of_workers_does_not_matter() -> None:
 
 
 def test_a_plan_covers_its_cases_and_stops_in_time() -> None:
-    assert list(Plan(1, 25, first=3, chunk=10).chunks()) == [(3, 10), (13, 10), (23, 5)]
-    assert run(lambda _: "x", Plan(1, 25, first=3, chunk=10)).num_cases == 25
-    assert run(lambda _: "x", Plan(1, 25, seconds=0)).num_cases == 0
+    assert list(CampaignPlan(1, 25, first=3, chunk=10).chunks()) == [(3, 10), (13, 10), (23, 5)]
+    assert run(lambda _: "x", CampaignPlan(1, 25, first=3, chunk=10)).num_cases == 25
+    assert run(lambda _: "x", CampaignPlan(1, 25, seconds=0)).num_cases == 0
 
 
 def test_a_failing_case_is_told_by_its_number() -> None:
@@ -94,7 +94,7 @@ def test_a_failing_case_is_told_by_its_number() -> None:
         return "fine"
 
     numbers = [number for number in range(50) if random.Random(9 << 40 | number).random() < 0.2]
-    tally = run(case, Plan(seed=9, count=50, chunk=7))
+    tally = run(case, CampaignPlan(seed=9, count=50, chunk=7))
     assert tally.failures == [(number, "KeyError: 'planted'") for number in numbers]
     assert tally.outcomes == {"failure": len(numbers), "fine": 50 - len(numbers)}
 

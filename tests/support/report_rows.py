@@ -11,7 +11,7 @@ import msgspec
 
 from bench.answers.columns import Means
 from bench.report.layout import Source, Table
-from bench.report.rate_rows import Grouping, Run
+from bench.report.rate_rows import AnswerOrigin, Grouping
 from bench.report.rows import RowCollector, SystemRow
 from bench.runs.records import FILE_NAME, Record, Timing
 
@@ -37,11 +37,11 @@ class Answers(NamedTuple):
     suffix: str = ""
     seconds: float = 0.5
 
-    def runs(self) -> Iterable[tuple[Run, Mapping[str, Any]]]:
+    def answers(self) -> Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]:
         for i, score in enumerate(self.scores):
             outcome, seconds = ("found", self.seconds * (i + 1)) if self.is_run else (None, None)
             yield (
-                Run(
+                AnswerOrigin(
                     self.system,
                     self.pool,
                     f"digest of {self.pool}",
@@ -60,8 +60,8 @@ class Answers(NamedTuple):
 def rows_of(*answers: Answers, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
     collector = RowCollector(by=by, means=means)
     for one in answers:
-        for run, score in one.runs():
-            collector.add(run, score)
+        for origin, score in one.answers():
+            collector.add(origin, score)
     return collector.rows()
 
 
@@ -88,16 +88,16 @@ def write_run(folder: Path, *answers: Answers, order: int = 0, started: str = "2
     """A folder as `calibrant run` leaves it; `order` shuffles its lines."""
     lines = []
     for one in answers:
-        for index, (run, score) in enumerate(one.runs()):
+        for index, (origin, score) in enumerate(one.answers()):
             record = Record(
-                pool=run.pool,
-                pool_digest=run.pool_digest,
-                pool_size=run.pool_size,
+                pool=origin.pool,
+                pool_digest=origin.pool_digest,
+                pool_size=origin.pool_size,
                 index=index,
-                instance=run.instance,
-                setting=run.setting,
+                instance=origin.instance,
+                setting=origin.setting,
                 stratum="",
-                protocol=run.system,
+                protocol=origin.system,
                 config={},
                 outcome="found",
                 answer={},
@@ -105,7 +105,7 @@ def write_run(folder: Path, *answers: Answers, order: int = 0, started: str = "2
                 score=dict(score),
                 provenance={},
                 program="test",
-                timing=Timing(run.seconds or 0.0, started),
+                timing=Timing(origin.seconds or 0.0, started),
             )
             lines.append(msgspec.json.encode(record) + b"\n")
     random.Random(order).shuffle(lines)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from audits.replayscm.exposure import target_novelty
-from audits.replayscm.generation.plans import Plan
+from audits.replayscm.generation.plans import StratumPlan
 from audits.replayscm.generation.proposals import Proposer
 from audits.replayscm.generation.training import Training, reduction
 from dsl.replayscm.sampling.evidence import Evidence, rejections
@@ -28,14 +28,14 @@ from dsl.replayscm.world import Intervention, World
 HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded
 
 
-def reduces_shortcuts(stratum: Stratum, plan: Plan, latent: LatentScm, training: Training) -> bool:
+def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, training: Training) -> bool:
     """Whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
     irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
     few = len(with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
     return few and reduction(training, irreducible) >= plan.min_reduction
 
 
-def unmet(stratum: Stratum, plan: Plan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
+def unmet(stratum: Stratum, plan: StratumPlan, latent: LatentScm, evidence: Evidence) -> Iterator[str]:
     """Every reason why an instance with this evidence is not acceptable; none for an acceptable one."""
     yield from rejections(stratum, latent, evidence)
     if plan.max_intervened is not None:
@@ -46,7 +46,7 @@ def unmet(stratum: Stratum, plan: Plan, latent: LatentScm, evidence: Evidence) -
     yield from unbalanced(plan, evidence.training, evidence.heldout)
 
 
-def unbalanced(plan: Plan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
+def unbalanced(plan: StratumPlan, training: Sequence[World], heldout: Iterable[World]) -> Iterator[str]:
     """Held-out worlds whose targets are too like or too unlike those of the training worlds."""
     if plan.novelty is None:
         return
@@ -57,7 +57,7 @@ def unbalanced(plan: Plan, training: Sequence[World], heldout: Iterable[World]) 
             yield f"target novelty of {world.id} is {novelty:.3f}, not within {low} to {high}"
 
 
-def sample_heldout(plan: Plan, proposer: Proposer) -> tuple[Drawn, ...] | None:
+def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] | None:
     """Held-out worlds of signatures that neither training nor each other have; fresh environments, the same units.
 
     Sets of interventions are drawn until one is balanced; None if none of HELDOUT_DRAWS is.

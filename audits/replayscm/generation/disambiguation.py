@@ -29,7 +29,7 @@ CANDIDATES = 32  # target sets tried for one world
 MANY = 0.5  # a world is added if it rules out at least this share of the alternatives that are left
 
 
-class Separation(NamedTuple):
+class Disambiguation(NamedTuple):
     """Worlds that were added, and how many alternatives there were before the first and after each."""
 
     drawn: tuple[Drawn, ...]
@@ -42,7 +42,7 @@ def separating_worlds(
     max_added: int,
     admits: Callable[[Sequence[Drawn]], bool],
     rng: Random,
-) -> Separation:
+) -> Disambiguation:
     """Worlds train_aug_01, ... while one rules out many alternatives.
 
     admits: whether the instance is still acceptable with these worlds added
@@ -60,7 +60,7 @@ def separating_worlds(
         added.append(best)
         alternatives = left[id(best)]
         num_left.append(alternatives.num_left)
-    return Separation(tuple(added), tuple(num_left))
+    return Disambiguation(tuple(added), tuple(num_left))
 
 
 def _candidate(world_id: str, population: Population, alternatives: LocalAlternatives, rng: Random) -> Drawn:

@@ -24,8 +24,8 @@ from random import Random
 
 from audits.replayscm.generation.acceptance import reduces_shortcuts, sample_heldout, unmet
 from audits.replayscm.generation.alternatives import local_alternatives
-from audits.replayscm.generation.disambiguation import Separation, separating_worlds
-from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, Plan, plan_for
+from audits.replayscm.generation.disambiguation import Disambiguation, separating_worlds
+from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
 from audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
 from audits.replayscm.generation.training import Training, TrainingChoice
 from dsl.replayscm.pools.files import as_written
@@ -75,7 +75,7 @@ def generate(
     *,
     setting: str = "hidden-order",
     max_added: int = MAX_ADDED_WORLDS,
-    plan: Plan | None = None,
+    plan: StratumPlan | None = None,
 ) -> Generated:
     """The instance of that seed under one of the sampler's SETTINGS; SCM and worlds are the same in all of them.
 
@@ -107,7 +107,7 @@ def generate(
     return Generated(final, audit)
 
 
-def _accepted(stratum: Stratum, plan: Plan, rng: Random) -> tuple[_Accepted, Effort]:
+def _accepted(stratum: Stratum, plan: StratumPlan, rng: Random) -> tuple[_Accepted, Effort]:
     for scms in count(1):
         latent = sample_scm(stratum, rng)
         for populations in range(1, plan.attempts + 1):
@@ -117,7 +117,7 @@ def _accepted(stratum: Stratum, plan: Plan, rng: Random) -> tuple[_Accepted, Eff
     raise AssertionError("counting ended")
 
 
-def _attempt(stratum: Stratum, plan: Plan, latent: LatentScm, rng: Random) -> _Accepted | None:
+def _attempt(stratum: Stratum, plan: StratumPlan, latent: LatentScm, rng: Random) -> _Accepted | None:
     """One population: training sets until one has no shortcuts left, its held-out worlds, and all filters."""
     population = sample_population(stratum, latent.model, rng)
     for restart in range(1, plan.restarts + 1):
@@ -132,7 +132,7 @@ def _attempt(stratum: Stratum, plan: Plan, latent: LatentScm, rng: Random) -> _A
     return None
 
 
-def _separate(stratum: Stratum, plan: Plan, accepted: _Accepted, max_added: int, rng: Random) -> Separation:
+def _separate(stratum: Stratum, plan: StratumPlan, accepted: _Accepted, max_added: int, rng: Random) -> Disambiguation:
     """Worlds against local alternatives, none of which breaks a filter or repeats a signature."""
     evidence = accepted.evidence(())
     used = {world.intervention.signature for world in (*evidence.training, *evidence.heldout)}

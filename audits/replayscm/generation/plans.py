@@ -18,7 +18,7 @@ MAX_ADDED_WORLDS = 3  # by targeted disambiguation: the paper's records have 8 t
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StratumPlan:
     """Budgets and filters of one stratum.
 
     restarts: training sets drawn for one population until its shortcuts are gone
@@ -43,22 +43,22 @@ class Plan:
     novelty: tuple[float, float] | None = None
 
 
-PLANS: Mapping[str, Plan] = MappingProxyType(
+PLANS: Mapping[str, StratumPlan] = MappingProxyType(
     {
-        "hs_n6_easy_calibration": Plan(8, 180, 8, 0.75, 120, 24, 0.75),
-        "hs_n7_anchor_plus": Plan(10, 200, 10, 0.85, 150, 24, 0.80),
-        "hs_n8_bridge": Plan(12, 220, 12, 0.88, 170, 24, 0.80),
-        "vhs_n8_dense": Plan(12, 240, 12, 0.88, 180, 24, 0.80),
-        "vhs_n9_anchor": Plan(12, 240, 12, 0.88, 180, 24, 0.80),
-        "vhs_n9_dense_strict": Plan(14, 260, 14, 0.90, 220, 28, 0.82),
-        "vhs_n10_anchor_m10": Plan(12, 250, 12, 0.90, 210, 28, 0.82),
-        "vhs_n10_extreme_near_impossible": Plan(16, 280, 16, 0.92, 260, 28, 0.85),
-        "t1_clean_hard": Plan(16, 320, 16, 0.93, 260, 0, 0.85, max_intervened=5, novelty=(0.25, 0.72)),
+        "hs_n6_easy_calibration": StratumPlan(8, 180, 8, 0.75, 120, 24, 0.75),
+        "hs_n7_anchor_plus": StratumPlan(10, 200, 10, 0.85, 150, 24, 0.80),
+        "hs_n8_bridge": StratumPlan(12, 220, 12, 0.88, 170, 24, 0.80),
+        "vhs_n8_dense": StratumPlan(12, 240, 12, 0.88, 180, 24, 0.80),
+        "vhs_n9_anchor": StratumPlan(12, 240, 12, 0.88, 180, 24, 0.80),
+        "vhs_n9_dense_strict": StratumPlan(14, 260, 14, 0.90, 220, 28, 0.82),
+        "vhs_n10_anchor_m10": StratumPlan(12, 250, 12, 0.90, 210, 28, 0.82),
+        "vhs_n10_extreme_near_impossible": StratumPlan(16, 280, 16, 0.92, 260, 28, 0.85),
+        "t1_clean_hard": StratumPlan(16, 320, 16, 0.93, 260, 0, 0.85, max_intervened=5, novelty=(0.25, 0.72)),
     }
 )
 
 
-def plan_for(stratum: Stratum) -> Plan:
+def plan_for(stratum: Stratum) -> StratumPlan:
     """The stratum's own plan; ValueError that lists the known ones otherwise."""
     if stratum.name not in PLANS:
         raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(PLANS)}")

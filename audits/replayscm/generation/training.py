@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from audits.replayscm.generation.plans import SEED_WORLDS, Plan
+from audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
 from audits.replayscm.generation.proposals import Proposer
 from audits.replayscm.local_patterns import num_new, outer_probes, patterns, rows_by_pattern, together
 from dsl.replayscm.disclosure import natural
@@ -55,7 +55,9 @@ class Training:
 class TrainingChoice:
     """One choice of training worlds for a population; `training` makes it, once."""
 
-    def __init__(self, stratum: Stratum, plan: Plan, latent: LatentScm, population: Population, rng: Random) -> None:
+    def __init__(
+        self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: Population, rng: Random
+    ) -> None:
         self.plan = plan
         self.endogenous = latent.model.endogenous
         self.windows = latent.windows(stratum.max_parents)

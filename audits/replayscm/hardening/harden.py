@@ -1,8 +1,8 @@
 """Hardening: gold-simulated training worlds that close what an instance leaves open, with a proof where none can.
 
-`extra_worlds` adds a few worlds for local patterns, as the paper's Extra Worlds level does. `cex` completes local
-coverage, separates every supplied alternative, and then, beyond the paper, reduces the version space of a named class
-to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
+`extra_worlds` adds a few worlds for local patterns, as the paper's Extra Worlds level does. `counterexample_worlds`
+completes local coverage, separates every supplied alternative, and then, beyond the paper, reduces the version space of
+a named class to what no admissible world can reduce further (audits.replayscm.hardening.candidate_worlds,
 audits.replayscm.hardening.steps). The same seed gives the same worlds; gold and held-out worlds never change.
 
 That nothing more can be separated is decided by exhaustion: the count with every row added that the units could show
@@ -23,7 +23,7 @@ from audits.replayscm.hardening.candidate_worlds import (
     under_any_thresholds,
 )
 from audits.replayscm.hardening.limits import (
-    Goal,
+    HardeningGoal,
     SuppliedAlternative,
     goal_objective,
     goal_outcome,
@@ -34,7 +34,7 @@ from audits.replayscm.hardening.objectives import (
     Members,
     OpenPatterns,
 )
-from audits.replayscm.hardening.steps import AddedWorld, Effort, Selector, WorldNames
+from audits.replayscm.hardening.steps import AddedWorld, HardeningEffort, Selector, WorldNames
 from audits.replayscm.hardening.thresholds import population, threshold_ranges
 from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
 from dsl.replayscm.pools.files import as_written
@@ -47,7 +47,7 @@ from dsl.replayscm.world import Panel
 from solvers.outcome import Outcome
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
-EFFORT = Effort()
+EFFORT = HardeningEffort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,16 +138,16 @@ def open_patterns(problem: Problem) -> OpenPatterns:
     return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed))
 
 
-def cex(
+def counterexample_worlds(
     problem: Problem,
     seed: int,
     *,
     alternatives: Sequence[Scm] = (),
     model_class: ModelClass | None = None,
-    goal: Goal = Goal.SINGLE_MEMBER,
+    goal: HardeningGoal = HardeningGoal.SINGLE_MEMBER,
     complete_coverage: bool = True,
     max_targets: int = MAX_TARGETS,
-    effort: Effort = EFFORT,
+    effort: HardeningEffort = EFFORT,
 ) -> Hardening:
     """Complete local coverage, separate the alternatives, then reduce the version space to the goal.
 

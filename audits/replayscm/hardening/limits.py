@@ -24,29 +24,29 @@ from solvers.replayscm.version_space import VersionSpace
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above
 
 
-class Goal(Enum):
-    """What `cex` wants of the version space."""
+class HardeningGoal(Enum):
+    """What `counterexample_worlds` wants of the version space."""
 
     SINGLE_MEMBER = "a single member"
     HELDOUT_AGREEMENT = "that all members replay the held-out worlds"
 
 
-def goal_objective(goal: Goal, problem: Problem, space: VersionSpace) -> Objective:
+def goal_objective(goal: HardeningGoal, problem: Problem, space: VersionSpace) -> Objective:
     """What has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
-    if goal is Goal.SINGLE_MEMBER:
+    if goal is HardeningGoal.SINGLE_MEMBER:
         return Members(space)
     return DisagreeingMembers(space, problem.sealed.heldout.worlds)
 
 
 def goal_outcome(
-    problem: Problem, goal: Goal, space: VersionSpace, family: WorldFamily, possible: WorldFamily
+    problem: Problem, goal: HardeningGoal, space: VersionSpace, family: WorldFamily, possible: WorldFamily
 ) -> Outcome[Problem]:
     """Whether the goal is reached, and if not, whether any admissible world could still help.
 
     family: with the thresholds that were drawn; possible: with all that agree with the evidence
     """
     objective = goal_objective(goal, problem, space)
-    wanted = 1 if goal is Goal.SINGLE_MEMBER else 0
+    wanted = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
     left = objective.left(())
     if left == wanted:
         return Found(problem)

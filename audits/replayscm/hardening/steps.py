@@ -19,7 +19,7 @@ MAX_TIES = 8  # equally good proposals between which the members they leave deci
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class HardeningEffort:
     """Budgets: worlds added in all, and random proposals a step."""
 
     max_worlds: int = 100
@@ -57,7 +57,9 @@ class Selector:
     steps: what was added and why
     """
 
-    def __init__(self, family: WorldFamily, members: Members, names: WorldNames, rng: Random, effort: Effort) -> None:
+    def __init__(
+        self, family: WorldFamily, members: Members, names: WorldNames, rng: Random, effort: HardeningEffort
+    ) -> None:
         self.family = family
         self.members = members
         self.steps: list[AddedWorld] = []

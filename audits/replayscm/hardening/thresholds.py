@@ -29,7 +29,7 @@ Range: TypeAlias = tuple[float, float]
 """A half-open interval of thresholds, low <= threshold < high."""
 
 
-class Shown(NamedTuple):
+class RootOnes(NamedTuple):
     """The units in which a root is 1 in one world that leaves it alone, and the world's level if it is known."""
 
     ones: Column
@@ -44,40 +44,40 @@ def population(problem: Problem, rng: Random) -> Population:
     units = worlds[0].units
     thresholds = {}
     for root in gold.roots:
-        bounds = threshold_bounds(list(_shown(problem, root, units)), len(units))
+        bounds = threshold_bounds(list(_observed(problem, root, units)), len(units))
         thresholds[root] = tuple(low + (high - low) * rng.random() for low, high in bounds)
     return Population(gold, units, thresholds)
 
 
-def _shown(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[Shown]:
+def _observed(problem: Problem, root: str, units: tuple[str, ...]) -> Iterator[RootOnes]:
     if not problem.task.shares_units:
         return
     for world in problem.worlds:
         if world.units == units and root not in world.intervention.targets:
-            yield Shown(world.column(root), problem.sealed.environments.get(world.id, {}).get(root))
+            yield RootOnes(world.column(root), problem.sealed.environments.get(world.id, {}).get(root))
 
 
 def threshold_ranges(problem: Problem) -> dict[str, list[Range]]:
     """Per root and unit every threshold that agrees with the levels in the file; all of them where none does."""
     units = problem.task.training.worlds[0].units
-    return {root: _ranges(list(_shown(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
+    return {root: _ranges(list(_observed(problem, root, units)), len(units)) for root in latent_scm(problem).roots}
 
 
-def _ranges(shown: Sequence[Shown], num_units: int) -> list[Range]:
+def _ranges(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
     ranges: list[Range] = []
     for unit in range(num_units):
-        levels = [(one.level, one.ones >> unit & 1) for one in shown if one.level is not None]
+        levels = [(one.level, one.ones >> unit & 1) for one in observed if one.level is not None]
         low = max((level for level, bit in levels if not bit), default=0.0)
         high = min((level for level, bit in levels if bit), default=1.0)
         ranges.append((low, high) if low < high else (0.0, 1.0))
     return ranges
 
 
-def threshold_bounds(shown: Sequence[Shown], num_units: int) -> list[Range]:
+def threshold_bounds(observed: Sequence[RootOnes], num_units: int) -> list[Range]:
     """Per unit the half-open interval in which its threshold lies."""
-    levelled = [one for one in shown if one.level is not None]
+    levelled = [one for one in observed if one.level is not None]
     bounds = [(0.0, 1.0)] * num_units
-    for ones, level in levelled or _equally_spaced(shown):
+    for ones, level in levelled or _equally_spaced(observed):
         assert level is not None
         narrowed = [
             (low, min(high, level)) if ones >> unit & 1 else (max(low, level), high)
@@ -88,11 +88,11 @@ def threshold_bounds(shown: Sequence[Shown], num_units: int) -> list[Range]:
     return bounds
 
 
-def _equally_spaced(shown: Sequence[Shown]) -> list[Shown]:
+def _equally_spaced(observed: Sequence[RootOnes]) -> list[RootOnes]:
     """The sets that form a chain, earlier ones first choice, with levels in its order."""
     chain: list[Column] = []
-    for ones, _ in shown:
+    for ones, _ in observed:
         if ones not in chain and all(ones & ~other == 0 or other & ~ones == 0 for other in chain):
             chain.append(ones)
     chain.sort(key=int.bit_count)
-    return [Shown(ones, (place + 1) / (len(chain) + 1)) for place, ones in enumerate(chain)]
+    return [RootOnes(ones, (place + 1) / (len(chain) + 1)) for place, ones in enumerate(chain)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.report.blickets.figures import attribution_plot
 from bench.report.blickets.rows import condition_rows, named_answers
 from bench.report.blickets.tables import Items, blicket_tables
-from bench.report.part import Answer, Part, Wanted
+from bench.report.part import Answer, Part, ReportContents
 from bench.report.rate_rows import Grouping
 from dsl.errors import in_one_line
 
@@ -17,15 +17,15 @@ ABOUT = (
 )
 
 
-def blicket_part(title: str, answers: Sequence[Answer], wanted: Wanted, items: Items) -> Part:
+def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, wanted, items)
     plot = attribution_plot(condition_rows(named_answers(answers), Grouping.SETTING)) if wanted.with_plots else None
     return Part(
         title,
         ABOUT,
-        frozenset(in_one_line(run.system) for run, _ in answers),
-        tuple(sorted({(in_one_line(run.pool), run.pool_digest) for run, _ in answers})),
+        frozenset(in_one_line(origin.system) for origin, _ in answers),
+        tuple(sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})),
         len(answers),
         tables,
         () if plot is None else (plot,),

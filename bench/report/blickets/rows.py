@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from bench.answers.blickets import MEASURES
 from bench.report.part import Answer
-from bench.report.rate_rows import Grouping, Run, differing_names, natural, option_suffix, pool_labels
+from bench.report.rate_rows import AnswerOrigin, Grouping, differing_names, natural, option_suffix, pool_labels
 from dsl.errors import in_one_line
 
 
@@ -16,7 +16,7 @@ class Named(NamedTuple):
     """One scored answer. system: what the report calls it, with the options in which its runs differ"""
 
     system: str
-    run: Run
+    origin: AnswerOrigin
     score: Mapping[str, Any]
 
 
@@ -39,29 +39,29 @@ def named_answers(answers: Iterable[Answer]) -> list[Named]:
     """The answers with what their systems are called; by system, pool and item, however they came in."""
     answers = list(answers)
     configs: dict[str, list[Mapping[str, Any]]] = {}
-    for run, _ in answers:
-        configs.setdefault(run.system, []).append(run.config)
+    for origin, _ in answers:
+        configs.setdefault(origin.system, []).append(origin.config)
     differing = {system: differing_names(listed) for system, listed in configs.items()}
     named = [
-        Named(in_one_line(run.system + option_suffix(run.config, differing[run.system])), run, score)
-        for run, score in answers
+        Named(in_one_line(origin.system + option_suffix(origin.config, differing[origin.system])), origin, score)
+        for origin, score in answers
     ]
-    return sorted(named, key=lambda one: (natural(one.system), one.run.pool_digest, natural(one.run.instance)))
+    return sorted(named, key=lambda one: (natural(one.system), one.origin.pool_digest, natural(one.origin.instance)))
 
 
 def condition_rows(answers: Sequence[Named], by: Grouping) -> list[ConditionRow]:
     """In the order of the conditions, then by suite, pool and system."""
-    labels = pool_labels({one.run.pool_digest: one.run.pool for one in answers})
+    labels = pool_labels({one.origin.pool_digest: one.origin.pool for one in answers})
     groups: dict[tuple[str, str, str, str], list[Named]] = {}
     for one in answers:
-        digest = one.run.pool_digest if by is Grouping.POOL else ""
-        groups.setdefault((one.run.setting, one.run.stratum, digest, one.system), []).append(one)
+        digest = one.origin.pool_digest if by is Grouping.POOL else ""
+        groups.setdefault((one.origin.setting, one.origin.stratum, digest, one.system), []).append(one)
     rows = [
         ConditionRow(
             in_one_line(setting),
             in_one_line(stratum),
             system,
-            tuple(sorted({in_one_line(labels[one.run.pool_digest]) for one in group})),
+            tuple(sorted({in_one_line(labels[one.origin.pool_digest]) for one in group})),
             tuple(group),
         )
         for (setting, stratum, _, system), group in groups.items()
@@ -73,15 +73,16 @@ def condition_rows(answers: Sequence[Named], by: Grouping) -> list[ConditionRow]
 
 def coverage_notes(answers: Sequence[Named]) -> tuple[str, ...]:
     """What systems left out of pools, and what crashed."""
-    found: dict[tuple[str, str], list[Run]] = {}
+    found: dict[tuple[str, str], list[AnswerOrigin]] = {}
     for one in answers:
-        found.setdefault((one.system, one.run.pool_digest), []).append(one.run)
+        found.setdefault((one.system, one.origin.pool_digest), []).append(one.origin)
     notes = []
-    for (system, _), runs in found.items():
-        answered, crashed = len({run.instance for run in runs}), sum(run.outcome == "crashed" for run in runs)
-        pool = in_one_line(runs[0].pool)
-        if answered < runs[0].pool_size:
-            notes.append(f"{system}: {answered} of {runs[0].pool_size} items of {pool}; rates are over those.")
+    for (system, _), origins in found.items():
+        answered = len({origin.instance for origin in origins})
+        crashed = sum(origin.outcome == "crashed" for origin in origins)
+        pool = in_one_line(origins[0].pool)
+        if answered < origins[0].pool_size:
+            notes.append(f"{system}: {answered} of {origins[0].pool_size} items of {pool}; rates are over those.")
         if crashed:
-            notes.append(f"{crashed} of {len(runs)} answers of {system} to {pool} are crashes; rates count them.")
+            notes.append(f"{crashed} of {len(origins)} answers of {system} to {pool} are crashes; rates count them.")
     return tuple(notes)

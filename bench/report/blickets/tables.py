@@ -19,7 +19,7 @@ from bench.report.blickets.rows import ConditionRow, Named, condition_rows, cove
 from bench.report.formats import shown_columns
 from bench.report.intervals import Interval
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from bench.report.part import Answer, Wanted
+from bench.report.part import Answer, ReportContents
 from bench.statistics import wilson
 from dsl.blickets.grading import Exposed, Fault
 from dsl.blickets.item import BlicketItem
@@ -52,7 +52,7 @@ SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 
 
-def blicket_tables(answers: Sequence[Answer], wanted: Wanted, items: Items) -> tuple[Table, ...]:
+def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Items) -> tuple[Table, ...]:
     """The tables that these answers give; `CalibrantError` if there is none.
 
     items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
@@ -124,20 +124,20 @@ def _item_of_suite(name: str) -> BlicketItem | None:
 
 def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]:
     for one in answers:
-        item = items.get((one.run.pool_digest, one.run.instance)) or _item_of_suite(one.run.stratum)
-        if item is None or item.setting != one.run.setting:
+        item = items.get((one.origin.pool_digest, one.origin.instance)) or _item_of_suite(one.origin.stratum)
+        if item is None or item.setting != one.origin.setting:
             continue
         try:
             score = msgspec.convert(dict(one.score), _Scored)
         except msgspec.ValidationError as error:
-            where = f"{one.run.system} on {shown(one.run.instance)} of {one.run.pool}"
+            where = f"{one.origin.system} on {shown(one.origin.instance)} of {one.origin.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
-        yield PlayedEpisode(one.system, item, score, suite=one.run.stratum)
+        yield PlayedEpisode(one.system, item, score, suite=one.origin.stratum)
 
 
 def _paper_tables(answers: Sequence[Named], items: Items, *, with_paper: bool) -> list[Table]:
     """Those in which some of the answers have a row. What the paper prints is in rows that say so."""
-    known = all((one.run.pool_digest, one.run.instance) in items for one in answers)
+    known = all((one.origin.pool_digest, one.origin.instance) in items for one in answers)
     note = (
         () if known else ("Which of our items are under a condition is read off their stratum; --pools reads items.",)
     )

@@ -14,7 +14,7 @@ from bench.report.ambiguity import Ambiguities
 from bench.report.intervals import Interval
 from bench.report.pairs import HELDOUT_EXACT, RUNGS
 from bench.report.rates import rate_intervals
-from bench.report.rows import Observation, SystemRow
+from bench.report.rows import ScoredAnswer, SystemRow
 
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
 BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))
@@ -23,7 +23,7 @@ NUM_BINS = len(BINS) + 1
 SIZE_GROUPS = 4
 
 
-class Estimate(NamedTuple):
+class CurvePoint(NamedTuple):
     """One point of a curve. place: the rung, or the bin"""
 
     place: int
@@ -39,12 +39,12 @@ class Estimate(NamedTuple):
         return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
 
 
-def estimate(place: int, row: SystemRow, column: Column) -> Estimate | None:
+def estimate(place: int, row: SystemRow, column: Column) -> CurvePoint | None:
     """A row's mean of a column; None where it is defined for no answer."""
     values = [float(value) for o in row.observations if (value := column.value(o.verdict)) is not None]
     if not values:
         return None
-    return Estimate(place, sum(sorted(values)) / len(values), rate_intervals(row, [column])[0], len(values))
+    return CurvePoint(place, sum(sorted(values)) / len(values), rate_intervals(row, [column])[0], len(values))
 
 
 def families(rows: Sequence[SystemRow]) -> list[list[SystemRow]]:
@@ -59,9 +59,9 @@ def families(rows: Sequence[SystemRow]) -> list[list[SystemRow]]:
     return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
 
 
-def ladder_points(family: Sequence[SystemRow], column: Column) -> dict[str, list[Estimate]]:
+def ladder_points(family: Sequence[SystemRow], column: Column) -> dict[str, list[CurvePoint]]:
     """Per system: its mean at each rung, over the latent SCMs that it has at all of its rungs."""
-    points: dict[str, list[Estimate]] = {}
+    points: dict[str, list[CurvePoint]] = {}
     for system in dict.fromkeys(row.system for row in family):
         rungs: dict[int, list[SystemRow]] = {}
         for row in family:
@@ -76,7 +76,7 @@ def ladder_points(family: Sequence[SystemRow], column: Column) -> dict[str, list
     return points
 
 
-def _on(latents: frozenset[str]) -> Callable[[Observation], bool]:
+def _on(latents: frozenset[str]) -> Callable[[ScoredAnswer], bool]:
     return lambda o: o.latent in latents
 
 
@@ -91,9 +91,9 @@ def num_matched(family: Sequence[SystemRow]) -> int:
 
 def ambiguity_bins(
     rows: Sequence[SystemRow], audited: Ambiguities
-) -> tuple[dict[str, list[Estimate]], dict[int, float]]:
+) -> tuple[dict[str, list[CurvePoint]], dict[int, float]]:
     """HeldoutExact by how many SCMs fit, per system; and what a fair draw among them would score, per bin."""
-    points: dict[str, list[Estimate]] = {}
+    points: dict[str, list[CurvePoint]] = {}
     drawn: set[tuple[str, str]] = set()
     for merged in merged_systems([row for row in rows if not row.setting.startswith("Alt-")]):
         drawn |= {(o.pool_digest, o.instance) for o in merged.observations} & audited.keys()
@@ -107,8 +107,8 @@ def ambiguity_bins(
     return {system: found for system, found in points.items() if found}, means
 
 
-def _in_bin(audited: Ambiguities, place: int) -> Callable[[Observation], bool]:
-    def is_in_bin(o: Observation) -> bool:
+def _in_bin(audited: Ambiguities, place: int) -> Callable[[ScoredAnswer], bool]:
+    def is_in_bin(o: ScoredAnswer) -> bool:
         one = audited.get((o.pool_digest, o.instance))
         return one is not None and bin_of(one.members) == place
 
@@ -141,5 +141,5 @@ def _merged(rows: Sequence[SystemRow]) -> SystemRow:
     return replace(rows[0], observations=tuple(sorted(observations, key=lambda o: (o.pool_digest, o.instance))))
 
 
-def _only(row: SystemRow, wanted: Callable[[Observation], bool]) -> SystemRow:
+def _only(row: SystemRow, wanted: Callable[[ScoredAnswer], bool]) -> SystemRow:
     return replace(row, observations=tuple(o for o in row.observations if wanted(o)))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench.report.figures.curves import Estimate
+from bench.report.figures.curves import CurvePoint
 from dsl.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def drawn_svg(figure: Figure) -> str:
     return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
 
 
-def curve(axes: Axes, points: Sequence[Estimate], shift: float, look: Look, label: str) -> None:
+def curve(axes: Axes, points: Sequence[CurvePoint], shift: float, look: Look, label: str) -> None:
     """Means joined by a line, with their intervals; curves are side by side, not on top of each other."""
     reaches = [point.reach for point in points]
     axes.errorbar(

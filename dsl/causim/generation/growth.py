@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from dsl.causim.bundle import Bundle, Definition, Graph, Plan, load_source, module_text, noise_support
+from dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, load_source, module_text, noise_support
 from dsl.causim.generation.draws import Draws
 from dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
 from dsl.causim.generation.samplers import sampler
@@ -222,7 +222,7 @@ def _bundle(
         lines.append(f"    {node.lower()} = f_{node}({', '.join(arguments)})")
     outputs = ", ".join(f"{node!r}: {node.lower()}" for node in graph)
     children = [child for child, _ in place.changed]
-    plan = Plan(
+    plan = GrowthPlan(
         f"{name} is put {'under ' + ', '.join(place.parents) if place.parents else 'at the top'}"
         f"{', above ' + ', '.join(children) if children else ''}.",
         f"f_{name}",

@@ -16,7 +16,7 @@ DRIVER: Final = "run_once"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Call:
     """One call of a mechanism: what each parameter is given, a noise function or a mechanism."""
 
     mechanism: str
@@ -32,7 +32,7 @@ class Parsed:
     """
 
     functions: Mapping[str, Function]
-    steps: tuple[Step, ...]
+    steps: tuple[Call, ...]
     returned: Mapping[str, str]
 
 
@@ -83,10 +83,10 @@ class _Flow:
         self.functions = functions
         self.holds: dict[str, str] = {}
         self.called: set[str] = set()
-        self.steps: list[Step] = []
+        self.steps: list[Call] = []
         self.dicts: dict[str, ast.Dict] = {}
 
-    def read(self, driver: ast.FunctionDef) -> tuple[tuple[Step, ...], dict[str, str]]:
+    def read(self, driver: ast.FunctionDef) -> tuple[tuple[Call, ...], dict[str, str]]:
         if driver.decorator_list:
             raise Unsupported("a decorator")
         given = driver.args
@@ -141,7 +141,7 @@ class _Flow:
         if len(sources) > len(called.parameters) or len(by_name) < len(node.keywords) or set(by_name) != set(rest):
             raise Unsupported(f"{called.name} is not given exactly its parameters")
         if called.name.startswith("f_"):
-            self.steps.append(Step(called.name, (*sources, *(by_name[parameter] for parameter in rest))))
+            self.steps.append(Call(called.name, (*sources, *(by_name[parameter] for parameter in rest))))
         return called.name
 
     def _source(self, node: ast.expr) -> str:

@@ -63,10 +63,10 @@ def problem_from_record(record: ProblemRecord, results: Results | None = None) -
     stored = tuple(
         ModelResult(r.model, r.raw_response, r.extracted_answer, r.evaluation, r.verdict) for r in record.results
     )
-    return Problem(record.id, task, sealed, results or StoredResults(stored))
+    return Problem(record.id, task, sealed, results or ResultsInMemory(stored))
 
 
-class StoredResults:
+class ResultsInMemory:
     """Results that are already in memory."""
 
     def __init__(self, results: tuple[ModelResult, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.replayscm.pools.build import Results, StoredResults, problem_from_record
+from dsl.replayscm.pools.build import Results, ResultsInMemory, problem_from_record
 from dsl.replayscm.pools.disclosures import (
     BlocksRecord,
     DisclosureRecord,
@@ -66,7 +66,7 @@ def _pool(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Poo
     problems = []
     for index, raw in enumerate(records):
         results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
-        problems.append(problem_from_official(raw, index, results if keep_results else StoredResults(())))
+        problems.append(problem_from_official(raw, index, results if keep_results else ResultsInMemory(())))
     return Pool(name, tuple(problems), top.mapping("metadata", {}))
 
 

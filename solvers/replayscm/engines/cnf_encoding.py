@@ -26,7 +26,7 @@ Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 
 
 @dataclass(slots=True)
-class Mechanism:
+class MechanismLiterals:
     """The literals of one variable.
 
     selectors: parent set (names, natural order) -> the literal that selects it
@@ -57,7 +57,7 @@ class Encoding:
         self.task = task
         self.model_class = model_class
         self.cnf = Cnf()
-        self.mechanisms: dict[str, Mechanism] = {}
+        self.mechanisms: dict[str, MechanismLiterals] = {}
         self.roots: dict[str, Literal] = {}
 
     def functions(self, model: Sequence[Literal]) -> dict[str, LocalFunction]:
@@ -154,10 +154,10 @@ def _add_roots(encoding: Encoding) -> None:
                 encoding.cnf.add(-literal)
 
 
-def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> Mechanism:
+def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> MechanismLiterals:
     """Exactly one parent set (or the variable is a root), and a truth table that fits it."""
     task, cnf = encoding.task, encoding.cnf
-    mechanism = Mechanism(variable)
+    mechanism = MechanismLiterals(variable)
     rows = scored_rows(task.training, variable, task.disclosure.admissible_parents(variable))
     most = min(encoding.model_class.max_parents, len(rows.candidates))
     for positions in hitting_sets(rows.differences(), len(rows.candidates), most):
@@ -176,7 +176,7 @@ def _mechanism(encoding: Encoding, variable: str, budget: Budget) -> Mechanism:
     return mechanism
 
 
-def _fit(cnf: Cnf, mechanism: Mechanism, parents: tuple[str, ...]) -> None:
+def _fit(cnf: Cnf, mechanism: MechanismLiterals, parents: tuple[str, ...]) -> None:
     """A selected set has the values that were observed, and every parent in it makes a difference somewhere."""
     selector, table = mechanism.selectors[parents], mechanism.tables[parents]
     for r in range(num_rows(table.num_vars)):
@@ -190,7 +190,7 @@ def _fit(cnf: Cnf, mechanism: Mechanism, parents: tuple[str, ...]) -> None:
         cnf.add(-selector, *(_differs(cnf, mechanism, i, r) for r in lows if r not in seen))
 
 
-def _differs(cnf: Cnf, mechanism: Mechanism, i: int, r: int) -> Literal:
+def _differs(cnf: Cnf, mechanism: MechanismLiterals, i: int, r: int) -> Literal:
     if (i, r) not in mechanism.differs:
         low, high = mechanism.rows[r], mechanism.rows[r | 1 << i]
         literal = cnf.variable(f"{mechanism.variable} in rows {r} and {r | 1 << i} differs")

@@ -15,7 +15,7 @@ import pytest
 
 from audits.replayscm.ambiguity import gold_class
 from audits.replayscm.ceiling import ceiling
-from audits.replayscm.hardening.harden import cex
+from audits.replayscm.hardening.harden import counterexample_worlds
 from audits.replayscm.hardening.world_design import only_rows
 from audits.replayscm.instance import AuditOptions, audit_instance
 from audits.replayscm.patterns import latent_scm
@@ -36,7 +36,7 @@ from tests.support.replayscm.oracles import assignments, replay
 @cache
 def unique_instances() -> tuple[Problem, ...]:
     """Hardened shared instances of every small stratum; that they are unique is what hardening proved."""
-    done = [cex(problem, 0) for problem in dev_problems("hidden_order")[:30:5]]
+    done = [counterexample_worlds(problem, 0) for problem in dev_problems("hidden_order")[:30:5]]
     assert all(isinstance(result.outcome, Found) for result in done)
     return tuple(result.problem for result in done)
 
@@ -104,7 +104,7 @@ def test_planted_ambiguity_is_closed_again_by_hardening() -> None:
     """The second SCM is separated whether it is supplied as an alternative or only a member."""
     for problem, second in list(planted())[::25]:
         for alternatives in ((), (second,)):
-            result = cex(problem, 1, alternatives=alternatives)
+            result = counterexample_worlds(problem, 1, alternatives=alternatives)
             assert isinstance(result.outcome, Found)
             assert not fits(second, result.problem)
             assert result.unseparated == ()
@@ -147,7 +147,7 @@ def test_planted_uniqueness_is_never_accused(setting: str, endogenous: int) -> N
         assert sample(space, Random(0), 1)[0].equivalent(gold)
         best = ceiling(space, problem.sealed.heldout.worlds, Random(0))
         assert best.lower == best.upper == 1
-        result = cex(problem, 0, complete_coverage=False)
+        result = counterexample_worlds(problem, 0, complete_coverage=False)
         assert result.added == ()
         assert isinstance(result.outcome, Found)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bench.answers.samples import Sample, majority, pass_at
 from bench.cli import main
-from bench.report.rate_rows import CalibrationTable, Run
+from bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from bench.report.samples import sample_rows
 from dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
@@ -55,8 +55,8 @@ def test_a_majority_is_not_known_where_a_meaning_is_not() -> None:
     assert majority([*samples("A"), Sample(True, True, True, True, None)], lambda sample: sample.correct) is None
 
 
-def run_of(instance: str, number: int = 0) -> Run:
-    return Run("m", "p", "d", 3, instance, "Ordered", "", sample=number)
+def run_of(instance: str, number: int = 0) -> AnswerOrigin:
+    return AnswerOrigin("m", "p", "d", 3, instance, "Ordered", "", sample=number)
 
 
 def verdict(right: bool) -> dict[str, object]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from audits.replayscm.hardening.harden import cex
+from audits.replayscm.hardening.harden import counterexample_worlds
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from bench.pools.unfinished import Made, unfinished_pool
@@ -130,7 +130,7 @@ def test_a_crash_is_one_line_and_costs_one_instance(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, out, report = harden_line(tmp_path, "crash")
-    honest = cex
+    honest = counterexample_worlds
 
     def crashes(problem: object, seed: int, **more: object) -> object:
         if getattr(problem, "id", "") == crashing:
@@ -139,7 +139,7 @@ def test_a_crash_is_one_line_and_costs_one_instance(
 
     crashing = read_pool(tmp_path / "pool4.jsonl").problems[1].id
     with monkeypatch.context() as patched:
-        patched.setattr("bench.pools.hardened.cex", crashes)
+        patched.setattr("bench.pools.hardened.counterexample_worlds", crashes)
         told = refused(capsys, *line, "--workers", "1")
     assert told == f"{crashing}: RuntimeError: no idea; nothing is written, what is done is kept"
     assert not out.exists()

@@ -11,7 +11,7 @@ import pytest
 from bench.report.formats import TEXTS, as_csv, as_latex, as_markdown, as_terminal, in_latex
 from bench.report.intervals import Interval
 from bench.report.layout import Cell, Heading, Source, Table, TableRow, cell
-from bench.report.part import Wanted
+from bench.report.part import ReportContents
 from bench.report.tables import report_tables
 from tests.support.report_rows import Answers, answer, rows_of
 
@@ -58,7 +58,7 @@ def test_csv_of_a_whole_report_gives_back_its_cells() -> None:
     scores = [answer(1, 1, 1.0)] * 5 + [answer(1, 0.5, 0.5)] * 3
     names = ("a, b", "c")
     made = report_tables(
-        rows_of(*(Answers(n, scores, setting=s, pool=s) for n in names for s in ("Ordered", "Block"))), Wanted()
+        rows_of(*(Answers(n, scores, setting=s, pool=s) for n in names for s in ("Ordered", "Block"))), ReportContents()
     )
     read = list(csv.DictReader(io.StringIO(as_csv(made))))
     cells = [one for t in made for row in t.rows for one in row.cells]

@@ -15,8 +15,8 @@ from bench.report.alternatives import PER_SYSTEM, per_problem
 from bench.report.layout import Source
 from bench.report.pairs import comparisons, disclosure_deltas
 from bench.report.paper import printed_setting, printed_table
-from bench.report.part import Wanted
-from bench.report.rate_rows import Grouping, Run
+from bench.report.part import ReportContents
+from bench.report.rate_rows import AnswerOrigin, Grouping
 from bench.report.rates import RateTable
 from bench.report.rows import RowCollector, SystemRow
 from bench.report.tables import TABLE_IDS, report_tables
@@ -194,7 +194,7 @@ def test_crashes_are_noted_below_the_rates() -> None:
     collector = RowCollector()
     for index in range(8):
         outcome = "crashed" if index < 3 else "found"
-        run = Run("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
+        run = AnswerOrigin("s", "p", "d", 8, f"I{index}", "Ordered", "", {"a": 1}, outcome)
         collector.add(run, answer(1, 1))
     made = specs.CORE.made(collector.rows(), with_paper=False)
     assert made is not None
@@ -303,7 +303,7 @@ def test_printed_tables_agree_with_each_other() -> None:
 
 def test_printed_rows_stand_after_ours_and_the_note_says_that_pools_differ() -> None:
     rows = rows_of(Answers("s", EIGHT, setting="Block", pool="mine"), Answers("s", EIGHT, pool="mine too"))
-    tables = {table.id: table for table in report_tables(rows, Wanted())}
+    tables = {table.id: table for table in report_tables(rows, ReportContents())}
     core = tables["1"]
     assert [row.labels[:2] for row in core.rows][:2] == [("Ordered", "s"), ("Ord-Full", "GPT-5.4")]
     assert core.rows[12].labels == ("Block", "s", "mine", "8")
@@ -313,7 +313,7 @@ def test_printed_rows_stand_after_ours_and_the_note_says_that_pools_differ() -> 
     assert "Ord-Full 250, Block 100" in core.notes[0]
     assert "The pools differ" in core.notes[1]
     assert "mine, mine too" in core.notes[1]
-    plain = {table.id: table for table in report_tables(rows, Wanted(with_paper=False))}
+    plain = {table.id: table for table in report_tables(rows, ReportContents(with_paper=False))}
     assert all(row.source is Source.OURS for table in plain.values() for row in table.rows)
     assert all(table.notes == () for table in plain.values())
 
@@ -364,13 +364,13 @@ def test_every_printed_table_is_one_of_ours() -> None:
 
 def test_only_the_tables_that_are_wanted_and_only_columns_that_are_defined() -> None:
     rows = rows_of(Answers("s", EIGHT))
-    assert [t.id for t in report_tables(rows, Wanted(frozenset({"H.2", "1"})))] == ["1", "H.2"]
-    (core,) = report_tables(rows_of(Answers("s", [answer(0, 0)] * 8)), Wanted(frozenset({"1"})))
+    assert [t.id for t in report_tables(rows, ReportContents(frozenset({"H.2", "1"})))] == ["1", "H.2"]
+    (core,) = report_tables(rows_of(Answers("s", [answer(0, 0)] * 8)), ReportContents(frozenset({"1"})))
     assert "heldout_exact_given_train_exact" not in {heading.key for heading in core.headings}
-    assert "time" not in {t.id for t in report_tables(rows, Wanted(with_times=False))}
+    assert "time" not in {t.id for t in report_tables(rows, ReportContents(with_times=False))}
 
 
 def test_times_are_medians_maxima_and_sums() -> None:
-    (table,) = report_tables(rows_of(Answers("s", EIGHT)), Wanted(frozenset({"time"})))
+    (table,) = report_tables(rows_of(Answers("s", EIGHT)), ReportContents(frozenset({"time"})))
     (made,) = ours(table)  # 0.5, 1.0, ..., 4.0 seconds
     assert (made["seconds_median"], made["seconds_max"], made["seconds_total"]) == ("2.2500", "4.0000", "18.00")

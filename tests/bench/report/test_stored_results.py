@@ -61,7 +61,7 @@ def test_every_changed_verdict_is_found(
     evaluation[key] = value
     path = written_file(changed, tmp_path / "changed.yaml")
     results = StoredResults(path)
-    assert len(list(results.runs())) == 18
+    assert len(list(results.answers())) == 18
     found = [one for one in results.disagreements if one.source == "answer"]
     assert [(one.model, one.key, one.stored, one.ours) for one in found] == [("gpt-5.4", key, value, true)]
     assert main(["table", "--official", str(path)]) == 1
@@ -76,7 +76,7 @@ def test_a_text_that_says_something_else_than_the_stored_answer_is_found(
     changed = copy.deepcopy(records)
     changed[1]["modelResults"]["grok4"]["rawResponse"] = "I do not know."
     results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
-    scores = {(run.system, run.instance): score for run, score in results.runs()}
+    scores = {(run.system, run.instance): score for run, score in results.answers()}
     assert {(one.model, one.source) for one in results.disagreements} == {("grok4", "text")}
     assert {one.key: (one.stored, one.ours) for one in results.disagreements}["valid"] == (True, False)
     instance = changed[1]["problem"]["instanceId"]
@@ -89,7 +89,7 @@ def test_a_result_without_evaluation_is_a_row_but_not_compared(records: list[dic
     for key in ("evaluation", "valid", "correct"):
         del changed[0]["modelResults"]["grok4"][key]
     results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
-    assert len(list(results.runs())) == 18
+    assert len(list(results.answers())) == 18
     assert (results.num_results, results.num_evaluated, results.disagreements) == (18, 17, [])
 
 
@@ -104,7 +104,7 @@ def test_the_verdict_beside_an_evaluation_is_compared_too(
     if not evaluated:
         del result["evaluation"]
     results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
-    assert len(list(results.runs())) == results.num_evaluated == 18
+    assert len(list(results.answers())) == results.num_evaluated == 18
     (found,) = results.disagreements
     assert (found.model, found.source, found.key, found.stored) == ("grok4", "result", key, result[key])
 
@@ -113,7 +113,7 @@ def test_a_verdict_that_an_evaluation_lacks_is_a_disagreement(records: list[dict
     changed = copy.deepcopy(records)
     del changed[0]["modelResults"]["grok4"]["evaluation"]["valid"]
     results = StoredResults(written_file(changed, tmp_path / "changed.yaml"))
-    assert len(list(results.runs())) == 18
+    assert len(list(results.answers())) == 18
     assert [(d.source, d.key, d.stored) for d in results.disagreements] == [("evaluation", "valid", None)]
 
 

@@ -17,7 +17,6 @@ import pytest
 from audits.replayscm.bounded import LOCAL, BoundedAudit
 from audits.replayscm.generation.generate import Generated, generate
 from audits.replayscm.generation.plans import PLANS, plan_for
-from audits.replayscm.generation.pool import generate_pool
 from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.pools.files import native_lines
 from dsl.replayscm.problem import Problem
@@ -26,6 +25,7 @@ from dsl.replayscm.sampling.problems import SETTINGS
 from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel, World
+from tests.support.replayscm.generated_pool import generate_pool
 
 SEEDS = (0, 1, 2)
 CASES = [(s, seed) for s in STRATA for seed in SEEDS]
@@ -279,7 +279,7 @@ def test_a_plan_replaces_the_budgets_of_the_stratum() -> None:
 
 def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     program = (
-        "import sys; from audits.replayscm.generation.pool import generate_pool;"
+        "import sys; from tests.support.replayscm.generated_pool import generate_pool;"
         "from dsl.replayscm.sampling.strata import NAMED_STRATA;"
         "from dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"

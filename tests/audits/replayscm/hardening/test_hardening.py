@@ -13,10 +13,10 @@ import pytest
 
 from audits.replayscm.ambiguity import gold_class
 from audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
-from audits.replayscm.hardening.harden import Hardening, cex, extra_worlds, open_patterns
-from audits.replayscm.hardening.limits import Goal
+from audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds, open_patterns
+from audits.replayscm.hardening.limits import HardeningGoal
 from audits.replayscm.hardening.objectives import Members
-from audits.replayscm.hardening.steps import Effort
+from audits.replayscm.hardening.steps import HardeningEffort
 from audits.replayscm.hardening.thresholds import population
 from audits.replayscm.hardening.world_design import designed_world, only_rows
 from audits.replayscm.patterns import latent_scm, pattern_coverage
@@ -68,7 +68,7 @@ def hardened(setting: str = "Hidden-order", seeds: int = 8, **options: object) -
     for shape in SHAPES:
         for seed in range(seeds):
             problem = gold_problem(seed, setting, shape)
-            yield problem, cex(problem, 0, **options)  # type: ignore[arg-type]
+            yield problem, counterexample_worlds(problem, 0, **options)  # type: ignore[arg-type]
 
 
 # --- what can be shown -----------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_a_designed_world_leaves_no_more_than_any_single_row_on_its_targets() ->
     assert helped >= 20
 
 
-# --- what cex ends with ----------------------------------------------------------------------------------------------
+# --- what counterexample_worlds ends with ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("setting", KNOWN_ROOTS)
@@ -175,7 +175,7 @@ def test_the_relaxations_of_an_impossible_case_are_counted() -> None:
     checked = 0
     for problem, result in hardened(max_targets=1, seeds=5):
         if isinstance(result.outcome, Impossible):
-            wider = cex(problem, 0, max_targets=2)
+            wider = counterexample_worlds(problem, 0, max_targets=2)
             assert f"{wider.least_members} with 2 targets" in result.outcome.exhausted
             checked += 1
     assert checked >= 5
@@ -183,7 +183,7 @@ def test_the_relaxations_of_an_impossible_case_are_counted() -> None:
 
 def test_the_budget_of_worlds_is_kept_and_reported() -> None:
     spent = 0
-    for _, result in hardened(effort=Effort(max_worlds=1), seeds=5):
+    for _, result in hardened(effort=HardeningEffort(max_worlds=1), seeds=5):
         assert len(result.added) <= 1
         if isinstance(result.outcome, OutOfBudget):
             assert result.after.members > result.least_members == result.outcome.lower_bound
@@ -193,7 +193,7 @@ def test_the_budget_of_worlds_is_kept_and_reported() -> None:
 
 def test_all_members_replay_held_out_worlds_when_that_is_the_goal() -> None:
     several = 0
-    for _, result in hardened(goal=Goal.HELDOUT_AGREEMENT):
+    for _, result in hardened(goal=HardeningGoal.HELDOUT_AGREEMENT):
         heldout = result.problem.sealed.heldout.worlds
         agreeing = [does(m, heldout) == observed(heldout) for m in all_members(result.problem.task, 3)]
         assert isinstance(result.outcome, Found) == all(agreeing)
@@ -209,7 +209,7 @@ def test_coverage_is_completed_unless_it_is_left_out() -> None:
         objective = open_patterns(result.problem)
         family = WorldFamily(population(problem, Random("cex 0")), heldout_signatures(problem))
         assert objective.left(()) == objective.left(family.reachable)
-        without = cex(problem, 0, complete_coverage=False)
+        without = counterexample_worlds(problem, 0, complete_coverage=False)
         assert without.num_added("local patterns") == 0
         assert without.after.members == result.after.members
         for_patterns += result.num_added("local patterns")
@@ -236,7 +236,7 @@ def test_every_supplied_alternative_is_separated_or_named() -> None:
         problem = gold_problem(seed)
         alternatives = Random(seed).sample(other_members(problem), 5)
         for max_targets in (0, 3):
-            result = cex(problem, 0, alternatives=alternatives, max_targets=max_targets)
+            result = counterexample_worlds(problem, 0, alternatives=alternatives, max_targets=max_targets)
             worlds = result.problem.task.training.worlds
             fitting = [
                 number
@@ -269,8 +269,12 @@ def test_an_alternative_outside_the_class_is_found_by_the_only_targets_that_show
         HiddenOrder(gold.variables, ("A",)), gold, [written_world("w", names, rows)], latent="A B C D F G H Z"
     )
     for seed in range(12):
-        result = cex(
-            problem, seed, alternatives=[other], complete_coverage=False, effort=Effort(proposals=0, max_worlds=1)
+        result = counterexample_worlds(
+            problem,
+            seed,
+            alternatives=[other],
+            complete_coverage=False,
+            effort=HardeningEffort(proposals=0, max_worlds=1),
         )
         (step,) = result.added
         assert (step.objective, step.before, step.after) == ("alternatives", 1, 0)
@@ -281,7 +285,7 @@ def test_an_alternative_outside_the_class_is_found_by_the_only_targets_that_show
 def test_an_alternative_that_the_budget_does_not_reach_is_named() -> None:
     problem = gold_problem(0)
     alternatives = other_members(problem)[:3]
-    result = cex(problem, 0, alternatives=alternatives, effort=Effort(max_worlds=0))
+    result = counterexample_worlds(problem, 0, alternatives=alternatives, effort=HardeningEffort(max_worlds=0))
     assert result.added == ()
     assert [line.split(":")[0] for line in result.unseparated] == ["alternative 1", "alternative 2", "alternative 3"]
     assert any("the budget of worlds was spent" in line for line in result.unseparated)
@@ -294,7 +298,7 @@ def test_an_alternative_that_the_budget_does_not_reach_is_named() -> None:
 def test_only_training_worlds_are_added(setting: str) -> None:
     for seed in range(4):
         problem = gold_problem(seed, setting, Shape(units=5))
-        result = cex(problem, 3)
+        result = counterexample_worlds(problem, 3)
         after = result.problem
         old = len(problem.task.training.worlds)
         new = after.task.training.worlds[old:]
@@ -314,7 +318,7 @@ def test_only_training_worlds_are_added(setting: str) -> None:
 def test_added_worlds_follow_the_panel() -> None:
     """Over all worlds that leave a root alone the units that show 1 are still ordered by inclusion."""
     for problem in dev_problems("hidden_order")[:20:5]:
-        after = cex(problem, 1).problem
+        after = counterexample_worlds(problem, 1).problem
         for root in latent_scm(problem).roots:
             free = [world.column(root) for world in after.worlds if root not in world.intervention.targets]
             assert all(one & ~other == 0 or other & ~one == 0 for one, other in combinations(free, 2))
@@ -324,7 +328,7 @@ def test_the_same_seed_gives_the_same_bytes_and_the_file_can_be_read(tmp_path: P
     pool = Pool("small", tuple(gold_problem(seed, "Block") for seed in range(3)))
     files = [tmp_path / name for name in ("one.jsonl", "two.jsonl", "other.jsonl")]
     for file, seed in zip(files, (5, 5, 6), strict=True):
-        done = tuple(cex(problem, seed).problem for problem in pool.problems)
+        done = tuple(counterexample_worlds(problem, seed).problem for problem in pool.problems)
         write_pool(replace(pool, problems=done), file)
         assert read_pool(file).problems == done
     assert files[0].read_bytes() == files[1].read_bytes() != files[2].read_bytes()
@@ -333,14 +337,14 @@ def test_the_same_seed_gives_the_same_bytes_and_the_file_can_be_read(tmp_path: P
 def test_gold_has_to_be_a_member() -> None:
     problem = next(p for p in dev_problems("hidden_order") if gold_class(p).max_parents == 5)
     with pytest.raises(ValueError, match="gold is not in the class functional parents <= 4"):
-        cex(problem, 0, model_class=ModelClass(4))
+        counterexample_worlds(problem, 0, model_class=ModelClass(4))
     small = gold_problem(0)
     last, first = latent_scm(small).order[-1], small.task.training.worlds[0]
     flipped = tuple(c ^ (v == last) for v, c in zip(first.variables, first.columns, strict=True))
     broken = replace(first, columns=flipped)
     training = replace(small.task.training, worlds=(broken, *small.task.training.worlds[1:]))
     with pytest.raises(ValueError, match="gold does not replay the training worlds"):
-        cex(replace(small, task=replace(small.task, training=training)), 0)
+        counterexample_worlds(replace(small, task=replace(small.task, training=training)), 0)
 
 
 # --- extra worlds ----------------------------------------------------------------------------------------------------
@@ -381,13 +385,13 @@ def test_variants_of_an_instance_get_the_same_extra_worlds() -> None:
 
 def test_shared_instances_end_with_one_member() -> None:
     for problem in dev_problems("hidden_order")[:30:6]:
-        result = cex(problem, 0)
+        result = counterexample_worlds(problem, 0)
         assert isinstance(result.outcome, Found)
         assert VersionSpace(result.problem.task, gold_class(result.problem)).count == 1
         assert result.after.agreement == 1
         assert result.after.coverage == 1
         made = harden_instance(HardenJob(problem, HardenOptions("cex", 0)))
-        told = json.loads(json.dumps(made.told))
+        told = json.loads(json.dumps(made.report))
         assert made.problem == result.problem
         assert told["members"] == [str(result.before.members), "1"]
         assert told["worlds"] == [len(one.task.training.worlds) for one in (problem, result.problem)]

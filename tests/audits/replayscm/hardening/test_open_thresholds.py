@@ -16,7 +16,7 @@ from audits.replayscm.hardening.candidate_worlds import (
     heldout_signatures,
     under_any_thresholds,
 )
-from audits.replayscm.hardening.harden import cex
+from audits.replayscm.hardening.harden import counterexample_worlds
 from audits.replayscm.hardening.thresholds import population, threshold_ranges
 from audits.replayscm.patterns import latent_scm
 from bench.cli import main
@@ -92,7 +92,7 @@ def test_worlds_that_contradict_the_rule_leave_every_threshold_possible() -> Non
 def test_no_proof_rests_on_the_thresholds_that_were_drawn() -> None:
     """An instance of two units that some thresholds let close and others do not: reached, or open, never impossible."""
     (problem,) = read_pool(shared_file("thr2.jsonl", part="replayscm/adversarial")).problems
-    outcomes = [cex(problem, seed).outcome for seed in range(4)]
+    outcomes = [counterexample_worlds(problem, seed).outcome for seed in range(4)]
     assert not any(isinstance(outcome, Impossible) for outcome in outcomes)
     assert any(isinstance(outcome, Found) for outcome in outcomes)
 
@@ -101,7 +101,7 @@ def test_what_is_impossible_with_one_seed_is_reached_with_none() -> None:
     impossible = 0
     for number in range(12):
         problem = gold_problem(number, SETTINGS[number % 3], Shape(roots=2, endogenous=2, units=2, training=1))
-        outcomes = [cex(problem, seed, max_targets=0).outcome for seed in range(3)]
+        outcomes = [counterexample_worlds(problem, seed, max_targets=0).outcome for seed in range(3)]
         kinds = {type(outcome) for outcome in outcomes}
         assert not {Impossible, Found} <= kinds
         impossible += Impossible in kinds

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.hardening.thresholds import Shown, population, threshold_bounds
+from audits.replayscm.hardening.thresholds import RootOnes, population, threshold_bounds
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Panel
 from tests.support.replayscm.dev_pools import dev_problems
@@ -53,17 +53,20 @@ def test_without_levels_some_level_reproduces_every_set() -> None:
 
 def test_bounds_of_written_sets() -> None:
     """Bit u is unit u. A level bounds those below it from above and all others from below."""
-    assert threshold_bounds([Shown(0b01, 0.5), Shown(0b11, 0.8), Shown(0b00, 0.2)], 2) == [(0.2, 0.5), (0.5, 0.8)]
+    assert threshold_bounds([RootOnes(0b01, 0.5), RootOnes(0b11, 0.8), RootOnes(0b00, 0.2)], 2) == [
+        (0.2, 0.5),
+        (0.5, 0.8),
+    ]
     thirds = [(0.0, 1 / 3), (1 / 3, 2 / 3), (2 / 3, 1.0)]
-    assert threshold_bounds([Shown(0b011, None), Shown(0b001, None), Shown(0b011, None)], 3) == thirds
+    assert threshold_bounds([RootOnes(0b011, None), RootOnes(0b001, None), RootOnes(0b011, None)], 3) == thirds
     assert threshold_bounds([], 2) == [(0.0, 1.0)] * 2
 
 
 def test_worlds_that_break_the_rule_are_skipped() -> None:
-    first, against = Shown(0b01, 0.5), Shown(0b10, 0.35)
+    first, against = RootOnes(0b01, 0.5), RootOnes(0b10, 0.35)
     assert threshold_bounds([first, against], 2) == threshold_bounds([first], 2) == [(0.0, 0.5), (0.5, 1.0)]
-    assert threshold_bounds([Shown(0b01, None), Shown(0b10, None)], 2) == [(0.0, 0.5), (0.5, 1.0)]
-    assert threshold_bounds([Shown(0b10, None), first], 2) == threshold_bounds([first], 2)  # levels count for more
+    assert threshold_bounds([RootOnes(0b01, None), RootOnes(0b10, None)], 2) == [(0.0, 0.5), (0.5, 1.0)]
+    assert threshold_bounds([RootOnes(0b10, None), first], 2) == threshold_bounds([first], 2)  # levels count for more
 
 
 def test_units_that_are_not_shared_tell_nothing() -> None:

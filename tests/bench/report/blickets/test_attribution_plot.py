@@ -9,13 +9,16 @@ from bench.cli import main
 from bench.report.blickets.figures import attribution_plot, kind_shares
 from bench.report.blickets.rows import ConditionRow, condition_rows, named_answers
 from bench.report.part import Answer
-from bench.report.rate_rows import Grouping, Run
+from bench.report.rate_rows import AnswerOrigin, Grouping
 from tests.support.graded_records import blicket_record, graded, write_records
 
 
 def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
     return [
-        (Run(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"), {"attribution": {"kind": kind}})
+        (
+            AnswerOrigin(system, "p", "d", 4, f"I{i}", "moderator", stratum, benchmark="blickets"),
+            {"attribution": {"kind": kind}},
+        )
         for i, kind in enumerate(kinds.split())
     ]
 
