@@ -31,6 +31,7 @@ BENCHMARKS = {
     "sat": "formulas_by_sat",
     "blickets": "blickets.rates",
     "causalab": "causalab.rates",
+    "causim": "causim.rates",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file

@@ -1,0 +1,24 @@
+"""What the rates of `bench.speed causim` are measured on."""
+
+from __future__ import annotations
+
+from bench.speed.causim.rates import SPARSE, _half_seen, _questions, _right
+from dsl.causim.model import run
+from dsl.causim.question import project
+from dsl.causim.topology import TOPOLOGIES
+from solvers.causim.answers import TwinAnswerSet
+from solvers.causim.space import WorldSpace
+
+
+def test_twin_membership_is_asked_where_evidence_leaves_several_worlds() -> None:
+    assert set(SPARSE) == set(TOPOLOGIES) - {"inverted_star"}
+    items = [_half_seen(i) for name in SPARSE for i in _questions(name, 2) if i.task.question.type == "counterfactual"]
+    assert len(items) == 10
+    for item in items:
+        model, question = item.task.model, item.task.question
+        assert len(question.observed) == 5
+        assert WorldSpace(model, question).count > 1
+        members = TwinAnswerSet(model, question)
+        assert members.contains(_right(item))
+        truth = project(question, model, item.sealed.world, run(model, item.sealed.world, question.do))
+        assert members.contains(truth)
