@@ -95,6 +95,11 @@ class Blickets(Benchmark[BlicketItem]):
 
         return dict(msgspec.to_builtins(record_from_item(item)))
 
+    def write_native(self, pool: Pool[BlicketItem], path: Path) -> None:
+        from dsl.blickets.records import write_pool
+
+        write_pool(path, pool.name, pool.items, dict(pool.metadata))
+
     def episode(self, item: BlicketItem) -> BlicketEpisode:
         return BlicketEpisode(item)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from collections.abc import Mapping
@@ -136,6 +137,20 @@ def test_an_episode_that_ends_with_the_input_is_not_right(
     assert "no instance 'nobody'" in refused(capsys, "play", pool, "nobody")
 
 
+def test_a_pool_is_written_again_with_the_same_items(
+    pool: Path, tmp_path: Path, items: tuple[BlicketItem, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed, again = tmp_path / "pool.jsonl.gz", tmp_path / "again.jsonl"
+    packed.write_bytes(gzip.compress(pool.read_bytes()))
+    assert main(["pool", "convert", str(packed), str(again)]) == 0
+    assert "6 instances written" in capsys.readouterr().err
+    assert again.read_bytes() == pool.read_bytes()
+    assert tuple(BENCHMARK.read_pool(again).items) == items
+    before = again.read_bytes()
+    assert main(["pool", "convert", str(again), str(again)]) == 2
+    assert again.read_bytes() == before
+
+
 def test_findings_have_certificates_that_hold_until_they_are_touched(
     pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -184,7 +199,6 @@ def test_prompts_and_items_show_nothing_that_is_sealed(pool: Path, capsys: pytes
         ("harden", "POOL", "--out", "OUT", "--seed", "1"),
         ("score", "POOL", "POOL"),
         ("separate", "POOL", "easy-3-5-0"),
-        ("pool", "convert", "POOL", "OUT"),
         ("pool", "check", "POOL"),
         ("audit", "POOL", "--html", "OUT"),
         ("generate", "--benchmark", "blickets", "--seed", "1", "--strata", "nowhere", "--out", "OUT"),
