@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 from bench.cli import main
+
+PROGRESS = re.compile(r"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*)\n", re.MULTILINE)
+"""Lines that a command prints where its work takes long: on a busy machine, or while kernels are compiled."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -23,7 +27,10 @@ def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[s
 def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """An interpreter of its own, in the checkout, with warnings as errors."""
     line = [sys.executable, "-W", "error", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False, **{"cwd": CHECKOUT} | options)
+    settings = {"cwd": CHECKOUT} | options
+    done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, **settings)
+    done.stderr = PROGRESS.sub("", done.stderr)
+    return done
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

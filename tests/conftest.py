@@ -1,0 +1,16 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.commands import progress
+
+NEVER = 1e6  # seconds
+
+
+@pytest.fixture(autouse=True)
+def no_progress_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process say nothing of their progress, however slow the machine is and whatever is compiled."""
+    if not request.module.__name__.endswith("test_progress"):
+        monkeypatch.setattr(progress, "FIRST", NEVER)
