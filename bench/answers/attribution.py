@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from audits.attribution import Attribution, Kind
 from bench.answers.columns import Column
 
+if TYPE_CHECKING:
+    from audits.attribution import Attribution
+
 KEY = "attribution"  # of a record, and of a score that a table reads
+KINDS = ("earned", "missed", "lucky", "short")  # of audits.attribution, which what only scores does not import
 
 
 def attribution_record(found: Attribution) -> dict[str, Any]:
@@ -28,12 +31,12 @@ def _said(score: Any) -> Mapping[str, Any]:
     return said if isinstance(said, Mapping) else {}
 
 
-def _kind(kind: Kind) -> Callable[[Any], float | None]:
+def _kind(kind: str) -> Callable[[Any], float | None]:
     return lambda score: float(said["kind"] == kind) if (said := _said(score)) else None
 
 
 def _right_given(decided: bool) -> Callable[[Any], float | None]:
-    right = Kind.EARNED if decided else Kind.LUCKY
+    right = "earned" if decided else "lucky"
 
     def value(score: Any) -> float | None:
         said = _said(score)
@@ -47,7 +50,7 @@ def _flag(key: str) -> Callable[[Any], float | None]:
 
 
 ATTRIBUTION_COLUMNS = (
-    *(Column(str(kind), str(kind).capitalize(), _kind(kind)) for kind in Kind),
+    *(Column(kind, kind.capitalize(), _kind(kind)) for kind in KINDS),
     Column("decided", "Decided", _flag("decided")),
     Column("right_given_decided", "Right|decided", _right_given(True), True),
     Column("right_given_undecided", "Right|undecided", _right_given(False), True),

@@ -13,7 +13,7 @@ from bench.answers.columns import (
 )
 from bench.answers.measures import Measures
 from bench.answers.samples import RIGHTS, sample_of
-from dsl.replayscm.pools.official import latent_of
+from dsl.replayscm.pools.published_files import latent_of
 
 MEASURES = Measures(
     benchmark="replayscm",

@@ -9,12 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from audits.claims import Verifier
-from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
@@ -24,6 +22,10 @@ from dsl.action import Action
 from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError
 from dsl.item import Item
+
+if TYPE_CHECKING:
+    from audits.claims import Verifier
+    from audits.finding import Finding
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)

@@ -7,12 +7,10 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from audits.claims import Verifier
-from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
@@ -23,6 +21,10 @@ from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.item import BlicketItem
 from dsl.episode import Episode, Step
 from dsl.item import Pool
+
+if TYPE_CHECKING:
+    from audits.claims import Verifier
+    from audits.finding import Finding
 
 
 class Blickets(Benchmark[BlicketItem]):

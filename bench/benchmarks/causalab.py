@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from audits.claims import Verifier
-from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
@@ -23,6 +21,10 @@ from dsl.causalab.pool import read_pool, record_of_item, write_pool
 from dsl.episode import Episode, Step
 from dsl.item import Pool
 from solvers.budget import BudgetSpent
+
+if TYPE_CHECKING:
+    from audits.claims import Verifier
+    from audits.finding import Finding
 
 
 class CausaLab(Benchmark[LabItem]):

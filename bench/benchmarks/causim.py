@@ -8,18 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from audits.claims import Verifier
-from audits.finding import Finding
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
 from dsl.causim.item import CausimItem
 from dsl.episode import Step
 from dsl.item import Pool
+
+if TYPE_CHECKING:
+    from audits.claims import Verifier
+    from audits.finding import Finding
 
 
 class Causim(Benchmark[CausimItem]):

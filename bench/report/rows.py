@@ -20,7 +20,7 @@ from bench.report.rate_rows import (
     pool_labels,
 )
 from dsl.errors import in_one_line
-from dsl.replayscm.pools.official import latent_of
+from dsl.replayscm.pools.published_files import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
 

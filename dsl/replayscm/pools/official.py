@@ -20,6 +20,7 @@ from dsl.replayscm.pools.disclosures import (
     OrderedRecord,
 )
 from dsl.replayscm.pools.fields import Fields, located
+from dsl.replayscm.pools.published_files import latent_of
 from dsl.replayscm.pools.records import (
     ProblemRecord,
     SealedRecord,
@@ -40,7 +41,6 @@ WORLD_FIELDS |= {"domain", "domainSize", "predicates", "events", "targetLabels"}
 SUMMARY_FIELDS = {"do", "interventionMode", "InterventionMode", "InterventionTargetsAssigned"}
 SUMMARY_FIELDS |= {"InterventionTargetsConstant", "InterventionTargetsAll"}
 OWN_LABELS = "calibrantLabels"  # all labels, where files that we wrote have other ones than the fields below say
-PAIR_SUFFIXES = ("__ALT_EXP", "__ROOT_UNKNOWN", "__PARTIAL_ORDER_2BLOCK", "__PARTIAL_ORDER_3BLOCK")
 
 
 def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
@@ -151,13 +151,6 @@ def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str
         return OrderedRecord(order=order, roots=roots)
     known = ", ".join(sorted(ORDERED_VARIANTS | BLOCK_VARIANTS | HIDDEN_VARIANTS))
     raise PoolError(f"unknown variant {shown(variant)}; known: {known}", field="scmPromptVariant")
-
-
-def latent_of(instance: str) -> str:
-    """The id of the latent SCM by the release's naming: an instance's id without the suffixes of its variant."""
-    for suffix in PAIR_SUFFIXES:
-        instance = instance.removesuffix(suffix)
-    return instance
 
 
 def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:

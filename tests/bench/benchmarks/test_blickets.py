@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from audits.attribution import Kind
+from bench.answers.attribution import KINDS
 from bench.benchmarks.blickets import BENCHMARK
 from bench.cli import main
 from bench.runs.records import folder_records
@@ -30,6 +32,10 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def items(pool: Path) -> tuple[BlicketItem, ...]:
     return tuple(BENCHMARK.read_pool(pool).items)
+
+
+def test_tables_know_the_kinds_of_attribution() -> None:
+    assert tuple(Kind) == KINDS
 
 
 def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: tuple[BlicketItem, ...]) -> None:

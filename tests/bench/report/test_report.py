@@ -21,8 +21,7 @@ from bench.report.rates import RateTable
 from bench.report.rows import RowCollector, SystemRow
 from bench.report.tables import TABLE_IDS, report_tables
 from dsl.errors import CalibrantError
-from dsl.replayscm.pools.official import latent_of
-from dsl.replayscm.pools.published_files import BY_NAME
+from dsl.replayscm.pools.published_files import BY_NAME, latent_of
 from tests.support.commands import refused
 from tests.support.report_rows import INVALID, Answers, answer, ours, row_of, rows_of, write_run
 from tests.support.shared import shared_file

@@ -105,7 +105,7 @@ def _disclosure(setting: str, order: Sequence[str], model: Scm) -> Disclosure:
             return Ordered(tuple(order), model.roots)
         case "Block":
             cut = len(model.roots) + 1
-            return Blocks((natural(order[:cut]), natural(order[cut:])), model.roots)
+            return Blocks(tuple(natural(block) for block in (order[:cut], order[cut:]) if block), model.roots)
         case "Hidden-order":
             return HiddenOrder(model.variables, model.roots)
     return HiddenRoots(model.variables, len(model.roots))
