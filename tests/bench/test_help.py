@@ -124,8 +124,9 @@ def test_protocols_say_what_their_options_mean(capsys: pytest.CaptureFixture[str
     assert main(["protocols", "exact"]) == 0
     assert "    max_parents=5  how many variables a mechanism may mention\n" in capsys.readouterr().out
     assert main(["protocols", "exact", "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)
-    assert told["meanings"] == {"max_parents": "how many variables a mechanism may mention"}
+    listed = {told["benchmark"]: told for told in json.loads(capsys.readouterr().out)}
+    assert listed["ReplaySCM"]["meanings"] == {"max_parents": "how many variables a mechanism may mention"}
+    assert listed["Extended blickets"]["options"] == {}
 
 
 def test_errors_name_what_was_asked_for_and_no_temporary_file(

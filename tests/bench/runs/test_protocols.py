@@ -69,6 +69,8 @@ def test_several_protocols_fill_one_folder(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_protocols_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocols", "static"]) == 0
+    assert capsys.readouterr().out.startswith("[Extended blickets]\nstatic: Exact, for a detector with one rule")
     assert main(["protocols"]) == 0
     text = capsys.readouterr().out
     assert "stub: Answers X3 = (and X1 X2) everywhere after a pause.\n" in text
