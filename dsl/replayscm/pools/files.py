@@ -6,18 +6,15 @@ The native file has a header line and one instance a line; dsl.replayscm.pools.r
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
-from dsl.nesting import check_nesting
 from dsl.pool_text import pool_digest, pool_text
+from dsl.records import decoded
 from dsl.replayscm.pools.build import problem_from_record
 from dsl.replayscm.pools.disclosures import record_from_disclosure
 from dsl.replayscm.pools.fields import located
@@ -36,8 +33,6 @@ from dsl.replayscm.world import World
 from dsl.whole_file import whole_file
 
 BENCHMARK = "replayscm"  # native files of it name none
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 
 def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
@@ -72,13 +67,13 @@ def file_digest(path: Path | str) -> str:
 def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     _require_own(lines[0][1])
-    header = _decode(lines[0][1], HeaderRecord, "line 1")
+    header = decoded(lines[0][1], HeaderRecord, where="line 1")
     if header.format != FORMAT or header.version != VERSION:
         found = f"{shown(header.format)} version {header.version}"
         raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
     problems = []
     for number, line in lines[1:]:
-        record = _decode(line, ProblemRecord, f"line {number}")
+        record = decoded(line, ProblemRecord, where=f"line {number}")
         with located(instance=record.id[:120]):
             record.results = record.results if keep_results else []
             problems.append(problem_from_record(record))
@@ -93,37 +88,6 @@ def _require_own(header: str) -> None:
         return
     if isinstance(named, dict) and named.get("benchmark", BENCHMARK) != BENCHMARK:
         raise PoolError(f"a pool of {shown(named['benchmark'])}; here one of ReplaySCM is needed", field="benchmark")
-
-
-def _decode(line: str, record: type[S], where: str) -> S:
-    try:
-        raw = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
-        check_nesting(raw, max_items=len(line))
-        if _ESCAPED_SURROGATE.search(line):
-            json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
-        return msgspec.convert(raw, record, strict=True)
-    except PoolError as error:
-        raise PoolError(error.problem, field=where) from None
-    except RecursionError:
-        raise PoolError("nested too deeply to be a pool file", field=where) from None
-    except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
-        raise PoolError(" ".join(str(error).split())[:300], field=where) from None
-
-
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        numbers = Counter(key for key, _ in pairs)
-        twice = next(key for key, number in numbers.items() if number > 1)
-        raise PoolError(f"key {shown(twice)} occurs twice in one object")
-    return made
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise PoolError(f"{name} is not a JSON number")
 
 
 def write_pool(pool: Pool, path: Path | str) -> None:
@@ -181,7 +145,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
 def as_written(problem: Problem) -> Problem:
     """The problem as its line in a native file says it, which is what anybody else will count; `PoolError` if none."""
     line = msgspec.json.encode(record_from_problem(problem)).decode()
-    return problem_from_record(_decode(line, ProblemRecord, problem.id))
+    return problem_from_record(decoded(line, ProblemRecord, where=problem.id))
 
 
 def _texts(model: Scm | None) -> dict[str, str] | None:
