@@ -64,14 +64,14 @@ class EpisodeScorer:
         item = self._pools[prediction.pool].items[prediction.instance]
         episode = verified(self.benchmark.episode(item), steps)
         answer, problem = self._answer(item, prediction)
-        (verb,) = self.benchmark.submission({})
-        submitted = next((dict(s.action[verb]) for s in episode.steps if verb in s.action and not s.refused), None)
+        submitted = self.benchmark.handed_in(episode.steps)
         if submitted is not None:
             if answer and not self.benchmark.same_answer(item, answer, submitted):
                 raise CalibrantError(f"the answer {shown(answer)} is not what the steps submit: {shown(submitted)}")
             answer, problem = submitted, ""
         elif answer:
-            problem = episode.act(self.benchmark.submission(answer)).refused
+            actions = self.benchmark.handing_in(answer, tuple(episode.steps))
+            problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
         return prediction._replace(answer=answer, steps=tuple(episode.steps), problem=problem)
 
     def _answer(self, item: Item[Any, Any], prediction: Prediction) -> tuple[dict[str, Any], str]:

@@ -138,9 +138,14 @@ class Benchmark(ABC, Generic[I]):
         """A fresh episode."""
         self._absent("episodes")
 
-    def submission(self, answer: Mapping[str, Any]) -> Action:
-        """The action that submits an answer; it has one key."""
-        return {"submit": dict(answer)}
+    def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
+        """The actions that hand an answer in after these steps; the last one submits and has one key."""
+        return ({"submit": dict(answer)},)
+
+    def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
+        """The answer that these steps submit, as `handing_in` is given it; None if they submit none."""
+        (verb,) = self.handing_in({}, ())[-1]
+        return next((dict(step.action[verb]) for step in steps if verb in step.action and not step.refused), None)
 
     def extract(self, item: I, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """The answer that a response gives, of the item's schema; `ActionError` says why there is none."""

@@ -105,8 +105,8 @@ class Blickets(Benchmark[BlicketItem]):
     def episode(self, item: BlicketItem) -> BlicketEpisode:
         return BlicketEpisode(item)
 
-    def submission(self, answer: Mapping[str, Any]) -> Action:
-        return {"check": dict(answer)}
+    def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
+        return ({"check": dict(answer)},)
 
     def extract(self, item: BlicketItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         from dsl.blickets.response import answer_of

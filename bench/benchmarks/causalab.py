@@ -12,13 +12,16 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
+from dsl.action import Action
 from dsl.causalab.configs import is_suite, suite_pool
-from dsl.causalab.episode import LabEpisode
+from dsl.causalab.episode import HYPOTHESIS, LabEpisode
 from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.hypothesis import hypothesis
 from dsl.causalab.item import BENCHMARK as NAME
 from dsl.causalab.item import LabItem
 from dsl.causalab.pool import read_pool, record_of_item, write_pool
-from dsl.episode import Episode, Step
+from dsl.causalab.run import dialled, stated_raw
+from dsl.episode import Episode, Step, replayed
 from dsl.item import Pool
 from solvers.budget import BudgetSpent
 
@@ -31,6 +34,7 @@ class CausaLab(Benchmark[LabItem]):
     name = NAME
     title = "CausaLab"
     settings = tuple(PLANS)
+    transcripts = True
 
     @cached_property
     def protocols(self) -> Protocols:
@@ -59,7 +63,7 @@ class CausaLab(Benchmark[LabItem]):
         from bench.answers.causalab import score_record
         from dsl.causalab.run import run_score
 
-        return score_record(run_score(item, steps or self._handed_in(item, answer)))
+        return score_record(run_score(item, steps or self._played(item, answer)))
 
     def attribution(
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -71,7 +75,7 @@ class CausaLab(Benchmark[LabItem]):
         if not steps and not answer:
             return None
         try:
-            return attributions_record(attributed_run(item, steps or self._handed_in(item, answer)))
+            return attributions_record(attributed_run(item, steps or self._played(item, answer)))
         except BudgetSpent:
             return None
 
@@ -85,6 +89,37 @@ class CausaLab(Benchmark[LabItem]):
 
     def episode(self, item: LabItem) -> LabEpisode:
         return LabEpisode(item)
+
+    def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
+        """The frequency is dialled first, unless it is what stands on the dial; then the hypothesis is submitted."""
+        dial = () if answer.get("frequency") in (None, dialled(steps)) else ({"reactor": answer["frequency"]},)
+        stated = {HYPOTHESIS: answer[HYPOTHESIS]} if HYPOTHESIS in answer else {}
+        return (*dial, {"submit": stated})
+
+    def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
+        if not any("submit" in step.action and not step.refused for step in steps):
+            return None
+        stated = next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), {})
+        frequency = dialled(steps)
+        return ({} if frequency is None else {"frequency": frequency}) | {HYPOTHESIS: dict(stated)}
+
+    def extract(self, item: LabItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        from dsl.causalab.response import answer_of
+
+        return answer_of(response)
+
+    def same_answer(self, item: LabItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether they agree in all that both state."""
+        both = one.keys() & other.keys()
+        if "frequency" in both and one["frequency"] != other["frequency"]:
+            return False
+        return HYPOTHESIS not in both or hypothesis(one[HYPOTHESIS]) == hypothesis(other[HYPOTHESIS])
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        from bench.schemas.causalab import LabVerdict
+
+        return LabVerdict
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         from dsl.causalab.prompt import shown_step
@@ -120,13 +155,9 @@ class CausaLab(Benchmark[LabItem]):
     def write_native(self, pool: Pool[LabItem], path: Path) -> None:
         write_pool(pool, path)
 
-    @staticmethod
-    def _handed_in(item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
-        episode = LabEpisode(item)
-        if "frequency" in answer:
-            episode.act({"reactor": answer["frequency"]})
-        episode.act({"submit": {"hypothesis": answer.get("hypothesis", {})}})
-        return episode.steps
+    def _played(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        """The steps of a run that only hands in; none where there is nothing to hand in."""
+        return replayed(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
 
 
 BENCHMARK = CausaLab()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dsl.causalab.episode import HYPOTHESIS, LabStep
 from dsl.causalab.equivalence import imec_size
@@ -42,7 +43,8 @@ class RunScore:
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
-    said, frequency, activated = EMPTY, None, False
+    steps = tuple(steps)
+    said, activated = EMPTY, False
     settings = refused = 0
     submitted = False
     for step in steps:
@@ -52,9 +54,9 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         if step.refused:
             continue
         if "reactor" in step.action and step.reading is not None:
-            frequency = float(step.action["reactor"])
             activated |= bool(step.reading["activated"])
         submitted |= "submit" in step.action
+    frequency = dialled(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
     score = Scorer(item.sealed.mechanism).score(said)
     return RunScore(score, right, activated, frequency, settings, refused, submitted)
@@ -68,6 +70,18 @@ def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
 
 def stated_with(step: LabStep) -> Hypothesis | None:
     """The hypothesis that an action carries, or None: then the one before it still stands."""
+    raw = stated_raw(step)
+    return None if raw is None else hypothesis(raw)
+
+
+def stated_raw(step: LabStep) -> Mapping[str, Any] | None:
+    """The same as it was given."""
     submitted = step.action.get("submit")
     raw = submitted.get(HYPOTHESIS) if isinstance(submitted, Mapping) else step.action.get(HYPOTHESIS)
-    return hypothesis(raw) if isinstance(raw, Mapping) else None
+    return raw if isinstance(raw, Mapping) else None
+
+
+def dialled(steps: Iterable[LabStep]) -> float | None:
+    """The frequency that was dialled last and answered; None if none was."""
+    found = [step.action["reactor"] for step in steps if "reactor" in step.action and not step.refused]
+    return float(found[-1]) if found else None
