@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
+NORMAL_95 = 1.959964  # half width of a 95 % interval, in standard errors
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -75,9 +77,9 @@ def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliabi
     )
 
 
-def wilson(successes: int, number: int) -> tuple[float, float]:
+def wilson(successes: float, number: int) -> tuple[float, float]:
     """95 % score interval of a binomial proportion (Wilson 1927)."""
-    z = 1.959964
+    z = NORMAL_95
     share, z2 = successes / number, z * z
     middle = (share + z2 / (2 * number)) / (1 + z2 / number)
     half = z / (1 + z2 / number) * sqrt(share * (1 - share) / number + z2 / (4 * number * number))

@@ -14,8 +14,8 @@ from bench.blickets.paper import paper
 from bench.blickets.rates import counted
 from bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, percent_cell, printed_counts
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from bench.statistics import NORMAL_95
 
-NORMAL_95 = 1.959964
 SEED = 2026
 DEFAULT_SUITES = (
     "conjunctive",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -72,4 +73,9 @@ class Table:
 
     @property
     def anchor(self) -> str:
-        return "table-" + self.id.replace(".", "-").lower()
+        return anchor_of(f"table {self.id}")
+
+
+def anchor_of(name: str) -> str:
+    """A name as the address of a place in a page, or as that of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

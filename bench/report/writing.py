@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bench.benchmarks.registry import benchmark, benchmarks
 from bench.report.formats import TEXTS
+from bench.report.layout import anchor_of
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from dsl.errors import CalibrantError, shown
@@ -56,4 +57,16 @@ def _parts(answers: Mapping[str, Sequence[Answer]], wanted: ReportContents, prog
     ]
     if not asked:
         raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    return [one.report(answers[one.name], wanted, progress) for one in asked]
+    return _told_apart([one.report(answers[one.name], wanted, progress) for one in asked])
+
+
+def _told_apart(parts: Sequence[Part]) -> list[Part]:
+    """The parts; a table or plot of a name that an earlier one has too is named after its benchmark as well."""
+    taken: set[str] = set()
+    made = []
+    for part in parts:
+        tables = [replace(t, id=f"{t.id} ({part.title})") if t.id in taken else t for t in part.tables]
+        plots = [p._replace(name=anchor_of(f"{part.title} {p.name}")) if p.name in taken else p for p in part.plots]
+        taken |= {table.id for table in part.tables} | {plot.name for plot in part.plots}
+        made.append(replace(part, tables=tuple(tables), plots=tuple(plots)))
+    return made

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.report.blickets.figures import attribution_plot
-from bench.report.blickets.rows import condition_rows, named_answers
+from bench.answers.attribution import KEY
+from bench.answers.blickets import MEASURES
 from bench.report.blickets.tables import Items, blicket_tables
 from bench.report.part import Answer, Part, ReportContents
 from bench.report.rate_rows import Grouping
+from bench.report.standing.attribution import KindPlot, attribution_plot
+from bench.report.standing.rows import Named, SettingRow, named_answers, setting_rows
 from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
     " * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
 )
+CAPTION = (
+    "Shares of answers by what the readings had decided: earned and missed where they left one answer, right and"
+    " wrong; lucky and short where they left several, right and wrong. A panel for each condition and suite."
+)
+
+
+def _kind(answer: Named) -> str | None:
+    return str(answer.score[KEY]["kind"]) if KEY in answer.score else None
+
+
+def _panel(row: SettingRow) -> str:
+    return row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
+
+
+KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, _panel)
 
 
 def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, wanted, items)
-    plot = attribution_plot(condition_rows(named_answers(answers), Grouping.SETTING)) if wanted.with_plots else None
+    rows = setting_rows(named_answers(answers), Grouping.SETTING, MEASURES) if wanted.with_plots else []
+    plot = attribution_plot(rows, KINDS) if wanted.with_plots else None
     return Part(
         title,
         ABOUT,

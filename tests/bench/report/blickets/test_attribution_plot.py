@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from audits.attribution import Kind
+from bench.answers.blickets import MEASURES
 from bench.cli import main
-from bench.report.blickets.figures import attribution_plot, kind_shares
-from bench.report.blickets.rows import ConditionRow, condition_rows, named_answers
+from bench.report.blickets.part import KINDS
 from bench.report.part import Answer
 from bench.report.rate_rows import AnswerOrigin, Grouping
+from bench.report.standing.attribution import attribution_plot, kind_shares
+from bench.report.standing.rows import SettingRow, named_answers, setting_rows
 from tests.support.graded_records import blicket_record, graded, write_records
 
 
@@ -23,13 +25,13 @@ def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
     ]
 
 
-def _rows(*answers: list[Answer]) -> list[ConditionRow]:
-    return condition_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING)
+def _rows(*answers: list[Answer]) -> list[SettingRow]:
+    return setting_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING, MEASURES)
 
 
 def test_shares_are_of_the_answers_under_each_condition() -> None:
     rows = _rows(_answers("a", "easy-3", "earned earned lucky short"), _answers("b", "hard-3", "missed earned"))
-    found = kind_shares(rows)
+    found = kind_shares(rows, KINDS)
     assert list(found) == ["moderator, easy-3", "moderator, hard-3"]
     assert found["moderator, easy-3"] == {
         "a": {Kind.EARNED: 0.5, Kind.MISSED: 0, Kind.LUCKY: 0.25, Kind.SHORT: 0.25},
@@ -38,11 +40,11 @@ def test_shares_are_of_the_answers_under_each_condition() -> None:
 
 
 def test_answers_without_attribution_give_no_plot() -> None:
-    assert attribution_plot(_rows([(run, {}) for run, _ in _answers("a", "easy-3", "earned")])) is None
+    assert attribution_plot(_rows([(run, {}) for run, _ in _answers("a", "easy-3", "earned")]), KINDS) is None
 
 
 def test_the_plot_names_systems_conditions_and_kinds_as_text() -> None:
-    plot = attribution_plot(_rows(_answers("<b>$x$", "easy-3", "earned lucky")))
+    plot = attribution_plot(_rows(_answers("<b>$x$", "easy-3", "earned lucky")), KINDS)
     assert plot is not None
     for text in ("&lt;b&gt;$x$", "moderator, easy-3", "earned", "missed", "lucky", "short"):
         assert text in plot.svg

@@ -1,31 +1,41 @@
-"""The plot of a report on blickets: how many answers were earned, by condition and system."""
+"""The plot of kinds: how many answers were earned, by setting and system."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from audits.attribution import Kind
-from bench.answers.attribution import KEY
-from bench.report.blickets.rows import ConditionRow
 from bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
 from bench.report.part import Plot
+from bench.report.standing.rows import Named, SettingRow
 
 COLUMNS = 3
 COLOURS = {Kind.EARNED: "#2f8f5b", Kind.MISSED: "#b4562b", Kind.LUCKY: "#c79a1b", Kind.SHORT: "#8b95a3"}
-CAPTION = (
-    "Shares of answers by what the readings had decided: earned and missed where they left one answer, right and"
-    " wrong; lucky and short where they left several, right and wrong. A panel for each condition and suite."
-)
 
 
-def kind_shares(rows: Sequence[ConditionRow]) -> dict[str, dict[str, dict[Kind, float]]]:
-    """By condition and suite, then system: the share of each kind among the answers that say theirs."""
+class KindPlot(NamedTuple):
+    """What a plot of kinds is about.
+
+    name, title, caption: as of the plot
+    kind: that of an answer; None where it is not known
+    panel: where a row is shown
+    """
+
+    name: str
+    title: str
+    caption: str
+    kind: Callable[[Named], str | None]
+    panel: Callable[[SettingRow], str]
+
+
+def kind_shares(rows: Sequence[SettingRow], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
+    """By panel, then system: the share of each kind among the answers whose kind is known."""
     kinds: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        said = [str(one.score[KEY]["kind"]) for one in row.answers if KEY in one.score]
+        said = [kind for one in row.answers if (kind := about.kind(one)) is not None]
         if said:
-            place = row.setting if row.stratum in ("", row.setting) else f"{row.setting}, {row.stratum}"
-            kinds.setdefault(place, {}).setdefault(row.system, []).extend(said)
+            kinds.setdefault(about.panel(row), {}).setdefault(row.system, []).extend(said)
     return {
         place: {
             system: {kind: listed.count(kind) / len(listed) for kind in Kind} for system, listed in of_systems.items()
@@ -34,9 +44,9 @@ def kind_shares(rows: Sequence[ConditionRow]) -> dict[str, dict[str, dict[Kind, 
     }
 
 
-def attribution_plot(rows: Sequence[ConditionRow]) -> Plot | None:
+def attribution_plot(rows: Sequence[SettingRow], about: KindPlot) -> Plot | None:
     """Stacked shares; None where no answer has an attribution. `MissingExtraError` without matplotlib."""
-    shares = kind_shares(rows)
+    shares = kind_shares(rows, about)
     if not shares:
         return None
     with style():
@@ -57,4 +67,4 @@ def attribution_plot(rows: Sequence[ConditionRow]) -> Plot | None:
         for axes in panels[len(shares) :]:
             axes.set_visible(False)
         legend(figure, panels[:1])
-        return Plot("attribution", "Earned, missed, lucky, short", CAPTION, drawn_svg(figure))
+        return Plot(about.name, about.title, about.caption, drawn_svg(figure))

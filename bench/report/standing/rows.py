@@ -1,4 +1,4 @@
-"""Answers to blicket items, grouped as a report shows them: by condition, suite, pool and system."""
+"""Answers to items, grouped as a report shows them: by setting, stratum, pool and system."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.answers.blickets import MEASURES
+from bench.answers.measures import Measures
 from bench.report.part import Answer
 from bench.report.rate_rows import AnswerOrigin, Grouping, differing_names, natural, option_suffix, pool_labels
 from dsl.errors import in_one_line
@@ -21,8 +21,8 @@ class Named(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ConditionRow:
-    """One system's answers under one condition, of one pool or of all; stratum is the suite of generated items."""
+class SettingRow:
+    """One system's answers under one setting, of one pool or of all."""
 
     setting: str
     stratum: str
@@ -49,15 +49,15 @@ def named_answers(answers: Iterable[Answer]) -> list[Named]:
     return sorted(named, key=lambda one: (natural(one.system), one.origin.pool_digest, natural(one.origin.instance)))
 
 
-def condition_rows(answers: Sequence[Named], by: Grouping) -> list[ConditionRow]:
-    """In the order of the conditions, then by suite, pool and system."""
+def setting_rows(answers: Sequence[Named], by: Grouping, measures: Measures) -> list[SettingRow]:
+    """In the order of the settings, then by stratum, pool and system."""
     labels = pool_labels({one.origin.pool_digest: one.origin.pool for one in answers})
     groups: dict[tuple[str, str, str, str], list[Named]] = {}
     for one in answers:
         digest = one.origin.pool_digest if by is Grouping.POOL else ""
         groups.setdefault((one.origin.setting, one.origin.stratum, digest, one.system), []).append(one)
     rows = [
-        ConditionRow(
+        SettingRow(
             in_one_line(setting),
             in_one_line(stratum),
             system,
@@ -67,7 +67,7 @@ def condition_rows(answers: Sequence[Named], by: Grouping) -> list[ConditionRow]
         for (setting, stratum, _, system), group in groups.items()
     ]
     return sorted(
-        rows, key=lambda row: (MEASURES.place(row.setting), natural(row.stratum), row.pools, natural(row.system))
+        rows, key=lambda row: (measures.place(row.setting), natural(row.stratum), row.pools, natural(row.system))
     )
 
 

@@ -1,0 +1,65 @@
+"""A view of a benchmark's measures as a table: a row for each setting, stratum, pool and system, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from bench.answers.columns import SUPPRESSED, Column, is_suppressed
+from bench.report.formats import shown_columns
+from bench.report.intervals import Interval
+from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from bench.report.standing.rows import SettingRow
+from bench.statistics import NORMAL_95, wilson
+
+ROW_LABELS = (
+    *(Heading("setting", "Setting"), Heading("stratum", "Stratum"), Heading("system", "System")),
+    *(Heading("pool", "Pool"), Heading("n", "n")),
+)
+SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
+
+
+class View(NamedTuple):
+    """The id, title and caption of a view's table."""
+
+    id: str
+    title: str
+    caption: str
+
+
+def view_table(view: View, columns: Sequence[Column], rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
+    """Its table, without columns that are undefined in every row."""
+    lines = tuple(
+        TableRow(
+            (row.setting, row.stratum, row.system, row.pool, str(len(row.answers))),
+            tuple(mean_cell([column.value(one.score) for one in row.answers], column) for column in columns),
+        )
+        for row in rows
+    )
+    headings = tuple(Heading(column.key, column.heading) for column in columns)
+    return shown_columns(Table(view.id, view.title, view.caption, ROW_LABELS, headings, lines, notes))
+
+
+def mean_cell(values: Sequence[float | None], column: Column) -> Cell:
+    """The mean of what is there: shares with a score interval, others with a normal one.
+
+    A conditional rate over 1 to 5 answers is suppressed. Of values between 0 and 1, the score interval is that of
+    shares with the same mean, which spread at least as much.
+    """
+    known = [float(value) for value in values if value is not None]
+    if not known:
+        return NOTHING
+    if column.conditional and is_suppressed(len(known)):
+        return Cell(SUPPRESSED)
+    return cell(f"{mean(known):.{column.decimals}f}", _interval(known, column), decimals=column.decimals)
+
+
+def _interval(values: Sequence[float], column: Column) -> Interval | None:
+    if column.decimals == SHARE_DECIMALS:
+        return Interval(*wilson(sum(values), len(values)))
+    if len(set(values)) < 2:
+        return None
+    half = NORMAL_95 * stdev(values) / sqrt(len(values))
+    return Interval(mean(values) - half, mean(values) + half)
