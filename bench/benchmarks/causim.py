@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,6 +14,7 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
+from dsl.action import ActionError
 from dsl.causim.item import CausimItem
 from dsl.episode import Step
 from dsl.item import Pool
@@ -22,6 +22,9 @@ from dsl.item import Pool
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from solvers.causim.judge import Judge
+
+MAX_KEPT = 5_000  # judges
 
 
 class Causim(Benchmark[CausimItem]):
@@ -54,25 +57,40 @@ class Causim(Benchmark[CausimItem]):
         return {"no answer": None}
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        """As a reply that ends in this object. The flags are worked out, whatever the item's labels say."""
+        """The flags are worked out, whatever the item's labels say."""
         from dsl.causim.values import assignment_text
-        from solvers.causim.judge import Judge
 
-        judge = Judge(item.task)
-        verdict = judge.reply(json.dumps(dict(answer)))
-        question, effect = item.task.question, judge.members.effect
-        nodes = None if verdict.nodes is None else list(verdict.nodes.values())
+        judge = self._judge(item)
+        verdict, flags = judge.object(answer), judge.flags
+        nodes = verdict.nodes
+        wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
         return {
             "correct": verdict.reward == 1,
             "answered": verdict.answer is not None,
-            "why": verdict.why,
+            "why": "no_object" if dict(answer) == self.no_answer(item) else verdict.why,
             "meaning": None if verdict.answer is None else assignment_text(verdict.answer),
-            "nodes": None if nodes is None else dict(sorted(Counter(nodes).items())),
-            "first": next((reason for reason in nodes or () if reason != "ok"), None),
-            "trivial": question.is_trivial(item.task.model) if question.do else None,
-            "copyable": judge.members.copy,
-            "vacuous": None if effect is None else not effect[1],
+            "nodes": None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
+            "first": next(iter(wrong.values()), None),
+            "wrong": None if nodes is None else wrong,
+            "trivial": flags.trivial,
+            "copyable": flags.copyable,
+            "vacuous": flags.vacuous,
         }
+
+    def _judge(self, item: CausimItem) -> Judge:
+        """Kept with its item, so that no other object gets the id meanwhile: samples ask for the same ones."""
+        from solvers.causim.judge import Judge
+
+        found = self._judges.get(id(item))
+        if found is None:
+            if len(self._judges) >= MAX_KEPT:
+                self._judges.clear()
+            found = self._judges[id(item)] = item, Judge(item.task)
+        return found[1]
+
+    @cached_property
+    def _judges(self) -> dict[int, tuple[CausimItem, Judge]]:
+        return {}
 
     def attribution(
         self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -84,6 +102,29 @@ class Causim(Benchmark[CausimItem]):
         fits = score["correct"] is True if score["answered"] is True else None
         found = attributed_answer(item, fits=fits)
         return None if found is None else attribution_record(found)
+
+    def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
+        """The last object that is not inside another; the verdict says whether its keys are those asked for."""
+        from dsl.causim.score import last_object
+
+        found = last_object(response) if isinstance(response, str) else dict(response)
+        if found is None:
+            raise ActionError("no JSON object in the response")
+        return found
+
+    def same_answer(self, item: CausimItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Keys count in any case that fits, and `true` is not 1."""
+        from dsl.causim.score import answer_of
+
+        keys = item.task.question.required_keys(item.task.model)
+        answers = answer_of(one, keys), answer_of(other, keys)
+        return answers[0] == answers[1] if None not in answers else dict(one) == dict(other)
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        from bench.schemas.causim import CausimVerdict
+
+        return CausimVerdict
 
     def prompt(self, item: CausimItem) -> str:
         return item.task.prompt

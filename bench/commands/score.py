@@ -18,8 +18,8 @@ from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from bench.answers.episodes import EpisodeScorer
     from bench.answers.predictions import PoolItems, Predictions
+    from bench.answers.replies import ReplyScorer
     from bench.answers.verdicts import PredictionScorer
 
 
@@ -57,7 +57,8 @@ def score(
     samples: mean, pass@k and majority. A field seconds is what the answer took.
 
     On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
-    false one is refused by its number. An answer without steps is submitted at once.
+    false one is refused by its number. An answer without steps is submitted at once. On CauSim pools an answer is the
+    last JSON object of the response, and a wrong one is explained node by node.
 
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
@@ -92,21 +93,25 @@ def score(
 
 def _scorer(
     pools: list[Path], *, extractor: str, structure: bool
-) -> tuple[PredictionScorer | EpisodeScorer, Callable[..., Predictions]]:
+) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
     from bench.answers.episodes import EpisodePredictions, EpisodeScorer
     from bench.answers.predictions import Predictions
+    from bench.answers.replies import ReplyPredictions, ReplyScorer
     from bench.answers.verdicts import PredictionScorer
-    from bench.benchmarks.registry import one_benchmark
+    from bench.benchmarks.registry import DEFAULT, one_benchmark
 
     benchmark = one_benchmark(pools)
-    if not benchmark.transcripts:
+    if benchmark.name == DEFAULT:
         scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
         return scorer, partial(Predictions, pools=scorer.items)
     if structure or extractor != "paper":
         raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
-    episodes = EpisodeScorer(pools)
-    return episodes, partial(EpisodePredictions, scorer=episodes)
+    if benchmark.transcripts:
+        episodes = EpisodeScorer(pools)
+        return episodes, partial(EpisodePredictions, scorer=episodes)
+    replies = ReplyScorer(pools)
+    return replies, partial(ReplyPredictions, scorer=replies)
 
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:

@@ -6,11 +6,11 @@ pass@k: M. Chen et al., Evaluating large language models trained on code, 2021, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dsl.causim.question import Answer
 from dsl.causim.values import assignment_text, loose_symbol
@@ -27,29 +27,39 @@ class Extraction:
     failure: Failure | None
 
 
-def extract(text: str, required_keys: Sequence[str]) -> Extraction:
-    """The last object that decodes and is not inside another object that does, with exactly the required keys.
-
-    A key counts in any case that fits one required key alone, and no key may be given in two cases.
-    """
+def last_object(text: str) -> dict[str, Any] | None:
+    """The last object that decodes and is not inside another object that does."""
     last, end = None, 0
     for found in json_objects(text):
         if found.start >= end:
             last, end = found.value, found.end
-    if last is None:
-        return Extraction(None, "no_object")
+    return last
+
+
+def answer_of(given: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
+    """An object as an answer, if it has exactly the required keys.
+
+    A key counts in any case that fits one required key alone, and no key may be given in two cases.
+    """
     by_lower: dict[str, list[str]] = {}
     for key in required_keys:
         by_lower.setdefault(key.lower(), []).append(key)
     required, answer = set(required_keys), Answer()
-    for given, value in last.items():
-        alike = [given] if given in required else by_lower.get(given.lower(), [])
+    for name, value in given.items():
+        alike = [name] if name in required else by_lower.get(name.lower(), [])
         if len(alike) != 1 or alike[0] in answer:
-            return Extraction(None, "wrong_keys")
+            return None
         answer[alike[0]] = loose_symbol(value)
-    if len(answer) < len(required):
-        return Extraction(None, "wrong_keys")
-    return Extraction(answer, None)
+    return answer if len(answer) == len(required) else None
+
+
+def extract(text: str, required_keys: Sequence[str]) -> Extraction:
+    """The answer in the last object of a reply."""
+    last = last_object(text)
+    if last is None:
+        return Extraction(None, "no_object")
+    answer = answer_of(last, required_keys)
+    return Extraction(answer, "wrong_keys" if answer is None else None)
 
 
 def pass_at_k(samples: int, correct: int, k: int) -> Fraction:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from dsl.causim.item import Task
 from dsl.causim.question import Answer
 from dsl.causim.reasons import Reason, reasons
-from dsl.causim.score import extract
+from dsl.causim.score import answer_of, extract
 from dsl.causim.values import ModelError
 from solvers.causim.answers import AnswerSet
 
@@ -29,6 +30,19 @@ class Verdict:
     nodes: dict[str, Reason] | None = None
 
 
+@dataclass(frozen=True)
+class Flags:
+    """What makes a question easy, whatever its labels say; None where it does not apply.
+
+    trivial: `do` covers every required key; copyable: the evidence with `do` written over it is right
+    vacuous: in no fitting world something outside `do` changes
+    """
+
+    trivial: bool | None
+    copyable: bool | None
+    vacuous: bool | None
+
+
 class Judge:
     """Judges any number of replies to one task; pure, and without a clock."""
 
@@ -39,12 +53,23 @@ class Judge:
     def members(self) -> AnswerSet:
         return AnswerSet(self.task.model, self.task.question)
 
+    @cached_property
+    def flags(self) -> Flags:
+        question, effect = self.task.question, self.members.effect
+        trivial = question.is_trivial(self.task.model) if question.do else None
+        return Flags(trivial, self.members.copy, None if effect is None else not effect[1])
+
     def reply(self, text: str) -> Verdict:
         """The verdict on a reply of a system under test."""
         extraction = extract(text, self.members.keys)
         if extraction.answer is None:
             return Verdict(0, extraction.failure, None)
         return self.answer(extraction.answer)
+
+    def object(self, given: Mapping[str, Any]) -> Verdict:
+        """The verdict on a JSON object."""
+        answer = answer_of(given, self.members.keys)
+        return Verdict(0, "wrong_keys", None) if answer is None else self.answer(answer)
 
     def answer(self, answer: Answer) -> Verdict:
         """The verdict on an answer with exactly the required keys."""

@@ -1,0 +1,105 @@
+"""Predictions about items that are answered at once: a response or an object in, the benchmark's verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.answers.attribution import KEY
+from bench.answers.fields import FieldNames
+from bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
+from bench.answers.verdicts import ScoredPrediction, origin_of_line
+from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import one_benchmark
+from dsl.action import ActionError
+from dsl.item import Item
+from dsl.pool_text import pool_digest
+
+NO_ANSWER = "no answer"
+
+
+@dataclass(frozen=True)
+class _ScoredPool:
+    name: str
+    file: str
+    digest: str
+    items: Mapping[str, Item[Any, Any]]
+
+
+class ReplyScorer:
+    """Scores predictions for pools of one benchmark."""
+
+    def __init__(self, pools: Sequence[Path]) -> None:
+        self.benchmark: Benchmark[Any] = one_benchmark(pools)
+        self._pools: dict[str, _ScoredPool] = {}
+        for path in pools:
+            pool, digest = self.benchmark.read_pool(path), pool_digest(path)
+            self._pools[digest] = _ScoredPool(pool.name, path.name, digest, {item.id: item for item in pool.items})
+
+    @property
+    def items(self) -> list[PoolItems]:
+        """What predictions may be about."""
+        return [
+            PoolItems(pool.digest, tuple(dict.fromkeys((pool.name, pool.file))), pool.items.keys())
+            for pool in self._pools.values()
+        ]
+
+    def item(self, prediction: Prediction) -> Item[Any, Any]:
+        return self._pools[prediction.pool].items[prediction.instance]
+
+    def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
+        """The prediction of a line with its answer; if it has none, what stands in for one, and why."""
+        item = self.item(prediction)
+        problem = NO_ANSWER
+        if prediction.answer != "":
+            try:
+                return prediction._replace(answer=self.benchmark.extract(item, prediction.answer))
+            except ActionError as error:
+                problem = str(error)
+        return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem)
+
+    def score(self, prediction: Prediction) -> ScoredPrediction:
+        """The verdict on a prediction that was read: the benchmark's keys, then where it belongs."""
+        pool, item = self._pools[prediction.pool], self.item(prediction)
+        assert isinstance(prediction.answer, dict)
+        score = self.benchmark.score(item, prediction.answer, prediction.steps)
+        line = {
+            "benchmark": self.benchmark.name,
+            "instanceId": item.id,
+            "model": prediction.model,
+            "sample": prediction.sample,
+            **score,
+            "problem": prediction.problem,
+            KEY: self.benchmark.attribution(item, prediction.answer, prediction.steps, score),
+            "pool": pool.name,
+            "poolDigest": pool.digest,
+            "poolSize": len(pool.items),
+            "setting": item.setting,
+            "stratum": item.stratum,
+            "seconds": prediction.seconds,
+        }
+        return ScoredPrediction(origin_of_line(line), line)
+
+
+class ReplyPredictions(Predictions):
+    """The predictions of a file with their answers read; `num_unread` of them have none."""
+
+    def __init__(
+        self,
+        path: Path,
+        scorer: ReplyScorer,
+        *,
+        skip_unknown: bool = False,
+        hint: str = "",
+        fields: FieldNames | None = None,
+    ) -> None:
+        super().__init__(path, scorer.items, skip_unknown=skip_unknown, hint=hint, fields=fields)
+        self._scorer = scorer
+
+    def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
+        for prediction in super()._of_line(line, samples):
+            read = self._scorer.read(prediction, line)
+            self.num_unread += bool(read.problem)
+            yield read

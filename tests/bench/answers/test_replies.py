@@ -1,0 +1,188 @@
+"""Predictions about CauSim questions: responses and objects, verdicts node by node, samples, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.benchmarks.causim import BENCHMARK
+from bench.cli import main
+from bench.schemas.causim import CausimVerdict
+from dsl.causim.bundle import module_text
+from dsl.causim.item import CausimItem, Labels, Task
+from dsl.causim.question import Question
+from dsl.causim.records import write_pool
+from tests.support.causim.vectors import bundles, questions, vectors
+from tests.support.commands import jsonl, refused
+
+PROGRAM = """
+import random
+
+def U_A():
+    return random.choice([1, 2])
+
+def U_B():
+    return random.choice([0, 1])
+
+def f_A(u):
+    return u
+
+def f_B(a, u):
+    return u == 0 if a == 1 else a
+
+def run_once(seed=None):
+    u_a = U_A()
+    a = f_A(u_a)
+    u_b = U_B()
+    b = f_B(a, u_b)
+    return {"a": a, "b": b}
+"""
+# seen a = 1 and b = true, so that u_b = 0; under do(A = 2) b is 2
+SEEN = Question("counterfactual", unknown=("U_A", "U_B"), do={"A": "2"}, observed={"A": "1", "B": "true"})
+ALONE = Question("counterfactual", unknown=("U_A", "U_B"), do={"B": "true"}, observed={"A": "1", "B": "false"})
+OPEN = Question("deduction", fixed={"U_A": "1"}, unknown=("U_B",))
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    path = tmp_path / "pool.jsonl"
+    items = [
+        CausimItem("seen", Task(PROGRAM, SEEN, "deterministic"), Labels(1, False, True, True, False), topology="chain"),
+        CausimItem("alone", Task(PROGRAM, ALONE, "deterministic"), Labels(1, False, False, False, True)),
+        CausimItem("open", Task(PROGRAM, OPEN, "stochastic"), Labels(2, False)),
+    ]
+    write_pool(path, items, name="by hand")
+    return path
+
+
+def scored(capsys: pytest.CaptureFixture[str], pool: Path, *lines: Any) -> tuple[list[dict[str, Any]], str]:
+    """The verdicts on these predictions, and what was said of them."""
+    file = jsonl(pool.parent / "predictions.jsonl", *({"id": "seen", "model": "m", **line} for line in lines))
+    assert main(["score", str(pool), str(file), "--json"]) == 0
+    printed = capsys.readouterr()
+    return [json.loads(line) for line in printed.out.splitlines()], printed.err
+
+
+@pytest.mark.parametrize(
+    ("given", "why", "wrong"),
+    [
+        ({"response": '{"A": 1} is what was; now {"A": 2, "B": 2}'}, None, {}),
+        ({"answer": {"a": 2, "b": 2}}, None, {}),
+        ({"answer": {"A": 2, "B": 2.0}}, "wrong_answer", {"B": "impossible"}),
+        ({"answer": {"A": 1, "B": False}}, "wrong_answer", {"A": "do ignored", "B": "wrong noise"}),
+        ({"answer": {"A": 1, "B": True}}, "wrong_answer", {"A": "do ignored"}),
+        ({"answer": {"A": 1, "B": 1}}, "wrong_answer", {"A": "do ignored", "B": "impossible"}),
+        ({"response": '{"A": 2, "B": 2, "b": 2}'}, "wrong_keys", None),
+        ({"response": '{"A": 2, "B": 2} {"A": 2}'}, "wrong_keys", None),
+        ({"answer": {}}, "wrong_keys", None),
+        ({"response": "A and B are 2"}, "no_object", None),
+        ({"response": '{"A": 2, "B": 2'}, "no_object", None),
+        ({"answer": None}, "no_object", None),
+    ],
+    ids=str,
+)
+def test_a_response_gets_its_reward_and_reasons(
+    given: dict[str, Any], why: str | None, wrong: Any, pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,), said = scored(capsys, pool, given)
+    assert (line["correct"], line["why"], line["wrong"]) == (why is None, why, wrong)
+    assert line["answered"] is (why not in ("wrong_keys", "no_object"))
+    assert bool(line["problem"]) is (why == "no_object") is ("nothing was submitted in 1 of them" in said)
+    assert line["first"] == (next(iter(wrong.values()), None) if wrong else None)
+    fits = None if wrong is None else why is None
+    kind = "earned" if why is None else "missed"
+    told = {"kind": kind, "decided": True, "fits": fits, "members": "1"}
+    assert told.items() <= line["attribution"].items()
+    assert (line["setting"], line["stratum"], line["copyable"], line["vacuous"], line["trivial"]) == (
+        *("counterfactual-deterministic", "chain-02"),
+        *(False, False, False),
+    )
+    msgspec.convert(line, CausimVerdict, strict=True)
+
+
+def test_samples_are_counted_by_mean_pass_and_majority(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two questions: three of four right, and one of four, where a wrong answer is given twice."""
+    good, bad = '{"A": 2, "B": 2}', '{"A": 1, "B": true}'
+    other = ('{"A": 1, "B": true}', '{"A": 1, "B": false}', "nothing", '{"b": false, "a": 1}')
+    lines = [{"response": text} for text in (good, good, good, bad)]
+    lines += [{"id": "alone", "response": text} for text in other]
+    verdicts, _ = scored(capsys, pool, *lines)
+    assert [line["sample"] for line in verdicts] == [0, 1, 2, 3] * 2
+    assert len({line["meaning"] for line in verdicts[5::2]}) == 1  # keys in another case, the same answer
+    out = jsonl(pool.parent / "verdicts.jsonl", *verdicts)
+    assert main(["table", str(out), "--by", "setting", "--json"]) == 0
+    ways = {(row["way"], row["k"]): row["correct"]["value"] for row in json.loads(capsys.readouterr().out)["samples"]}
+    pass_2 = (1 + (1 - Fraction(3, 6))) / 2
+    assert ways == {
+        ("mean", None): 0.5,
+        ("pass", 2): float(pass_2),
+        ("pass", 4): 1.0,
+        ("majority", None): 0.5,
+    }
+
+
+def test_verdicts_are_tabled_as_runs_are(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = tmp_path / "runs"
+    assert main(["run", "exact", str(pool), "--out", str(runs), "--workers", "1"]) == 0
+    answers = [json.loads(line) for line in (runs / "records.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [
+        {"instanceId": one["instance"], "model": "exact", "response": json.dumps(one["answer"])} for one in answers
+    ]
+    out = tmp_path / "verdicts.jsonl"
+    assert main(["score", str(pool), str(jsonl(tmp_path / "in.jsonl", *lines)), "--out", str(out)]) == 0
+    found = []
+    for source in (runs, out):
+        capsys.readouterr()
+        assert main(["table", str(source), "--json"]) == 0
+        rows = json.loads(capsys.readouterr().out)["rows"]
+        found.append([(row["setting"], row["n"], row["accuracy"], row["nodes_ok"], row["copyable"]) for row in rows])
+    assert found[0] == found[1]
+    assert {row[2] for row in found[0]} == {1.0}
+
+
+def test_replies_of_the_vectors_get_their_rewards_from_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = {record["id"]: record for record in vectors("question")}
+    asked = {record["question"] for record in vectors("verdict")}
+    items, replies = [], []
+    for name in sorted(asked):
+        source = module_text(bundles()[named[name]["program"]], comments=False)
+        task = Task(source, questions()[name][1], named[name]["scenario"])
+        items.append(CausimItem(name, task, Labels(named[name]["expect"]["size"], False)))
+    for record in vectors("verdict"):
+        replies += [(record["question"], reply) for reply in record["replies"]]
+    write_pool(tmp_path / "pool.jsonl", items)
+    lines = [{"id": name, "response": reply["text"]} for name, reply in replies]
+    line = ["score", str(tmp_path / "pool.jsonl"), str(jsonl(tmp_path / "in.jsonl", *lines)), "--json"]
+    assert main(line) == 0
+    verdicts = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    assert [int(one["correct"]) for one in verdicts] == [reply["reward"] for _, reply in replies]
+    assert len(verdicts) > 300
+
+
+def test_the_same_answer_is_the_same_typed_values_under_any_names(pool: Path) -> None:
+    item = next(one for one in BENCHMARK.read_pool(pool).items if one.id == "seen")
+    assert BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"b": 2, "a": 1})
+    assert not BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"A": True, "B": 2})
+    assert not BENCHMARK.same_answer(item, {"A": 1, "B": 2}, {"A": 1})
+
+
+@pytest.mark.parametrize("option", [["--structure"], ["--extractor", "published"]])
+def test_options_of_another_benchmark_are_refused(
+    option: list[str], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"})
+    assert "CauSim has no such thing here" in refused(capsys, "score", pool, file, *option)
+
+
+def test_a_line_about_no_item_is_refused_by_its_number(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"}, {"id": "unseen", "response": "{}"})
+    assert "in.jsonl: line 2: by hand has no instance 'unseen'" in refused(capsys, "score", pool, file)
