@@ -1,24 +1,28 @@
-"""Set-up and the two main jobs, with nothing but Python 3.11+: `python3 tasks.py demo` and `python3 tasks.py test`.
+"""Set-up and the main jobs, with nothing but Python 3.11+: `python3 tasks.py demo` and `python3 tasks.py test`.
 
 Both make a virtual environment in .venv, install the tested versions of requirements.lock and the project itself, and
-skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock. `make demo` and
-`make test` call this file.
+skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock. The tools that the
+project has adapters for are large: `python3 tasks.py test-integrations` has an environment of its own for them,
+.venv-integrations, with requirements-integrations.lock added. `lock-integrations` resolves that file anew from
+pyproject.toml; versions that it has stay. `make demo`, `make test` and so on call this file.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 import venv
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-ENVIRONMENT = Path(os.environ.get("CALIBRANT_VENV", ROOT / ".venv"))
-PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-STAMP = ENVIRONMENT / "installed"
-RIVALS_STAMP = ENVIRONMENT / "rivals-installed"
+LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
 
 TESTS = (
     ("ruff", "format", "--check", "."),
@@ -26,61 +30,131 @@ TESTS = (
     ("mypy",),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal"),
 )
-
-
-def run(*command: str) -> None:
-    """Run a module of the environment's Python from the project's root; stop with its exit code if it fails."""
-    print("$ python -m", *command, flush=True)
-    code = subprocess.call([str(PYTHON), "-m", *command], cwd=ROOT)
-    if code:
-        sys.exit(code)
-
-
+INTEGRATION_TESTS = (
+    ("mypy", "-p", "calibrant", "-p", "tests.integrations"),  # now with the types of the packages that are adapted to
+    ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
+)
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
 
 
-def install() -> None:
-    """Make the environment agree with requirements.lock and pyproject.toml."""
-    wanted = digest("requirements.lock", "pyproject.toml")
-    if PYTHON.exists() and installed(STAMP, wanted):
-        return
-    print(f"setting up {ENVIRONMENT} (once; about 700 MB)", flush=True)
-    venv.create(ENVIRONMENT, clear=True, with_pip=True)
-    run(*PIP, "-r", "requirements.lock")
-    run(*PIP, "--no-deps", "--no-build-isolation", "--editable", ".")
-    STAMP.write_text(wanted)
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment; a stamp in it says what it was made from."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def run(self, *command: str) -> None:
+        """Run a module of its Python from the project's root; stop with its exit code if it fails."""
+        print("$ python -m", *command, flush=True)
+        code = subprocess.call([str(self.python), "-m", *command], cwd=ROOT)
+        if code:
+            sys.exit(code)
+
+    def install(self, size: str) -> None:
+        """Make it agree with requirements.lock and pyproject.toml."""
+        if self.python.exists() and self._stamped("installed", LOCK, "pyproject.toml"):
+            return
+        print(f"setting up {self.folder} (once; about {size})", flush=True)
+        venv.create(self.folder, clear=True, with_pip=True)
+        self.run(*PIP, "-r", LOCK)
+        self.run(*PIP, "--no-deps", "--no-build-isolation", "--editable", ".")
+        self._stamp("installed", LOCK, "pyproject.toml")
+
+    def add(self, lock: str, what: str) -> None:
+        """Add the packages of a lock file that names all that they need beside requirements.lock."""
+        if not self._stamped(lock, lock):
+            print(f"adding {what}", flush=True)
+            self.run(*PIP, "--no-deps", "-r", lock)
+            self._stamp(lock, lock)
+
+    def _stamp(self, stamp: str, *files: str) -> None:
+        (self.folder / stamp).write_text(_digest(*files))
+
+    def _stamped(self, stamp: str, *files: str) -> bool:
+        path = self.folder / stamp
+        return path.exists() and path.read_text() == _digest(*files)
 
 
-def install_rivals() -> None:
-    """Add the libraries that rows and benchmarks compare with."""
-    wanted = digest("requirements-rivals.lock")
-    if not installed(RIVALS_STAMP, wanted):
-        print("adding the libraries that are compared with (once; about 500 MB)", flush=True)
-        run(*PIP, "--no-deps", "-r", "requirements-rivals.lock")
-        RIVALS_STAMP.write_text(wanted)
-
-
-def digest(*names: str) -> str:
+def _digest(*names: str) -> str:
     return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in names)).hexdigest()
 
 
-def installed(stamp: Path, wanted: str) -> bool:
-    return stamp.exists() and stamp.read_text() == wanted
+def environment() -> Environment:
+    """Of the command and the tests."""
+    made = Environment(Path(os.environ.get("CALIBRANT_VENV", ROOT / ".venv")))
+    made.install("700 MB")
+    return made
+
+
+def integrations_environment() -> Environment:
+    """Of the tests with the packages that there are adapters for."""
+    made = Environment(Path(os.environ.get("CALIBRANT_INTEGRATIONS_VENV", ROOT / ".venv-integrations")))
+    made.install("1 GB")
+    made.add(INTEGRATIONS, "the packages that there are adapters for (once)")
+    return made
+
+
+def lock_integrations(resolver: Environment) -> None:
+    """Write what the extra `integrations` needs beside requirements.lock, or in other versions than that has.
+
+    Versions that the file has stay, so a package that cannot be had in the version of requirements.lock is put there
+    by hand first.
+    """
+    lines = (ROOT / INTEGRATIONS).read_text().splitlines()
+    base = _pinned((ROOT / LOCK).read_text().splitlines())
+    with tempfile.TemporaryDirectory() as folder:
+        report, wanted = Path(folder, "report.json"), Path(folder, "constraints.txt")
+        wanted.write_text("\n".join((base | _pinned(lines)).values()))
+        resolve = (*PIP, "--dry-run", "--ignore-installed", "--report", str(report), "-c", str(wanted))
+        resolver.run(*resolve, "--editable", ".[integrations]")
+        found = [package["metadata"] for package in json.loads(report.read_text())["install"]]
+    needed = _pinned(f"{package['name']}=={package['version']}" for package in found if package["name"] != "calibrant")
+    added = [line for name, line in sorted(needed.items()) if line.lower() != base.get(name, "").lower()]
+    (ROOT / INTEGRATIONS).write_text("\n".join([*(line for line in lines if line.startswith("#")), *added]) + "\n")
+
+
+def _pinned(lines: Iterable[str]) -> dict[str, str]:
+    """The lines of a lock file by the names of the distributions, as indices compare them."""
+    return {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower(): line for line in lines if "==" in line}
+
+
+def demo() -> None:
+    environment().run("bench.cli", "demo")
+
+
+def test() -> None:
+    made = environment()
+    made.add(RIVALS, "the libraries that are compared with (once; about 500 MB)")
+    for command in TESTS:
+        made.run(*command)
+
+
+def test_integrations() -> None:
+    made = integrations_environment()
+    for command in INTEGRATION_TESTS:
+        made.run(*command)
+
+
+TASKS = {
+    "demo": demo,
+    "test": test,
+    "test-integrations": test_integrations,
+    "install": environment,
+    "lock-integrations": lambda: lock_integrations(environment()),
+}
 
 
 def main() -> None:
     task = sys.argv[1] if len(sys.argv) == 2 else ""
     if sys.version_info < (3, 11):  # noqa: UP036  # this file is what an older Python meets first
         sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
-    if task not in ("demo", "test", "install"):
-        sys.exit("usage: python3 tasks.py demo | test | install")
-    install()
-    if task == "demo":
-        run("bench.cli", "demo")
-    if task == "test":
-        install_rivals()
-        for command in TESTS:
-            run(*command)
+    if task not in TASKS:
+        sys.exit(f"usage: python3 tasks.py {' | '.join(TASKS)}")
+    TASKS[task]()
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def machine(tmp_path: Path) -> BareMachine:
     return BareMachine(tmp_path)
 
 
-TESTS = "python3 tasks.py test []"
+TESTS = ("python3 tasks.py test []", "python3 tasks.py test-integrations []")
 UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
 
@@ -60,7 +60,7 @@ def test_a_missing_browser_is_installed_before_the_tests(machine: BareMachine) -
     machine.stub("id", "echo 0")
     machine.stub("apt-get")
     code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", UPDATE, INSTALL, TESTS])
+    assert (code, calls) == (0, ["id -u []", UPDATE, INSTALL, *TESTS])
     assert said == "chromium is missing: installing it from the distribution's packages\n"
 
 
@@ -69,7 +69,7 @@ def test_without_rights_it_says_what_will_fail_and_goes_on(machine: BareMachine)
     machine.stub("sudo", "exit 1")
     machine.stub("apt-get")
     code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", "sudo -n true []", TESTS])
+    assert (code, calls) == (0, ["id -u []", "sudo -n true []", *TESTS])
     assert "only root can install it" in said
     assert "the browser tests will fail" in said
 
@@ -78,7 +78,7 @@ def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
     machine.stub("id", "echo 0")
     machine.stub("apt-get", "exit 100")
     code, said, calls = machine.run(CI="true")
-    assert (code, calls) == (0, ["id -u []", UPDATE, TESTS])
+    assert (code, calls) == (0, ["id -u []", UPDATE, *TESTS])
     assert said.endswith("chromium could not be installed: the browser tests will fail\n")
 
 
@@ -88,7 +88,7 @@ def test_nothing_is_installed_where_it_is_not_needed(
 ) -> None:
     if browser:
         machine.stub(browser)
-    assert machine.run(**environment) == (0, "", [TESTS])
+    assert machine.run(**environment) == (0, "", [*TESTS])
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("true", "1 failed"), ("", "1 skipped")])
@@ -106,3 +106,43 @@ def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path, ci
     line = [sys.executable, "-m", "pytest", *options, str(test)]
     done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert f"{outcome} in" in done.stdout
+
+
+def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
+    """What pytest prints in a folder that has the project's settings; the checkout is importable."""
+    (folder / "pyproject.toml").write_bytes((CHECKOUT / "pyproject.toml").read_bytes())
+    line = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rs",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:hypothesispytest",
+        *arguments,
+    ]
+    settings = {**os.environ, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
+    done = subprocess.run(line, env=settings, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "1 error in"), ("", "1 skipped in")])
+def test_packages_are_required_in_continuous_integration(tmp_path: Path, ci: str, outcome: str) -> None:
+    needing = "from tests.support.packages import needs\nneeds('no_such_package')\nimport no_such_package\n"
+    (tmp_path / "test_adapter.py").write_text(needing, encoding="utf-8")
+    said = _pytest(tmp_path, "test_adapter.py", CI=ci)
+    assert "no no_such_package in this environment" in said
+    assert outcome in said
+
+
+def test_integrations_are_collected_only_where_they_are_named(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "integrations" / "tool").mkdir(parents=True)
+    (tmp_path / "tests" / "test_plain.py").write_text("def test_plain(): pass\n", encoding="utf-8")
+    adapter = "def test_adapter(): assert False\n"
+    (tmp_path / "tests" / "integrations" / "tool" / "test_adapter.py").write_text(adapter, encoding="utf-8")
+    assert "1 passed in" in _pytest(tmp_path)
+    assert "1 failed in" in _pytest(tmp_path, "tests/integrations")
