@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isnan
 from typing import TypeAlias
 
@@ -16,6 +16,16 @@ from solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
 from solvers.causalab.space import WeightedDags, weighted_dags
 
 LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStanding:
+    """Claimed edges beside the members: in all of them, in some, in none; and edges of all that were not claimed."""
+
+    proven: frozenset[Edge]
+    unproven: frozenset[Edge]
+    contradicted: frozenset[Edge]
+    missed: frozenset[Edge]
 
 
 def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
@@ -50,3 +60,9 @@ def graph_fits(space: LabSpace, edges: Set[Edge]) -> bool:
     if not edges <= space.possible_edges or not space.certain_edges <= edges:
         return False
     return space.having_graph(edges) > 0
+
+
+def edge_standing(space: LabSpace, claimed: frozenset[Edge]) -> EdgeStanding:
+    """What the evidence of a space says about claimed edges."""
+    possible, certain = space.possible_edges, space.certain_edges
+    return EdgeStanding(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)

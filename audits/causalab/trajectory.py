@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audits.causalab.spaces import decided_frequency, space_of
+from audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, space_of
 from dsl.causalab.episode import LabStep
 from dsl.causalab.hypothesis import EMPTY, Hypothesis, number
 from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import Edge
 from dsl.causalab.run import stated_with
 from dsl.causalab.score import HypothesisScore, Scorer
 from solvers.causalab.evidence import Evidence
@@ -42,8 +41,7 @@ class Moment:
 class Trajectory:
     """A whole run. Steps count from 0 for what was known before any; None where nothing was decided.
 
-    contradicted: claimed edges that no member has; unproven: in some members, not in all
-    missed: edges of all members that were not claimed
+    edges: the last claims beside the members that were left
     frequency_decided, graph_decided: settings after which the evidence decided the question
     premature: whether the run ended with a question undecided and settings left
     wasted: settings made after both questions were decided
@@ -51,9 +49,7 @@ class Trajectory:
 
     moments: tuple[Moment, ...]
     settings: int
-    contradicted: frozenset[Edge]
-    unproven: frozenset[Edge]
-    missed: frozenset[Edge]
+    edges: EdgeStanding
     frequency_decided: int | None
     graph_decided: int | None
     premature: bool
@@ -85,9 +81,7 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
     return Trajectory(
         moments=tuple(moments),
         settings=settings,
-        contradicted=said.edges - space.possible_edges,
-        unproven=(said.edges & space.possible_edges) - space.certain_edges,
-        missed=space.certain_edges - said.edges,
+        edges=edge_standing(space, said.edges),
         frequency_decided=frequency_at,
         graph_decided=graph_at,
         premature=decided is None and settings < item.task.allowance,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from audits.attribution import Kind
@@ -12,6 +12,7 @@ from bench.answers.columns import Column, Means
 from bench.answers.measures import Measures
 from bench.answers.samples import Sample
 from dsl.causalab.generation import PLANS
+from dsl.causalab.mechanism import Edge
 from dsl.causalab.run import RunScore
 
 Score = Mapping[str, Any]
@@ -24,13 +25,31 @@ def score_record(found: RunScore) -> dict[str, Any]:
     correct: the frequency is within 5; graph_correct: no edge is wrong or missing
     """
     verdicts = {"correct": found.accurate, "graph_correct": found.hypothesis.distance.shd == 0}
-    return verdicts | {"frequency": found.frequency} | found.flat()
+    return verdicts | {"frequency": found.frequency} | found.flat() | {"imec": found.imec}
 
 
-def attributions_record(found: RunAttribution) -> dict[str, Any]:
-    """That of the frequency, with that of the graph under its own key."""
+def attributions_record(found: RunAttribution, nodes: Collection[str]) -> dict[str, Any]:
+    """That of the frequency, with that of the graph under its own key; claims about other nodes are only counted."""
     graph = attribution_record(found.graph)
-    return attribution_record(found.frequency) | {GRAPH: {key: graph[key] for key in ("kind", "decided", "fits")}}
+    contradicted = {edge for edge in found.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
+    edges = {
+        "proven": _listed(found.edges.proven),
+        "unproven": _listed(found.edges.unproven),
+        "contradicted": _listed(contradicted),
+        "missed": _listed(found.edges.missed),
+        "foreign": len(found.edges.contradicted) - len(contradicted),
+    }
+    return attribution_record(found.frequency) | {
+        "decided_at": found.frequency_decided,
+        "set": [list(one) for one in found.settings],
+        "premature": found.premature,
+        "wasted": found.wasted,
+        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits")} | {"decided_at": found.graph_decided} | edges,
+    }
+
+
+def _listed(edges: Collection[Edge]) -> list[list[str]]:
+    return [list(edge) for edge in sorted(edges)]
 
 
 def _figure(key: str) -> Callable[[Score], float]:
@@ -41,6 +60,28 @@ def _graph_kind(kind: Kind) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         said = score.get(KEY)
         return float(said[GRAPH]["kind"] == kind) if isinstance(said, Mapping) else None
+
+    return value
+
+
+def _said(key: str) -> Callable[[Score], float | None]:
+    """A figure of the attribution; of runs that were recorded without it there is none."""
+
+    def value(score: Score) -> float | None:
+        said = score.get(KEY)
+        found = said.get(key) if isinstance(said, Mapping) else None
+        return None if found is None else float(found)
+
+    return value
+
+
+def _edges(key: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        said = score.get(KEY)
+        graph = said[GRAPH] if isinstance(said, Mapping) else {}
+        if key not in graph:
+            return None
+        return float(len(graph[key]) + (graph["foreign"] if key == "contradicted" else 0))
 
     return value
 
@@ -71,6 +112,14 @@ EDGES = (
 )
 GRAPH_COLUMNS = tuple(Column(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in Kind)
 
+CLAIM_COLUMNS = (
+    Column("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),
+    Column("edges_unproven", "Unproven", _edges("unproven"), decimals=2),
+    Column("edges_missed", "Not claimed", _edges("missed"), decimals=2),
+    Column("premature", "Premature", _said("premature")),
+    Column("wasted", "Wasted", _said("wasted"), decimals=2),
+)
+
 
 def _sample(score: Score) -> Sample:
     correct, dialled = score["correct"] is True, score["frequency"]
@@ -89,7 +138,7 @@ MEASURES = Measures(
         "answers": ANSWERS,
         "weights": WEIGHTS,
         "edges": EDGES,
-        "attribution": (*ATTRIBUTION_COLUMNS, *GRAPH_COLUMNS),
+        "attribution": (*ATTRIBUTION_COLUMNS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
     },
     first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
     verdict=_verdict,

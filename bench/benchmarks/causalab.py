@@ -12,6 +12,8 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.protocols.registry import Protocols
+from bench.report.part import Answer, Part, ReportContents
+from bench.runs.jobs import Progress
 from dsl.action import Action
 from dsl.causalab.configs import is_suite, suite_pool
 from dsl.causalab.episode import HYPOTHESIS, LabEpisode
@@ -75,9 +77,21 @@ class CausaLab(Benchmark[LabItem]):
         if not steps and not answer:
             return None
         try:
-            return attributions_record(attributed_run(item, steps or self._played(item, answer)))
+            found = attributed_run(item, steps or self._played(item, answer))
         except BudgetSpent:
             return None
+        return attributions_record(found, item.task.nodes)
+
+    @property
+    def report_tables(self) -> Sequence[str]:
+        from bench.report.causalab.part import TABLE_IDS
+
+        return TABLE_IDS
+
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
+        from bench.report.causalab.part import lab_part
+
+        return lab_part(self.title, answers, wanted)
 
     def prompt(self, item: LabItem) -> str:
         from dsl.causalab.prompt import messages

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["earned", "missed", "lucky", "short"]
+EdgeEnds = tuple[str, str]  # parent, child
 
 
 class GraphAttribution(msgspec.Struct, forbid_unknown_fields=True):
@@ -14,11 +15,20 @@ class GraphAttribution(msgspec.Struct, forbid_unknown_fields=True):
 
     kind: as of the frequency; correct is a graph without a wrong or missing edge
     decided: all mechanisms left have one graph; fits: whether one of them has the graph that was stated
+    decided_at: settings after which one graph was first left; null if there never was
+    proven: stated edges that all mechanisms left have; unproven: that some have; contradicted: that none has
+    missed: edges of all mechanisms left that were not stated; foreign: how many stated edges name something else
     """
 
     kind: Kind
     decided: bool
     fits: bool | None
+    decided_at: int | None
+    proven: list[EdgeEnds]
+    unproven: list[EdgeEnds]
+    contradicted: list[EdgeEnds]
+    missed: list[EdgeEnds]
+    foreign: int
 
 
 class LabAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
@@ -28,7 +38,11 @@ class LabAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"in_wor
     decided: all mechanisms left predict one frequency; fits: whether one of them predicts the dialled one, within 5;
         null if none was dialled
     members: mechanisms of the class that the readings left, in decimal; class: the class, in words
-    graph: the same of the graph
+    decided_at: settings after which one frequency was first left; null if there never was
+    set: the settings that were carried out, each as property and value
+    premature: the run ended with a question undecided and settings left
+    wasted: settings made after frequency and graph were decided
+    graph: what the readings decided of the graph
     """
 
     kind: Kind
@@ -36,6 +50,10 @@ class LabAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"in_wor
     fits: bool | None
     members: str
     in_words: str
+    decided_at: int | None
+    set: list[tuple[str, float]]
+    premature: bool
+    wasted: int
     graph: GraphAttribution
 
 
@@ -62,6 +80,7 @@ class LabVerdict(
         key that names the parent
     all_weight_precision, all_weight_recall, all_weight_f1: of the weights of every equation
     shd: structural Hamming distance, a turned edge counted once
+    imec: graphs that no ideal experiment on the set properties tells from the truth; null above 8 nodes
     problem: why nothing was submitted; empty if something was
     attribution: what the readings decided; null where nothing was done and where the mechanisms left are not counted
     seconds: what the answer took, if the prediction says so
@@ -102,6 +121,7 @@ class LabVerdict(
     all_weight_recall: float
     all_weight_f1: float
     shd: int
+    imec: int | None
     problem: str
     attribution: LabAttribution | None
     pool: str

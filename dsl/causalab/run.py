@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from dsl.causalab.episode import HYPOTHESIS, LabStep
 from dsl.causalab.equivalence import imec_size
 from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis
 from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import Edge
 from dsl.causalab.reactor import accurate
 from dsl.causalab.score import HypothesisScore, Scorer
+
+IMEC_NODES = 8  # the members of an equivalence class are listed, and there may be as many as orders of the nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,7 @@ class RunScore:
     activated: whether a try activated the reactor; the published accuracy ("exact prediction") is this
     frequency: the last that was dialled; None if none was
     settings: how many were carried out; refused: how many actions were not
+    imec: graphs that no ideal experiment on the set properties tells from the truth (Table 8); None above IMEC_NODES
     """
 
     hypothesis: HypothesisScore
@@ -29,6 +34,7 @@ class RunScore:
     settings: int
     refused: int
     submitted: bool
+    imec: int | None
 
     def flat(self) -> dict[str, float]:
         """The figures under flat names, as they are averaged."""
@@ -59,13 +65,19 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     frequency = dialled(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
     score = Scorer(item.sealed.mechanism).score(said)
-    return RunScore(score, right, activated, frequency, settings, refused, submitted)
+    imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
+    return RunScore(score, right, activated, frequency, settings, refused, submitted, imec)
 
 
 def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
     """Size of the truth's interventional Markov equivalence class under the properties that a run set (Table 8)."""
     targets = {str(step.action["set"]) for step in steps if "set" in step.action and not step.refused}
-    return imec_size(item.sealed.mechanism.edges, targets)
+    return _imec(item.sealed.mechanism.edges, frozenset(targets))
+
+
+@lru_cache(maxsize=4096)
+def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
+    return imec_size(edges, targets)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:

@@ -100,7 +100,7 @@ def test_a_trajectory_says_when_what_was_decided() -> None:
     assert found.graph_decided is not None
     assert found.wasted == 4 - found.graph_decided
     assert not found.premature
-    assert found.contradicted == found.unproven == found.missed == frozenset()
+    assert found.edges.contradicted == found.edges.unproven == found.edges.missed == frozenset()
     assert [m.settings for m in found.moments] == [1, 2, 3, 4, 4, 4]
     members = [m.members for m in found.moments]
     assert members == sorted(members, reverse=True)
@@ -113,19 +113,31 @@ def test_a_trajectory_says_when_what_was_decided() -> None:
 def test_claims_are_contradicted_unproven_or_missed() -> None:
     item = item_of_config(released_suite("5nodes")[11], 0)
     total = trajectory(item, ran("total-effects", item).steps)
-    assert total.contradicted == {(e, c) for e, c in total.contradicted if (e, c) not in item.sealed.mechanism.edges}
-    assert not total.missed
+    assert not total.edges.contradicted & item.sealed.mechanism.edges
+    assert not total.edges.missed
     abstaining = trajectory(item, ran("abstain", item).steps)
     assert abstaining.premature
-    assert abstaining.contradicted == abstaining.unproven == frozenset()
+    assert abstaining.edges.contradicted == abstaining.edges.unproven == frozenset()
     episode = LabEpisode(item)
     first, second = item.task.properties[:2]
     guess = {"edges": [{"from": first, "to": second}, {"from": FREQUENCY, "to": first}]}
     episode.act({"submit": {"hypothesis": guess}})
     found = trajectory(item, episode.steps)
-    assert found.unproven == {(first, second)}
-    assert found.contradicted == {(FREQUENCY, first)}
-    assert all(child == FREQUENCY for _, child in found.missed)
+    assert found.edges.unproven == {(first, second)}
+    assert found.edges.contradicted == {(FREQUENCY, first)}
+    assert all(child == FREQUENCY for _, child in found.edges.missed)
+
+
+@settings(max_examples=15, deadline=None)
+@given(items(ENUMERATED))
+def test_a_trajectory_and_an_attribution_say_the_same_of_a_run(item: LabItem) -> None:
+    """The one looks at the evidence after every step, the other where it has to."""
+    for row in ("exact", "total-effects", "abstain"):
+        steps = ran(row, item).steps
+        one, other = attributed_run(item, steps), trajectory(item, steps)
+        assert one.edges == other.edges
+        assert (one.frequency_decided, one.graph_decided) == (other.frequency_decided, other.graph_decided)
+        assert (one.premature, one.wasted, len(one.settings)) == (other.premature, other.wasted, other.settings)
 
 
 @settings(max_examples=25, deadline=None)
@@ -134,6 +146,6 @@ def test_what_is_missed_or_contradicted_is_so_by_the_truth(item: LabItem) -> Non
     for row in ("greedy", "random", "total-effects"):
         found = trajectory(item, ran(row, item).steps)
         truth = item.sealed.mechanism.edges
-        assert found.missed <= truth
-        assert not found.contradicted & truth
+        assert found.edges.missed <= truth
+        assert not found.edges.contradicted & truth
         assert found.wasted >= 0

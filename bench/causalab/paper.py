@@ -1,0 +1,33 @@
+"""The figures that the paper prints, as facts with their places in it. Nothing here is computed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+_FILE = Path(__file__).resolve().parent.parent / "data" / "causalab_paper_rows.json"
+
+
+class PrintedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """rows: as many texts as there are labels, then one for each column, as printed"""
+
+    title: str
+    where: str
+    labels: list[str]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """tables: by their number in the paper; notes: what holds of several of them"""
+
+    source: str
+    notes: list[str]
+    tables: dict[str, PrintedTable]
+
+
+@cache
+def paper() -> Paper:
+    return msgspec.json.decode(_FILE.read_bytes(), type=Paper)

@@ -1,0 +1,108 @@
+"""What a report says of CausaLab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bench.answers.attribution import KEY
+from bench.answers.causalab import GRAPH, MEASURES
+from bench.causalab.tables import NUMBERS, paper_tables
+from bench.report.layout import Source, Table
+from bench.report.part import Answer, Part, Plot, ReportContents
+from bench.report.rate_rows import Grouping
+from bench.report.standing.attribution import KindPlot, attribution_plot
+from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
+from bench.report.standing.views import View, view_table
+from dsl.errors import CalibrantError, in_one_line
+
+ABOUT = (
+    "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
+    " other means. * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
+)
+VIEWS = {
+    "answers": View(
+        "lab",
+        "Laboratories by suite",
+        "Accuracy: the frequency dialled last is within 5. Activated: the reactor opened, which a target beyond its"
+        " dial never lets it. F1, SHD: of all edges. Graph: no edge is wrong or missing.",
+    ),
+    "weights": View(
+        "lab-weights",
+        "Weights of the frequency's equation",
+        "Published: within 1e-6 under the published names. Any name: within 0.01 under any key that names the parent."
+        " All weights: of every equation.",
+    ),
+    "edges": View(
+        "lab-edges",
+        "Precision and recall of edges",
+        "Into F: edges into the frequency. Refused: actions that were not carried out. Submitted: the run was ended.",
+    ),
+    "attribution": View(
+        "lab-attribution",
+        "What the evidence had decided",
+        "Earned, missed: the readings left one frequency (graph), and the answer was right, wrong; lucky, short: they"
+        " left several. Stated edges of a run are contradicted (no mechanism that was left has them) or unproven (only"
+        " some have them); not claimed are edges that all have. Premature: ended undecided with settings left. Wasted:"
+        " settings after all was decided.",
+    ),
+}
+TABLE_IDS = (*(view.id for view in VIEWS.values()), *NUMBERS)
+_KINDS_CAPTION = (
+    "Shares of answers by what the readings had decided of the {}: earned and missed where they left one, right and"
+    " wrong; lucky and short where they left several, right and wrong. A panel for each suite."
+)
+
+
+def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> Part:
+    """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
+    named = named_answers(answers)
+    return Part(
+        title,
+        ABOUT,
+        frozenset(in_one_line(origin.system) for origin, _ in answers),
+        tuple(sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})),
+        len(answers),
+        _tables(named, wanted),
+        tuple(_plots(named)) if wanted.with_plots else (),
+    )
+
+
+def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]:
+    rows = setting_rows(named, wanted.by, MEASURES)
+    notes = coverage_notes(named)
+    made = [view_table(view, MEASURES.views[name], rows, notes) for name, view in VIEWS.items()]
+    made += [table if wanted.with_paper else _ours(table) for table in paper_tables(named)]
+    found = [table for table in made if not wanted.tables or table.id in wanted.tables]
+    if not found:
+        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+    return tuple(found)
+
+
+def _ours(table: Table) -> Table:
+    """Without printed rows and the note that says where they are from."""
+    return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS), notes=table.notes[1:])
+
+
+def _plots(named: Sequence[Named]) -> list[Plot]:
+    rows = setting_rows(named, Grouping.SETTING, MEASURES)
+    return [plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None]
+
+
+def _kind(of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Named], str | None]:
+    def kind(answer: Named) -> str | None:
+        said = answer.score.get(KEY)
+        return str(of(said)["kind"]) if isinstance(said, Mapping) else None
+
+    return kind
+
+
+def _suite(row: SettingRow) -> str:
+    return row.setting
+
+
+KINDS = tuple(
+    KindPlot(f"lab-{what}", f"The {what}: earned, missed, lucky, short", _KINDS_CAPTION.format(what), kind, _suite)
+    for what, kind in (("frequency", _kind(lambda said: said)), ("graph", _kind(lambda said: said[GRAPH])))
+)

@@ -1,0 +1,100 @@
+"""The paper's figures as facts, and ours beside them under the suite that a row is about."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.causalab.paper import paper
+from bench.causalab.tables import NUMBERS, paper_tables
+from bench.report.layout import NOTHING, Source, Table
+from bench.report.rate_rows import AnswerOrigin
+from bench.report.standing.rows import Named
+from tests.support.shared import shared_file
+
+
+def _answer(suite: str, system: str = "exact", **score: Any) -> Named:
+    figures = {"activated": 1.0, "accuracy": 1.0, "settings": 3, "all_edge_f1": 0.5, "shd": 2, "imec": 4} | score
+    return Named(system, AnswerOrigin(system, "p", "d", 4, "i", suite, "", benchmark="causalab"), figures)
+
+
+def _tables(*answers: Named) -> dict[str, Table]:
+    return {table.id: table for table in paper_tables(answers)}
+
+
+def _ours(table: Table) -> list[tuple[str, ...]]:
+    return [row.labels for row in table.rows if row.source is Source.OURS]
+
+
+def test_our_copy_of_the_figures_is_the_shared_one() -> None:
+    shared = json.loads(shared_file("causalab_paper_rows.json", part="family").read_text(encoding="utf-8"))
+    assert (paper().source, paper().notes) == (shared["source"], shared["notes"])
+    assert set(NUMBERS) < paper().tables.keys() == shared["tables"].keys()
+    for number, table in paper().tables.items():
+        theirs = shared["tables"][number]
+        assert (table.where, table.labels, table.columns) == (theirs["where"], theirs["labels"], theirs["columns"])
+        assert (table.title, table.rows) == (theirs["title"], theirs["rows"])
+
+
+def test_every_printed_figure_stands_in_its_table() -> None:
+    suites = ("3nodes", "4nodes", "5nodes", "6nodes", "7nodes", "4nodes_quad_hard", "4nodes_golden")
+    tables = _tables(*map(_answer, suites))
+    assert tuple(tables) == NUMBERS
+    for number, table in tables.items():
+        printed = paper().tables[number]
+        rows = [row for row in table.rows if row.source is Source.PAPER]
+        assert len(rows) == len(printed.rows)
+        for row, line in zip(rows, printed.rows, strict=True):
+            figures = [cell.text for cell in row.cells if cell != NOTHING]
+            assert row.labels[: len(printed.labels)] == tuple(line[: len(printed.labels)])
+            assert figures == [
+                x for c, x in zip(printed.columns, line[len(printed.labels) :], strict=True) if c != "rows"
+            ]
+            assert row.labels[-1] == "paper"
+            assert ("rows" in printed.columns) == (row.labels[-2].isdecimal())
+
+
+def test_an_answer_stands_behind_the_printed_row_of_its_suite_and_nowhere_else() -> None:
+    tables = _tables(_answer("4nodes_hidden_vrange_pm5"), _answer("4nodes_hidden_vrange_pm5", "greedy"))
+    assert list(tables) == ["4"]
+    rows = [row.labels for row in tables["4"].rows]
+    place = rows.index(("hidden range = ± 5", "exact", "1", "ours"))
+    assert rows[place - 1][:2] == ("hidden range = ± 5", "GPT-5-mini")
+    assert rows[place + 1] == ("hidden range = ± 5", "greedy", "1", "ours")
+    assert rows[place + 2][:2] == ("hidden range = ± 50", "GPT-5-mini")
+    assert _tables(_answer("my own suite")) == {}
+
+
+def test_table_7_is_by_number_of_nodes_and_8_by_system() -> None:
+    answers = [_answer("7nodes"), _answer("3nodes", imec=2), _answer("3nodes"), _answer("4nodes", imec=1)]
+    tables = _tables(*answers, _answer("4nodes", "abstain", imec=None))
+    assert _ours(tables["7"]) == [
+        ("abstain", "4", "1", "ours"),
+        ("exact", "3", "2", "ours"),
+        ("exact", "4", "1", "ours"),
+        ("exact", "7", "1", "ours"),
+    ]
+    rows = {row.labels[0]: [cell.text for cell in row.cells] for row in tables["8"].rows if row.source is Source.OURS}
+    assert rows == {"exact": ["3.00", "1.00"], "abstain": [NOTHING.text] * 2}
+
+
+def test_regimes_are_told_by_the_settings_that_were_made() -> None:
+    tables = _tables(
+        _answer("6nodes", "abstain", settings=0), _answer("6nodes", settings=5), _answer("6nodes", settings=4)
+    )
+    for number in ("10", "12"):
+        assert _ours(tables[number]) == [
+            ("pure observation", "3o0i", "abstain", "1", "ours"),
+            ("mixed intervention", "3o4.5i", "exact", "2", "ours"),
+        ]
+
+
+def test_activated_is_what_the_paper_calls_accuracy_and_has_a_score_interval() -> None:
+    answers = [_answer("4nodes_quad_hard", activated=float(k < 3)) for k in range(4)]
+    table = _tables(*answers)["3"]
+    (row,) = (row for row in table.rows if row.source is Source.OURS)
+    figures = {heading.key: cell for heading, cell in zip(table.headings, row.cells, strict=True)}
+    cell = figures["accuracy_percent"]  # three of four; Wilson as in the report on blickets
+    assert (cell.text, cell.low, cell.high) == ("75.0", "30.1", "95.4")
+    assert figures["within_percent"].text == "100.0"
+    assert figures["freq_weight_f1"] == NOTHING  # not in these scores
