@@ -1,10 +1,11 @@
 """Set-up and the main jobs, with nothing but Python 3.11+: `python3 tasks.py demo` and `python3 tasks.py test`.
 
 Both make a virtual environment in .venv, install the tested versions of requirements.lock and the project itself, and
-skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock. The tools that the
-project has adapters for are large: `python3 tasks.py test-integrations` has an environment of its own for them,
-.venv-integrations, with requirements-integrations.lock added. `lock-integrations` resolves that file anew from
-pyproject.toml; versions that it has stay. `make demo`, `make test` and so on call this file.
+skip that when nothing has changed since; the tests add the libraries of requirements-rivals.lock, and like the site
+(`python3 tasks.py docs`) those of requirements-docs.lock. The tools that the project has adapters for are large:
+`python3 tasks.py test-integrations` has an environment of its own for them, .venv-integrations, with
+requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
+has stay. `make demo`, `make test` and so on call this file.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
+DOCS = "requirements-docs.lock"
+SITE = "docs/_build/html"
 
 TESTS = (
     ("ruff", "format", "--check", "."),
@@ -129,8 +132,20 @@ def demo() -> None:
 def test() -> None:
     made = environment()
     made.add(RIVALS, "the libraries that are compared with (once; about 500 MB)")
+    _add_docs(made)
     for command in TESTS:
         made.run(*command)
+
+
+def docs() -> None:
+    made = environment()
+    _add_docs(made)
+    made.run("sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", SITE)
+    print(f"the site begins at {SITE}/index.html")
+
+
+def _add_docs(made: Environment) -> None:
+    made.add(DOCS, "what the site is built with (once; about 150 MB)")
 
 
 def test_integrations() -> None:
@@ -142,6 +157,7 @@ def test_integrations() -> None:
 TASKS = {
     "demo": demo,
     "test": test,
+    "docs": docs,
     "test-integrations": test_integrations,
     "install": environment,
     "lock-integrations": lambda: lock_integrations(environment()),

@@ -1,0 +1,69 @@
+"""How Sphinx builds the site: `make docs`, offline; the tutorials are executed, and a warning is an error there."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bench.version import __version__  # noqa: E402  # the checkout is on the path only now
+
+project = "Calibrant"
+copyright = "2026, the authors of Calibrant"
+release = version = __version__
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+source_suffix = {".md": "myst-nb"}
+exclude_patterns = ["_build", "images", "static"]
+html_theme = "furo"
+html_title = f"Calibrant {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_last_updated_fmt = None
+pygments_style = "friendly"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# Cells run in a folder of their own with the command that this Python has, and nothing of a terminal in their output.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_in_temp = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+os.environ.update(NO_COLOR="1", COLUMNS="80", TTY_COMPATIBLE="0", JUPYTER_PLATFORM_DIRS="1")
+os.environ.pop("MPLBACKEND", None)
+os.environ["PYTHONPATH"] = str(HERE.parent)
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": False}
+
+FIELD = re.compile(r"(?P<names>[a-z_][\w, ]{0,60}): (?P<meaning>\S.*)")
+
+
+def as_list(app: Any, what: str, name: str, subject: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings say `field: meaning` on a line of its own and continue it indented; the site makes a list of that."""
+    shown: list[str] = []
+    inside = False
+    for line in (re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line) for line in lines):
+        field = FIELD.fullmatch(line)
+        if field and (inside or not shown or not shown[-1]):
+            shown += [""] * (not inside) + [f"- **{field['names']}**: {field['meaning']}"]
+            inside = True
+        else:
+            inside = inside and line.startswith(" ")
+            shown.append(f"  {line.strip()}" if inside else line)
+    lines[:] = shown
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", as_list)

@@ -1,0 +1,61 @@
+"""The documentation site is built without a warning, tutorials executed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("sphinx") is None:
+        assert os.environ.get("CI") != "true", "requirements-docs.lock is not installed"
+        pytest.skip("requirements-docs.lock is not installed: the site is not built")
+    built = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(built / "trees")]
+    done = subprocess.run(
+        [*command, str(DOCS), str(built / "html")], cwd=built, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return built / "html"
+
+
+def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:
+    first = (site / "index.html").read_text(encoding="utf-8")
+    for page in [*PAGES, *DOCS.glob("tutorials/*.md")]:
+        name = page.relative_to(DOCS).with_suffix(".html").as_posix()
+        assert (site / name).exists()
+        assert f'href="{name}"' in first or name == "index.html"
+
+
+@pytest.mark.parametrize("name", ["author", "engineer", "researcher", "trainer"])
+def test_a_tutorial_shows_what_its_cells_gave(site: Path, name: str) -> None:
+    page = (site / "tutorials" / f"{name}.html").read_text(encoding="utf-8")
+    assert page.count('class="cell_output') >= 3
+    assert "Traceback" not in page
+    assert "\x1b" not in page
+
+
+def test_every_public_name_has_its_docstring_on_the_site(site: Path) -> None:
+    import calibrant
+
+    page = (site / "names.html").read_text(encoding="utf-8")
+    documented = set(re.findall(r'id="(?:[\w.]+\.)?([\w]+)"', page))
+    assert set(calibrant.__all__) - {"__version__", "Item", "Verdict"} <= documented
+
+
+def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"<(?:script|img)[^>]+src=\"https?:", text), page.name
+        assert not re.search(r"<link[^>]+rel=\"stylesheet\"[^>]+href=\"https?:", text), page.name
