@@ -15,7 +15,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
-from dsl.errors import PoolError, shown
+from dsl.errors import PoolError, in_one_line, shown
 from dsl.nesting import check_nesting
 from dsl.pool_text import pool_text
 from dsl.whole_file import whole_file
@@ -95,6 +95,14 @@ def decoded(line: str, record: type[R], *, where: str = "") -> R:
         raise PoolError("nested too deeply", field=where) from None
     except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
         raise PoolError(" ".join(str(error).split())[:300], field=where) from None
+
+
+def converted(raw: Mapping[str, Any], record: type[R]) -> R:
+    """A JSON object as a record, as strictly as if it had been a line; `PoolError` names the field."""
+    try:
+        return decoded(json.dumps(raw), record)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PoolError(f"not JSON: {in_one_line(str(error))[:200]}") from None
 
 
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

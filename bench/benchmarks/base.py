@@ -22,6 +22,7 @@ from dsl.action import Action
 from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError
 from dsl.item import Item
+from dsl.message import Message
 
 if TYPE_CHECKING:
     from audits.claims import Verifier
@@ -130,8 +131,16 @@ class Benchmark(ABC, Generic[I]):
         """What a language model is told before anything else."""
         self._absent("prompts")
 
+    def messages(self, item: I) -> list[Message]:
+        """The same as messages of a chat."""
+        return [{"role": "user", "content": self.prompt(item)}]
+
     def record(self, item: I) -> dict[str, Any]:
         """The native record, the sealed part too, ready for JSON."""
+        self._absent("records")
+
+    def item_of_record(self, record: Mapping[str, Any]) -> I:
+        """The item that `record` was made of; `PoolError` names the field of what cannot be meant."""
         self._absent("records")
 
     def episode(self, item: I) -> Episode[Any, Any]:

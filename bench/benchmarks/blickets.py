@@ -97,6 +97,12 @@ class Blickets(Benchmark[BlicketItem]):
 
         return dict(msgspec.to_builtins(record_from_item(item)))
 
+    def item_of_record(self, record: Mapping[str, Any]) -> BlicketItem:
+        from dsl.blickets.records import ItemRecord, item_from_record
+        from dsl.records import converted
+
+        return item_from_record(converted(record, ItemRecord))
+
     def write_native(self, pool: Pool[BlicketItem], path: Path) -> None:
         from dsl.blickets.records import write_pool
 

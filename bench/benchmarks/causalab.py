@@ -21,10 +21,12 @@ from dsl.causalab.generation import PLANS, generated
 from dsl.causalab.hypothesis import hypothesis
 from dsl.causalab.item import BENCHMARK as NAME
 from dsl.causalab.item import LabItem
-from dsl.causalab.pool import read_pool, record_of_item, write_pool
+from dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
 from dsl.causalab.run import dialled, stated_raw
 from dsl.episode import Episode, Step, replayed
 from dsl.item import Pool
+from dsl.message import Message
+from dsl.records import converted
 from solvers.budget import BudgetSpent
 
 if TYPE_CHECKING:
@@ -94,12 +96,18 @@ class CausaLab(Benchmark[LabItem]):
         return lab_part(self.title, answers, wanted)
 
     def prompt(self, item: LabItem) -> str:
+        return "\n\n".join(message["content"] for message in self.messages(item))
+
+    def messages(self, item: LabItem) -> list[Message]:
         from dsl.causalab.prompt import messages
 
-        return "\n\n".join(message["content"] for message in messages(item.task))
+        return messages(item.task)
 
     def record(self, item: LabItem) -> dict[str, Any]:
         return dict(msgspec.to_builtins(record_of_item(item)))
+
+    def item_of_record(self, record: Mapping[str, Any]) -> LabItem:
+        return item_of_record(converted(record, LabRecord))
 
     def episode(self, item: LabItem) -> LabEpisode:
         return LabEpisode(item)

@@ -16,8 +16,11 @@ from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
 from dsl.action import ActionError
 from dsl.causim.item import CausimItem
+from dsl.causim.values import ModelError
 from dsl.episode import Step
+from dsl.errors import PoolError
 from dsl.item import Pool
+from dsl.records import converted
 
 if TYPE_CHECKING:
     from audits.claims import Verifier
@@ -136,6 +139,18 @@ class Causim(Benchmark[CausimItem]):
         record = dict(msgspec.to_builtins(record_of_item(item)))
         sealed = {"world": record.pop("world", {}), "labels": record.pop("labels")}
         return record | {"sealed": sealed}
+
+    def item_of_record(self, record: Mapping[str, Any]) -> CausimItem:
+        from dsl.causim.records import ItemRecord, item_from_record
+
+        sealed = record.get("sealed")
+        if not isinstance(sealed, Mapping) or not sealed.keys() <= {"world", "labels"}:
+            raise PoolError("an object with world and labels is needed", field="sealed")
+        native = {key: value for key, value in record.items() if key != "sealed"} | dict(sealed)
+        try:
+            return item_from_record(converted(native, ItemRecord))
+        except ModelError as error:
+            raise PoolError(str(error)) from None
 
     def findings(self, item: CausimItem) -> Iterator[Finding]:
         from audits.causim.items import item_findings

@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
@@ -14,6 +16,7 @@ from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.episode import Step
+from dsl.message import Message
 from dsl.replayscm.problem import Pool, Problem
 
 
@@ -74,6 +77,31 @@ class ReplayScm(Benchmark[Problem]):
 
         found = attributed_answer(item, fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
         return None if found is None else attribution_record(found)
+
+    def prompt(self, item: Problem) -> str:
+        return "\n\n".join(message["content"] for message in self.messages(item))
+
+    def messages(self, item: Problem) -> list[Message]:
+        from dsl.replayscm.prompt import SYSTEM, prompt
+
+        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt(item.task)}]
+
+    def record(self, item: Problem) -> dict[str, Any]:
+        """Without results that a file embeds: they are answers, and no part of the item."""
+        from dsl.replayscm.pools.files import record_from_problem
+
+        record = record_from_problem(item)
+        record.results = []
+        return dict(msgspec.to_builtins(record))
+
+    def item_of_record(self, record: Mapping[str, Any]) -> Problem:
+        from dsl.records import converted
+        from dsl.replayscm.pools.build import problem_from_record
+        from dsl.replayscm.pools.records import ProblemRecord
+
+        read = converted(record, ProblemRecord)
+        read.results = []
+        return problem_from_record(read)
 
     @property
     def report_tables(self) -> Sequence[str]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TypeAlias
 
 from dsl.causalab.episode import LabStep
 from dsl.causalab.item import Family, Task
 from dsl.causalab.mechanism import FREQUENCY, Values
 from dsl.causalab.reactor import TOLERANCE
 from dsl.causalab.reference import Reading
-
-Message: TypeAlias = dict[str, str]
+from dsl.message import Message
 
 
 def messages(task: Task) -> list[Message]:
