@@ -26,8 +26,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "report": (
         "calibrant report runs scores.jsonl --out report.html",
         "calibrant report runs --table 1 --table paired --format csv",
+        "calibrant report runs --pools pool.jsonl --out report.html",
     ),
-    "show": ("calibrant show pool.yaml INSTANCE", "calibrant show pool.yaml INSTANCE --gold"),
+    "show": (
+        "calibrant show pool.yaml INSTANCE",
+        "calibrant show pool.yaml INSTANCE --gold",
+        "calibrant show pool.jsonl INSTANCE --run runs --html episodes.html",
+    ),
     "prompts": ("calibrant prompts pool.yaml --out prompts.jsonl", "calibrant prompts pool.yaml --limit 1 --text"),
     "sample": ("calibrant sample --seed 1 --out pool.jsonl --per-stratum 2",),
     "demo": ("calibrant demo", "calibrant demo --out demo --workers 1"),
@@ -50,7 +55,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",
         "calibrant generate --benchmark blickets --seed 1 --strata easy-3,hard-3 --out pool.jsonl",
     ),
-    "play": ("calibrant play pool.jsonl INSTANCE", "agent | calibrant play pool.jsonl INSTANCE --jsonl"),
+    "play": (
+        "calibrant play pool.jsonl INSTANCE",
+        "calibrant play pool.jsonl INSTANCE --html episode.html",
+        "agent | calibrant play pool.jsonl INSTANCE --jsonl",
+    ),
     "pool convert": (
         "calibrant pool convert pool.yaml pool.jsonl --drop-results",
         "calibrant pool convert hard.jsonl hard.yaml",

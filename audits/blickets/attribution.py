@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from audits.attribution import Attribution, attributed
 from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem
+from dsl.blickets.item import BlicketItem, Task
 from dsl.blickets.readings import followed
 from dsl.episode import Step
 from solvers.blickets.families import DetectorSpace, knowing_space
@@ -26,6 +26,30 @@ class EpisodeAttribution:
     submitted_at: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What one step did to a space.
+
+    placed: object numbers on the detector after the step, first placed first; moves: up to and with it
+    before, after: the members; the same where nothing was read
+    """
+
+    step: Step[str]
+    placed: tuple[int, ...]
+    moves: int
+    before: DetectorSpace
+    after: DetectorSpace
+
+
+def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> Iterator[Narrowing]:
+    """Every step with the space before and after it."""
+    moves = 0
+    for placed, step in followed(task, steps):
+        moves += step.cost
+        before, space = space, space if step.reading is None else space.after(placed, step.reading)
+        yield Narrowing(step, placed, moves, before, space)
+
+
 def attributed_episode(
     item: BlicketItem, steps: Sequence[Step[str]], space: DetectorSpace | None = None
 ) -> EpisodeAttribution:
@@ -36,14 +60,11 @@ def attributed_episode(
     """
     found = grade(item, steps)
     space = knowing_space(item.task, item.condition) if space is None else space
-    moves, decided_at = 0, None
-    for placed, step in followed(item.task, steps):
-        moves += step.cost
-        if step.reading is None:
-            continue
-        space = space.after(placed, step.reading)
-        if decided_at is None and len(space.verdicts()) == 1:
-            decided_at = moves
+    decided_at = None
+    for one in narrowed(item.task, steps, space):
+        space = one.after
+        if decided_at is None and one.step.reading is not None and len(space.verdicts()) == 1:
+            decided_at = one.moves
     answer = None if found.answer is None else found.answer.canonical
     attribution = attributed(space, answer, correct=bool(found.correct))
     return EpisodeAttribution(attribution, decided_at, None if answer is None else found.steps)

@@ -10,9 +10,10 @@ from typing import Any
 from bench.answers.attribution import KEY
 from bench.answers.fields import FieldNames
 from bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
-from bench.answers.verdicts import ScoredPrediction, origin_of_line
+from bench.answers.verdicts import NO_MODEL, ScoredPrediction
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import one_benchmark
+from bench.report.rate_rows import AnswerOrigin
 from dsl.action import ActionError
 from dsl.item import Item
 from dsl.pool_text import pool_digest
@@ -49,6 +50,22 @@ class ReplyScorer:
     def item(self, prediction: Prediction) -> Item[Any, Any]:
         return self._pools[prediction.pool].items[prediction.instance]
 
+    def origin(self, prediction: Prediction) -> AnswerOrigin:
+        """Where a prediction is from, as tables call it."""
+        pool, item = self._pools[prediction.pool], self.item(prediction)
+        return AnswerOrigin(
+            prediction.model or NO_MODEL,
+            pool.name,
+            pool.digest,
+            len(pool.items),
+            item.id,
+            item.setting,
+            item.stratum,
+            seconds=prediction.seconds,
+            sample=prediction.sample,
+            benchmark=self.benchmark.name,
+        )
+
     def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """The prediction of a line with its answer; if it has none, what stands in for one, and why."""
         item = self.item(prediction)
@@ -80,7 +97,7 @@ class ReplyScorer:
             "stratum": item.stratum,
             "seconds": prediction.seconds,
         }
-        return ScoredPrediction(origin_of_line(line), line)
+        return ScoredPrediction(self.origin(prediction), line)
 
 
 class ReplyPredictions(Predictions):

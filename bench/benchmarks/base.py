@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Ty
 import msgspec
 
 from bench.answers.measures import Measures
+from bench.pages.timeline import Timeline
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -172,6 +173,10 @@ class Benchmark(ABC, Generic[I]):
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         """One line on what came of the last step."""
         self._absent("episodes")
+
+    def timeline(self, item: I, steps: Sequence[Step[Any]], system: str) -> Timeline:
+        """An episode step by step; `TranscriptError` if the item does not answer so."""
+        self._absent("timelines of episodes")
 
     def findings(self, item: I) -> Iterator[Finding]:
         """What can be proved about an item."""

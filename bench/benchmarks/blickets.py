@@ -13,6 +13,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
+from bench.pages.timeline import Timeline
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -81,11 +82,13 @@ class Blickets(Benchmark[BlicketItem]):
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from bench.benchmarks.registry import benchmark_of
         from bench.report.blickets.part import blicket_part
+        from bench.report.standing.episodes import chosen_episodes
         from dsl.replayscm.pools.files import file_digest
 
         pools = [path for path in wanted.pools if benchmark_of(path).name == self.name]
         items = {(file_digest(path), item.id): item for path in pools for item in self.read_pool(path).items}
-        return blicket_part(self.title, answers, wanted, items)
+        part = blicket_part(self.title, answers, wanted, items)
+        return replace(part, episodes=tuple(chosen_episodes(self, answers, wanted, items)))
 
     def prompt(self, item: BlicketItem) -> str:
         from dsl.blickets.prompt import instructions
@@ -136,6 +139,11 @@ class Blickets(Benchmark[BlicketItem]):
 
         assert isinstance(episode, BlicketEpisode)
         return observation(step, [episode.task.objects[index] for index in episode.placed], episode.left)
+
+    def timeline(self, item: BlicketItem, steps: Sequence[Step[Any]], system: str) -> Timeline:
+        from bench.blickets.timeline import blicket_timeline
+
+        return blicket_timeline(item, steps, system)
 
     def findings(self, item: BlicketItem) -> Iterator[Finding]:
         from audits.blickets.items import item_findings

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bench.commands.guard import WRITES
 from bench.commands.options import PoolPath
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ def play(
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="For programs: a JSON object a line, observations out and actions in.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the episode, step by step, as a page."), WRITES
+    ] = None,
 ) -> int:
     """Play an episode: an action a line on standard input, what came of it on standard output, then the verdict.
 
@@ -50,6 +55,11 @@ def play(
     right = verdict.get("correct") is True
     text = f"{'right' if right else 'not right'}; {said['kind'] if said else 'nothing was read'}"
     _say({"event": "verdict", "text": text, "score": verdict, "attribution": said}, jsonl=jsonl)
+    if html is not None:
+        from bench.pages.filmstrip import timeline_page
+        from dsl.whole_file import write_whole
+
+        write_whole(html, timeline_page(item.id, [of.timeline(item, episode.steps, "you")]))
     return 0 if right else 1
 
 

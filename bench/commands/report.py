@@ -92,6 +92,7 @@ def report(
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
     wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
+    wanted = replace(wanted, transcripts=(*(path for path in sources or () if path.is_dir()), *(predictions or ())))
     wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     answers = Sources(sources or (), predictions or (), official or (), pools or (), fields, say).answers()

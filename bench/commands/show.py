@@ -3,39 +3,104 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, PoolPath
+from dsl.errors import CalibrantError, in_one_line
+
+if TYPE_CHECKING:
+    from bench.benchmarks.base import Benchmark
 
 
 def show(
     pool: PoolPath,
     instance: Annotated[str, typer.Argument(metavar="ID", help="Which instance.")],
     gold: Annotated[bool, typer.Option("--gold", help="Also what is sealed: gold and held-out worlds.")] = False,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--run", metavar="DIR|FILE", help="Folder of a run, or predictions with steps: whose episodes --html shows."
+        ),
+        READS,
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the episodes, step by step, as a page."), WRITES
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="NAME", help="Only the episodes of this protocol or model.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one instance as a solver may see it."""
+    """Show one instance as a solver may see it; or, with --run and --html, how it was played.
+
+    The page shows every system's episode step by step: what was done, what was read, which hypotheses it left, and the
+    decision. It needs no network.
+    """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
+
+    if bool(runs) != (html is not None) or (system is not None and not runs):
+        raise typer.BadParameter("a page is made of episodes: give --run and --html", param_hint="--html")
+    of = benchmark_of(pool)
+    if html is not None:
+        _write_episodes(of, pool, instance, runs or [], system, html)
+    elif of.name == DEFAULT:
+        _show_problem(pool, instance, gold=gold, as_json=as_json)
+    else:
+        _show_item(of, pool, instance, gold=gold, as_json=as_json)
+
+
+def _show_item(of: Benchmark[Any], pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:
+    from bench.pools.items import item_of
+
+    item = item_of(of.read_pool(pool), instance)
+    record = of.record(item)
+    sealed = {"sealed": record.pop("sealed")}
+    if as_json:
+        typer.echo(json.dumps(record | (sealed if gold else {}), indent=1))
+    else:
+        typer.echo("\n\n".join([of.prompt(item), *([json.dumps(sealed, indent=1)] if gold else [])]))
+
+
+def _show_problem(pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:
     from bench.pools.show import find_instance, instance_record, instance_text, sealed_record, sealed_text
     from dsl.replayscm.pools.files import read_pool
 
-    of = benchmark_of(pool)
-    if of.name != DEFAULT:
-        from bench.pools.items import item_of
-
-        item = item_of(of.read_pool(pool), instance)
-        record = of.record(item)
-        sealed = {"sealed": record.pop("sealed")}
-        if as_json:
-            typer.echo(json.dumps(record | (sealed if gold else {}), indent=1))
-        else:
-            typer.echo("\n\n".join([of.prompt(item), *([json.dumps(sealed, indent=1)] if gold else [])]))
-        return
     problem = find_instance(read_pool(pool, keep_results=False), instance)
     if as_json:
         sealed = {"sealed": sealed_record(problem)} if gold else {}
         typer.echo(json.dumps(instance_record(problem) | sealed, indent=1))
     else:
         typer.echo("\n\n".join([instance_text(problem), *([sealed_text(problem)] if gold else [])]))
+
+
+def _write_episodes(
+    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, page: Path
+) -> None:
+    from bench.answers.transcripts import named_systems, transcripts
+    from bench.pages.filmstrip import timeline_page
+    from bench.pools.items import item_of
+    from dsl.episode import TranscriptError
+    from dsl.pool_text import pool_digest
+    from dsl.whole_file import write_whole
+
+    item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
+    found = [
+        one
+        for one in transcripts(runs, [pool])
+        if (one.origin.pool_digest, one.origin.instance) == (digest, item.id) and system in (None, one.origin.system)
+    ]
+    if not found:
+        whose = "" if system is None else f" of {system}"
+        raise CalibrantError(f"no episode{whose} on {instance} of this pool in {', '.join(map(str, runs))}")
+    timelines = []
+    for name, one in zip(named_systems(one.origin for one in found), found, strict=True):
+        try:
+            timelines.append(of.timeline(item, one.steps, name))
+        except TranscriptError as error:
+            raise CalibrantError(f"{name} on {instance}: {error}") from None
+    write_whole(page, timeline_page(in_one_line(item.id), timelines))
+    typer.echo(f"{len(found)} episode{'' if len(found) == 1 else 's'}: {page}")

@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from bench.pages.filmstrip import timeline_content
 from bench.pages.html_page import html_page
 from bench.report.formats import heading_of
 from bench.report.layout import Source, Table
@@ -17,10 +18,10 @@ from bench.version import program_version
 
 def as_html(parts: Sequence[Part]) -> str:
     """The whole file. Everything that comes from pools, records and predictions is escaped."""
-    return html_page("report.html", {"parts": [_part(part) for part in parts], "program": program_version()})
+    return html_page("report.html", {"parts": list(map(_part, parts, range(len(parts)))), "program": program_version()})
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Part, number: int) -> dict[str, Any]:
     return {
         "title": part.title,
         "about": part.about,
@@ -28,6 +29,7 @@ def _part(part: Part) -> dict[str, Any]:
         "pools": part.pools,
         "answers": part.answers,
         "plots": [plot._replace(svg=Markup(inline_svg(plot))) for plot in part.plots],  # matplotlib escapes its texts
+        "episodes": [timeline_content(one, f"episode-{number}-{k}") for k, one in enumerate(part.episodes)],
         "tables": [_table(table) for table in part.tables],
     }
 

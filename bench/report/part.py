@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from bench.answers.columns import Means
+from bench.pages.timeline import Timeline
 from bench.report.layout import Table
 from bench.report.rate_rows import AnswerOrigin, Grouping
 
@@ -23,6 +24,7 @@ class ReportContents:
     with_plots: plots, for which matplotlib is needed
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
+    transcripts: folders of runs and files of predictions; some of their episodes are shown step by step
     """
 
     tables: frozenset[str] = frozenset()
@@ -34,6 +36,7 @@ class ReportContents:
     means: Means = Means.PUBLISHED
     pools: tuple[Path, ...] = ()
     audits: tuple[Path, ...] = ()
+    transcripts: tuple[Path, ...] = ()
 
 
 class Plot(NamedTuple):
@@ -51,6 +54,7 @@ class Part:
 
     title: the benchmark's; about: what the figures in brackets are
     systems: their names; pools: (name, digest) of each; answers: how many there are
+    episodes: some of them, step by step
     """
 
     title: str
@@ -60,3 +64,4 @@ class Part:
     answers: int
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...] = ()
+    episodes: tuple[Timeline, ...] = ()

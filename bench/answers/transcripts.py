@@ -1,0 +1,55 @@
+"""Whole episodes out of folders of runs and files of predictions, each with whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.answers.episodes import EpisodePredictions, EpisodeScorer
+from bench.answers.fields import FieldNames
+from bench.answers.sources import origin_of
+from bench.report.rate_rows import AnswerOrigin, differing_names, option_suffix
+from bench.runs.records import folder_records
+from dsl.episode import Step
+from dsl.errors import in_one_line
+
+
+class Transcript(NamedTuple):
+    """The steps of one episode. They are as somebody wrote them: what draws or scores them replays them first."""
+
+    origin: AnswerOrigin
+    steps: Sequence[Step[Any]]
+
+
+def transcripts(
+    sources: Iterable[Path], pools: Sequence[Path], fields: FieldNames | None = None
+) -> Iterator[Transcript]:
+    """Every episode of the folders of runs, and of the files of predictions about items of these pools.
+
+    pools: of one interactive benchmark; fields: what the predictions call their fields
+    """
+    scorer = EpisodeScorer(pools)
+    for source in sources:
+        if source.is_dir():
+            for record in folder_records(source):
+                if record.steps is not msgspec.UNSET:
+                    steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
+                    yield Transcript(origin_of(record), steps)
+        else:
+            for prediction in EpisodePredictions(source, scorer, skip_unknown=True, fields=fields):
+                yield Transcript(scorer.origin(prediction), prediction.steps)
+
+
+def named_systems(origins: Iterable[AnswerOrigin]) -> list[str]:
+    """What each answer's system is called beside the others: with the options in which these differ, and its sample."""
+    origins = list(origins)
+    named = []
+    for one in origins:
+        same = [other for other in origins if other.system == one.system]
+        name = one.system + option_suffix(one.config, differing_names([other.config for other in same]))
+        alike = [other for other in same if other.config == one.config]
+        named.append(in_one_line(name + (f" (sample {one.sample})" if len(alike) > 1 else "")))
+    return named

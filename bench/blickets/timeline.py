@@ -1,0 +1,218 @@
+"""Episodes at a detector as timelines: what stood on it, what it read, and which rules were left after every move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from audits.attribution import Attribution, Kind
+from audits.blickets.attribution import Narrowing, attributed_episode, narrowed
+from bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
+from dsl.blickets.grading import Grade, grade
+from dsl.blickets.item import BlicketItem, Mechanism
+from dsl.blickets.reference import Ending, is_active, run
+from dsl.blickets.rule import Form, Rule, all_rules, names_of
+from dsl.episode import Step
+from dsl.errors import in_one_line, shown
+from solvers.blickets.families import DetectorSpace, knowing_space
+
+TITLES = ("one blicket", "all of these are needed", "any of these is enough")
+DETECTOR = "detector"
+
+
+def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str) -> Timeline:
+    """The timeline of an episode; `TranscriptError` if the item does not answer so.
+
+    Hypotheses are those of the class that knows the item's condition.
+    """
+    found = grade(item, steps)
+    attribution = attributed_episode(item, steps).attribution
+    space = knowing_space(item.task, item.condition)
+    listed = _listed(item.task.n)
+    numbers = {rule: k for k, rule in enumerate(rule for rules in listed for rule in rules)}
+    moves = list(narrowed(item.task, steps, space))
+    phases = _phases(item, steps)
+    moments = [_before(item, space, numbers)]
+    moments += [_moment(item, one, numbers, phase) for one, phase in zip(moves, phases[1:], strict=True)]
+    decision = _decision(item, found, attribution, numbers, moments[-1].answers)
+    if moments[-1].light is Light.SUBMITTED:
+        verdict = "Right" if decision.correct else f"Not right: the answer was {decision.truth}"
+        moments[-1] = replace(moments[-1], remark=f"{verdict}. {decision.why}")
+    decided = next((k for k, moment in enumerate(moments) if len(moment.answers) == 1), None)
+    objects = item.task.objects
+    return Timeline(
+        item.id,
+        system,
+        DETECTOR,
+        tuple(map(in_one_line, objects)),
+        tuple(
+            AnswerGroup(title, tuple(_short(rule, objects) for rule in rules))
+            for title, rules in zip(TITLES, listed, strict=True)
+        ),
+        tuple(moments),
+        space.in_words,
+        decision,
+        decided,
+        tuple(k for k, (one, other) in enumerate(pairwise(phases), 1) if one != other),
+    )
+
+
+def _listed(n: int) -> tuple[list[Rule], list[Rule], list[Rule]]:
+    """The distinct rules: of one blicket, conjunctive, disjunctive; small sets first."""
+    rules = sorted(all_rules(n), key=lambda rule: (rule.blickets.bit_count(), _places(rule)))
+    single = [rule for rule in rules if rule.blickets.bit_count() == 1]
+    both = [[rule for rule in rules if rule.form is form and rule.blickets.bit_count() > 1] for form in Form]
+    return single, both[0], both[1]
+
+
+def _places(rule: Rule) -> tuple[int, ...]:
+    return tuple(k for k in range(rule.blickets.bit_length()) if rule.blickets >> k & 1)
+
+
+def _short(rule: Rule, objects: Sequence[str]) -> str:
+    names = [in_one_line(name) for name in names_of(rule.blickets, objects)]
+    return ("" if all(len(name) == 1 for name in names) else ", ").join(names)
+
+
+def _phases(item: BlicketItem, steps: Sequence[Step[str]]) -> list[int]:
+    """Which mechanism reads next, before the first step and after each."""
+    actions = [step.action for step in steps]
+    history = run(item, actions if item.sealed.start_on is None else actions[1:])
+    return [0, *(item.sealed.phase(moment.activations, moment.t) for moment in history.moments)]
+
+
+def _before(item: BlicketItem, space: DetectorSpace, numbers: Mapping[Rule, int]) -> Moment:
+    answers = _answers(space, numbers)
+    mechanism = item.sealed.mechanisms[0]
+    remark = f"{_hypotheses(space.count)}, {len(answers)} answers."
+    caption = f"Before the first of {item.task.budget} moves"
+    return Moment(
+        caption, "", Light.NONE, (), (), space.count, answers, News.NONE, remark, *_behind(mechanism, item.task.objects)
+    )
+
+
+def _moment(item: BlicketItem, one: Narrowing, numbers: Mapping[Rule, int], phase: int) -> Moment:
+    answers = _answers(one.after, numbers)
+    news, remark = _news(one, len(answers))
+    return Moment(
+        _caption(one, item),
+        one.step.reading or ("Refused" if one.step.refused else "Submitted"),
+        _light(one.step),
+        one.placed,
+        tuple(k for k, name in enumerate(item.task.objects) if name in one.step.action.values()),
+        one.after.count,
+        answers,
+        news,
+        remark,
+        *_behind(item.sealed.mechanisms[phase], item.task.objects),
+    )
+
+
+def _behind(mechanism: Mechanism, objects: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    """The rule that the next reading is of, in words, and its objects."""
+    words = _said(mechanism.rule, objects)
+    if mechanism.order is not None:
+        words += f", placed in the order {', '.join(in_one_line(objects[k]) for k in mechanism.order)}"
+    return words, _places(mechanism.rule)
+
+
+def _said(rule: Rule, objects: Sequence[str]) -> str:
+    names = [in_one_line(name) for name in names_of(rule.blickets, objects)]
+    if len(names) == 1:
+        return names[0]
+    return f"{'all' if rule.form is Form.CONJUNCTIVE else 'any'} of {', '.join(names)}"
+
+
+def _caption(one: Narrowing, item: BlicketItem) -> str:
+    ((verb, about),) = list(one.step.action.items())[:1] or [("nothing", "")]
+    if verb == "start":
+        return f"At the start: {', '.join(map(in_one_line, about)) or 'nothing'} on the detector"
+    if verb == "check":
+        return f"After move {one.moves}: submit {_submitted(about)}"
+    done = f"{verb} {in_one_line(about) if isinstance(about, str) and len(about) < 40 else shown(about)}"
+    return f"Move {one.moves} of {item.task.budget}: {in_one_line(done)}"
+
+
+def _submitted(stated: Any) -> str:
+    names = stated.get("blickets") if isinstance(stated, Mapping) else None
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        return shown(stated)
+    return in_one_line(f"{str(stated.get('rule'))[:20]}: {', '.join(name[:20] for name in names[:8])}")
+
+
+def _light(step: Step[str]) -> Light:
+    if step.reading is not None:
+        return Light.ON if is_active(step.reading) else Light.OFF
+    return Light.REFUSED if step.refused else Light.SUBMITTED
+
+
+def _answers(space: DetectorSpace, numbers: Mapping[Rule, int]) -> dict[int, float]:
+    """The probability of each answer that is left, as the class weighs its members; else their share of members."""
+    try:
+        shares: Mapping[Rule, float] = space.posterior() if space.count else {}
+    except ValueError:  # the mixture is not weighed for many objects
+        shares = {rule: members / space.count for rule, members in space.verdicts().items()}
+    return dict(sorted((numbers[rule], share) for rule, share in shares.items()))
+
+
+def _hypotheses(count: int) -> str:
+    return "1 hypothesis" if count == 1 else f"{count:,} hypotheses"
+
+
+def _news(one: Narrowing, answers: int) -> tuple[News, str]:
+    """Whether the reading could have been another one, and what it ruled out."""
+    before, after = one.before.count, one.after.count
+    if one.step.reading is None:
+        return News.NONE, f"{in_one_line(one.step.refused)[:200]}." if one.step.refused else ""
+    if not before:
+        return News.NOTHING, "No hypothesis of the class was left to learn about."
+    if not after:
+        return News.TOLD, f"Contradicts all {_hypotheses(before)} that were left: the class is refuted."
+    left = f"{_hypotheses(after)}, {answers} answer{'' if answers == 1 else 's'} left."
+    if len(one.before.outcomes(one.placed)) == 1:
+        return News.NOTHING, f"Every hypothesis that was left says so; nothing is ruled out. {left}"
+    if before == after:
+        return News.SHIFTED, f"Rules out nothing, but makes some rules more probable than others. {left}"
+    return News.TOLD, f"Rules out {before - after:,} of {_hypotheses(before)}. {left}"
+
+
+def _decision(
+    item: BlicketItem, found: Grade, attribution: Attribution, numbers: Mapping[Rule, int], left: Mapping[int, float]
+) -> Decision:
+    objects = item.task.objects
+    given = None if found.answer is None else numbers[found.answer.canonical]
+    truth, _ = _behind(Mechanism(found.rule_in_force), objects)
+    nothing = "nothing; the moves were spent" if found.ending is Ending.TIMEOUT else "nothing; the episode is open"
+    return Decision(
+        nothing if found.answer is None else _said(found.answer, objects),
+        truth,
+        bool(found.correct),
+        str(attribution.kind),
+        " ".join(_why(attribution, left, given)),
+        given,
+        numbers[found.rule_in_force.canonical],
+    )
+
+
+def _why(attribution: Attribution, left: Mapping[int, float], given: int | None) -> Iterator[str]:
+    if not left:
+        yield "The readings left no hypothesis of the class,"
+    elif attribution.decided:
+        yield "The readings left one answer,"
+    else:
+        yield f"The readings left {len(left)} answers,"
+    match attribution.kind:
+        case Kind.EARNED:
+            yield "and it was given."
+        case Kind.MISSED:
+            yield "but none was given." if given is None else "but another was given."
+        case Kind.LUCKY:
+            yield "and a right one was given."
+        case Kind.SHORT:
+            yield "and none was given." if given is None else "and a wrong one was given."
+    if attribution.fits is False:
+        yield "The answer contradicts the readings."
+    elif given is not None and len(left) > 1:
+        yield f"As the class weighs them, it had a probability of {left[given]:.3g}."

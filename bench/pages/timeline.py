@@ -1,0 +1,100 @@
+"""An episode as it is shown step by step: what was done and read, and what could still be true.
+
+A benchmark says what happened in each moment; bench.pages.filmstrip draws it, the same way for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Light(StrEnum):
+    """What the environment showed: a reading of either kind, a refusal, a submission, or nothing yet."""
+
+    ON = "on"
+    OFF = "off"
+    REFUSED = "refused"
+    SUBMITTED = "submitted"
+    NONE = "none"
+
+
+class News(StrEnum):
+    """Whether a step was informative."""
+
+    TOLD = "informative"  # something that was possible before is not any more
+    SHIFTED = "shifts the odds"
+    NOTHING = "nothing new"
+    NONE = ""  # nothing was read
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state after one step; the first moment of a timeline is that before any.
+
+    caption: the step's number and what was done; reading: what the environment said
+    things: numbers of the things in place, in order; touched: those that the step was about
+    members: hypotheses of the class that are left
+    answers: shares of the answers that are left, by number; empty where they are not listed
+    remark: what the step did to the hypotheses, in words
+    behind: what a solver is not told: the mechanism behind the reading; marked: numbers of the things that it names
+    """
+
+    caption: str
+    reading: str
+    light: Light
+    things: tuple[int, ...]
+    touched: tuple[int, ...]
+    members: int
+    answers: Mapping[int, float]
+    news: News
+    remark: str
+    behind: str = ""
+    marked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class AnswerGroup:
+    """Answers that are shown together; answers are numbered through all groups."""
+
+    title: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How an episode ended.
+
+    said, truth: the answer and the right one, in words; given, right: their numbers among the answers, if they have one
+    correct: the benchmark's verdict; kind: earned, missed, lucky or short; why: what that means here
+    """
+
+    said: str
+    truth: str
+    correct: bool
+    kind: str
+    why: str
+    given: int | None = None
+    right: int | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """One episode.
+
+    item, system: what and whose it is; place: what the things stand on
+    things: their names; groups: the possible answers; in_words: the class of the hypotheses
+    decided: the first moment in which one answer is left; changed: moments after which the mechanism is another one
+    """
+
+    item: str
+    system: str
+    place: str
+    things: tuple[str, ...]
+    groups: tuple[AnswerGroup, ...]
+    moments: tuple[Moment, ...]
+    in_words: str
+    decision: Decision
+    decided: int | None = None
+    changed: tuple[int, ...] = field(default=())

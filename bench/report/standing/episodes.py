@@ -1,0 +1,66 @@
+"""Which episodes a report shows step by step: one earned, one missed, one lucky and one short, where there are some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from bench.answers.attribution import KEY, KINDS
+from bench.answers.transcripts import Transcript, transcripts
+from bench.pages.timeline import Timeline
+from bench.report.part import Answer, ReportContents
+from bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
+from dsl.episode import TranscriptError
+from dsl.errors import CalibrantError, in_one_line, shown
+
+if TYPE_CHECKING:
+    from bench.benchmarks.base import Benchmark
+
+_Key: TypeAlias = tuple[str, str, str, str, int]
+
+
+def chosen_episodes(
+    of: Benchmark[Any],
+    answers: Sequence[Answer],
+    wanted: ReportContents,
+    items: Mapping[tuple[str, str], Any],
+) -> Iterator[Timeline]:
+    """The first of each kind, by system and item, among those whose items and transcripts are at hand.
+
+    items: by digest of the pool, and id
+    """
+    pools = [path for path in wanted.pools if _is_of(path, of)]
+    if not pools or not wanted.transcripts:
+        return
+    first: dict[tuple[str, str], AnswerOrigin] = {}  # by kind and system
+    for origin, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
+        if (origin.pool_digest, origin.instance) in items and score.get(KEY):
+            first.setdefault((score[KEY]["kind"], origin.system), origin)
+    keys = {_key(origin) for origin in first.values()}
+    found = {_key(one.origin): one for one in transcripts(wanted.transcripts, pools) if _key(one.origin) in keys}
+    for kind in KINDS:
+        keys_of_kind = [_key(origin) for (named, _), origin in first.items() if named == kind]
+        transcript = next((found[key] for key in keys_of_kind if key in found), None)
+        if transcript is not None:
+            origin = transcript.origin
+            same = [other.config for other, _ in answers if other.system == origin.system]
+            name = in_one_line(origin.system + option_suffix(origin.config, differing_names(same)))
+            yield _drawn(of, items[origin.pool_digest, origin.instance], transcript, name)
+
+
+def _is_of(path: Any, of: Benchmark[Any]) -> bool:
+    from bench.benchmarks.registry import benchmark_of
+
+    return benchmark_of(path).name == of.name
+
+
+def _key(origin: AnswerOrigin) -> _Key:
+    config = repr(sorted(origin.config.items()))
+    return origin.pool_digest, origin.instance, origin.system, config, origin.sample
+
+
+def _drawn(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> Timeline:
+    try:
+        return of.timeline(item, transcript.steps, name)
+    except TranscriptError as error:
+        raise CalibrantError(f"{name} on {shown(item.id)} of {transcript.origin.pool}: {error}") from None
