@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from audits.claims import Certificate
+from dsl.errors import in_one_line
 
 
 class Standing(StrEnum):
@@ -34,3 +35,7 @@ class Finding:
     claim: str
     data: Mapping[str, int | float | str] = field(default_factory=dict)
     certificate: Certificate | None = None
+
+    def __repr__(self) -> str:
+        about = f"{in_one_line(self.where)[:60]}: {in_one_line(self.claim)[:80]}"
+        return f"<Finding: {self.kind}, {self.verdict}, {about}>"

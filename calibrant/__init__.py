@@ -12,27 +12,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from audits.finding import Finding
     from audits.replayscm.findings import Findings
     from audits.replayscm.generation.generate import Generated
     from audits.replayscm.hardening.harden import Hardening
     from bench.audit.separations import SeparatedPair
+    from bench.benchmarks.kinds import (
+        BlicketItem,
+        BlicketScore,
+        CausimItem,
+        CausimScore,
+        Item,
+        LabItem,
+        LabScore,
+        Verdict,
+    )
     from bench.protocols.base import Protocol, ProtocolResult
     from bench.runs.records import Record
     from bench.verbs.base import Solution
     from bench.version import __version__
-    from calibrant.kinds import Item, Verdict
     from calibrant.running import protocols, run
     from calibrant.verbs import (
         audit,
         generate,
         harden,
         load_pool,
+        open_episode,
         score,
         score_many,
         separate,
         solve,
         version_space,
     )
+    from dsl.episode import Step
     from dsl.errors import CalibrantError, PoolError
     from dsl.item import Pool
     from dsl.replayscm.problem import Problem, Task
@@ -42,13 +54,20 @@ if TYPE_CHECKING:
     from solvers.replayscm.version_space import VersionSpace
 
 __all__ = [
+    "BlicketItem",
+    "BlicketScore",
     "CalibrantError",
+    "CausimItem",
+    "CausimScore",
+    "Finding",
     "Findings",
     "Found",
     "Generated",
     "Hardening",
     "Impossible",
     "Item",
+    "LabItem",
+    "LabScore",
     "OutOfBudget",
     "Pool",
     "PoolError",
@@ -60,6 +79,7 @@ __all__ = [
     "Score",
     "SeparatedPair",
     "Solution",
+    "Step",
     "Task",
     "Verdict",
     "VersionSpace",
@@ -68,6 +88,7 @@ __all__ = [
     "generate",
     "harden",
     "load_pool",
+    "open_episode",
     "protocols",
     "run",
     "score",
@@ -78,13 +99,20 @@ __all__ = [
 ]
 
 _HOME = {
+    "BlicketItem": "bench.benchmarks.kinds",
+    "BlicketScore": "bench.benchmarks.kinds",
     "CalibrantError": "dsl.errors",
+    "CausimItem": "bench.benchmarks.kinds",
+    "CausimScore": "bench.benchmarks.kinds",
+    "Finding": "audits.finding",
     "Findings": "audits.replayscm.findings",
     "Found": "solvers.outcome",
     "Generated": "audits.replayscm.generation.generate",
     "Hardening": "audits.replayscm.hardening.harden",
     "Impossible": "solvers.outcome",
-    "Item": "calibrant.kinds",
+    "Item": "bench.benchmarks.kinds",
+    "LabItem": "bench.benchmarks.kinds",
+    "LabScore": "bench.benchmarks.kinds",
     "OutOfBudget": "solvers.outcome",
     "Pool": "dsl.item",
     "PoolError": "dsl.errors",
@@ -96,14 +124,16 @@ _HOME = {
     "Score": "dsl.replayscm.score",
     "SeparatedPair": "bench.audit.separations",
     "Solution": "bench.verbs.base",
+    "Step": "dsl.episode",
     "Task": "dsl.replayscm.problem",
-    "Verdict": "calibrant.kinds",
+    "Verdict": "bench.benchmarks.kinds",
     "VersionSpace": "solvers.replayscm.version_space",
     "__version__": "bench.version",
     "audit": "calibrant.verbs",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",
     "load_pool": "calibrant.verbs",
+    "open_episode": "calibrant.verbs",
     "protocols": "calibrant.running",
     "run": "calibrant.running",
     "score": "calibrant.verbs",

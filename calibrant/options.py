@@ -28,6 +28,18 @@ class Counting(TypedDict, total=False):
     nested_roots: bool
 
 
+class CountingDetectors(TypedDict, total=False):
+    """family: detectors that behave as the item's condition says, or as far as the item tells it"""
+
+    family: Literal["condition", "told"]
+
+
+class CountingLabs(TypedDict, total=False):
+    """bounded: bases are taken to be integers from 0 to 100, as the benchmark draws them"""
+
+    bounded: bool
+
+
 class Auditing(TypedDict, total=False):
     """max_parents: the class that the verdict is about; nested_roots: as for solving"""
 
@@ -56,3 +68,9 @@ class Generating(TypedDict, total=False):
     stratum: str
     setting: Literal["ordered", "block", "hidden-order", "hidden-roots"]
     max_added: Annotated[int, Meta(ge=0)]
+
+
+class Drawing(TypedDict, total=False):
+    """suite: what the item is drawn from, by default the benchmark's first"""
+
+    suite: str

@@ -13,8 +13,8 @@ from dsl.errors import CalibrantError
 from dsl.item import Pool
 
 if TYPE_CHECKING:
+    from bench.benchmarks.kinds import Item
     from bench.runs.runner import Selection
-    from calibrant.kinds import Item
 
 
 def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:

@@ -1,49 +1,124 @@
 """The verbs on pools and items. Each asks the item's benchmark; its options are checked before anything is done.
 
-Every verb raises `CalibrantError` for what is no item, for an option that it does not know and for one out of range.
+Every verb raises `CalibrantError` for what is no item, for an option that the item's benchmark does not have there, and
+for one out of range. What a verb does and takes on each benchmark is in bench.verbs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 import msgspec
 
 from bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
-from bench.verbs.base import Solution, Verbs
-from calibrant.options import Auditing, Counting, Generating, HardeningOptions, Scoring, Separating, Solving
+from bench.verbs.base import Solution
+from calibrant.options import (
+    Auditing,
+    Counting,
+    CountingDetectors,
+    CountingLabs,
+    Drawing,
+    Generating,
+    HardeningOptions,
+    Scoring,
+    Separating,
+    Solving,
+)
+from dsl.episode import Step
 from dsl.errors import CalibrantError
 from dsl.item import Pool
-from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.outcome import Outcome
 
 if TYPE_CHECKING:  # what compiles is not imported for its name
-    from audits.replayscm.findings import Findings
-    from audits.replayscm.generation.generate import Generated
-    from audits.replayscm.hardening.harden import Hardening
-    from bench.audit.separations import SeparatedPair
-    from calibrant.kinds import Item, Verdict
-    from dsl.replayscm.scm import Scm
-    from solvers.replayscm.version_space import VersionSpace
+    from audits.finding import Finding
+    from bench.benchmarks.base import Benchmark
+    from bench.benchmarks.kinds import (
+        BlicketEpisode,
+        BlicketItem,
+        BlicketScore,
+        CausimItem,
+        CausimScore,
+        Item,
+        LabEpisode,
+        LabItem,
+        LabScore,
+        Problem,
+        Score,
+        Verdict,
+    )
+    from bench.benchmarks.results import (
+        DetectorSpace,
+        Findings,
+        Generated,
+        Hardening,
+        LabSpace,
+        Mechanism,
+        Rule,
+        Scm,
+        SeparatedPair,
+        VersionSpace,
+        WorkedSolution,
+        WorldSpace,
+    )
+
+    Steps: TypeAlias = Sequence[Step[Any]]
+
+_Path: TypeAlias = str | PathLike[str]
 
 
-def load_pool(path: str | PathLike[str]) -> Pool[Item]:
-    """The items of a file, official or native, plain or gzip. `PoolError` names what in it cannot be meant."""
-    return benchmark_of(Path(path)).verbs.load_pool(Path(path))
+@overload
+def load_pool(path: _Path, of: None = None) -> Pool[Item]: ...
+@overload
+def load_pool(path: _Path, of: Literal["replayscm"]) -> Pool[Problem]: ...
+@overload
+def load_pool(path: _Path, of: Literal["blickets"]) -> Pool[BlicketItem]: ...
+@overload
+def load_pool(path: _Path, of: Literal["causalab"]) -> Pool[LabItem]: ...
+@overload
+def load_pool(path: _Path, of: Literal["causim"]) -> Pool[CausimItem]: ...
+def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
+    """The items of a file, official or native, plain or gzip. `PoolError` names what in it cannot be meant.
 
-
-def score(item: Item, answer: object, **options: Unpack[Scoring]) -> Verdict:
-    """The published verdict on a response text or an answer object; other JSON values are answers that are not valid.
-
-    `CalibrantError` for a value that JSON does not have.
+    of: name of the benchmark, for a type checker and as a claim: a pool of another is a `CalibrantError`
     """
-    found: Verdict = _asked(_verbs(item).score, Scoring, options, item, answer)
+    found = benchmark_of(Path(path))
+    if of is not None and benchmark(of) is not found:
+        raise CalibrantError(f"{Path(path).name}: a pool of '{found.name}'; '{of}' was expected")
+    return found.verbs.load_pool(Path(path))
+
+
+@overload
+def score(item: Problem, answer: object, **options: Unpack[Scoring]) -> Score: ...
+@overload
+def score(item: BlicketItem, answer: object, *, steps: Steps = ()) -> BlicketScore: ...
+@overload
+def score(item: LabItem, answer: object, *, steps: Steps = ()) -> LabScore: ...
+@overload
+def score(item: CausimItem, answer: object) -> CausimScore: ...
+def score(item: Item, answer: object, **options: Any) -> Verdict:
+    """The verdict on a response text or an answer object; other JSON values are answers that are not valid.
+
+    `CalibrantError` for a value that JSON does not have, and for steps that the item does not answer so.
+    """
+    found: Verdict = _asked(item, "score", (Scoring,), options, answer)
     return found
 
 
-def score_many(items: Iterable[Item], answers: Iterable[object], **options: Unpack[Scoring]) -> Iterator[Verdict]:
+@overload
+def score_many(items: Iterable[Problem], answers: Iterable[object], **options: Unpack[Scoring]) -> Iterator[Score]: ...
+@overload
+def score_many(items: Iterable[BlicketItem], answers: Iterable[object]) -> Iterator[BlicketScore]: ...
+@overload
+def score_many(items: Iterable[LabItem], answers: Iterable[object]) -> Iterator[LabScore]: ...
+@overload
+def score_many(items: Iterable[CausimItem], answers: Iterable[object]) -> Iterator[CausimScore]: ...
+@overload
+def score_many(items: Iterable[Item], answers: Iterable[object]) -> Iterator[Verdict]: ...
+def score_many(items: Iterable[Any], answers: Iterable[object], **options: Any) -> Iterator[Any]:
     """The verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
 
     k samples of an item are the item k times. `CalibrantError` at the end if there are more of one than of the other.
@@ -61,47 +136,76 @@ def score_many(items: Iterable[Item], answers: Iterable[object], **options: Unpa
         yield score(item, answer, **options)
 
 
-def solve(item: Item, **options: Unpack[Solving]) -> Found[Solution[Scm]] | Impossible | OutOfBudget:
-    """The exact solver's answer from `item.task`, certified by the reference; never a guess."""
-    found: Found[Solution[Scm]] | Impossible | OutOfBudget = _asked(_verbs(item).solve, Solving, options, item)
-    return found
+@overload
+def solve(item: Problem, **options: Unpack[Solving]) -> Outcome[Solution[Scm]]: ...
+@overload
+def solve(item: BlicketItem) -> Outcome[Solution[Rule]]: ...
+@overload
+def solve(item: LabItem) -> Outcome[Solution[Mechanism]]: ...
+@overload
+def solve(item: CausimItem) -> Outcome[Solution[WorkedSolution]]: ...
+def solve(item: Item, **options: Any) -> Any:
+    """The exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
+    return _asked(item, "solve", (Solving,), options)
 
 
-def version_space(item: Item, **options: Unpack[Counting]) -> VersionSpace:
-    """Every hypothesis of a class that fits what the item shows: counted, sampled and compared without enumeration."""
-    found: VersionSpace = _asked(_verbs(item).version_space, Counting, options, item)
-    return found
+@overload
+def version_space(item: Problem, **options: Unpack[Counting]) -> VersionSpace: ...
+@overload
+def version_space(item: BlicketItem, *, steps: Steps = (), **options: Unpack[CountingDetectors]) -> DetectorSpace: ...
+@overload
+def version_space(item: LabItem, *, steps: Steps = (), **options: Unpack[CountingLabs]) -> LabSpace: ...
+@overload
+def version_space(item: CausimItem) -> WorldSpace: ...
+def version_space(item: Item, **options: Any) -> Any:
+    """Every hypothesis of a class that fits what the item shows and what steps read: counted without enumeration."""
+    return _asked(item, "version_space", (Counting, CountingDetectors, CountingLabs), options)
 
 
-def audit(item: Item, **options: Unpack[Auditing]) -> Findings:
-    """What the evidence of an item leaves open: exact counts beside bounded searches. Reads what is sealed."""
-    found: Findings = _asked(_verbs(item).audit, Auditing, options, item)
-    return found
+@overload
+def audit(item: Problem, **options: Unpack[Auditing]) -> Findings: ...
+@overload
+def audit(item: BlicketItem | LabItem | CausimItem) -> tuple[Finding, ...]: ...
+def audit(item: Item, **options: Any) -> Any:
+    """What the evidence of an item leaves open, and what else can be proved about it. Reads what is sealed."""
+    return _asked(item, "audit", (Auditing,), options)
 
 
-def separate(item: Item, *answers: object, **options: Unpack[Separating]) -> tuple[SeparatedPair, ...]:
+def separate(item: Problem, *answers: object, **options: Unpack[Separating]) -> tuple[SeparatedPair, ...]:
     """What experiments tell answers apart: each pair of those given, one and the truth, or the smallest that fit."""
-    found: tuple[SeparatedPair, ...] = _asked(_verbs(item).separate, Separating, options, item, answers)
+    found: tuple[SeparatedPair, ...] = _asked(item, "separate", (Separating,), options, answers)
     return found
 
 
-def harden(item: Item, seed: int = 0, **options: Unpack[HardeningOptions]) -> Hardening:
+def harden(item: Problem, seed: int = 0, **options: Unpack[HardeningOptions]) -> Hardening:
     """Training worlds added until the goal is reached or proved out of reach. The same seed gives the same worlds."""
-    found: Hardening = _asked(_verbs(item).harden, HardeningOptions, options, item, _seed(seed))
+    found: Hardening = _asked(item, "harden", (HardeningOptions,), options, _seed(seed))
     return found
 
 
-def generate(seed: int, *, of: str = "replayscm", **options: Unpack[Generating]) -> Generated:
-    """An item of a benchmark from nothing, with its audit. The same seed gives the same item.
+@overload
+def generate(seed: int, *, of: Literal["replayscm"] = "replayscm", **options: Unpack[Generating]) -> Generated: ...
+@overload
+def generate(seed: int, *, of: Literal["blickets"], **options: Unpack[Drawing]) -> BlicketItem: ...
+@overload
+def generate(seed: int, *, of: Literal["causalab"], **options: Unpack[Drawing]) -> LabItem: ...
+@overload
+def generate(seed: int, *, of: Literal["causim"], **options: Unpack[Drawing]) -> CausimItem: ...
+def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
+    """An item of a benchmark from nothing; of ReplaySCM with its audit. The same seed gives the same item.
 
     of: name of the benchmark
     """
-    found: Generated = _asked(benchmark(of).verbs.generate, Generating, options, _seed(seed))
-    return found
+    return _called(benchmark(of), "generate", (Generating, Drawing), options, _seed(seed))
 
 
-def _verbs(item: object) -> Verbs:
-    return benchmark_of_item(item).verbs
+@overload
+def open_episode(item: BlicketItem) -> BlicketEpisode: ...
+@overload
+def open_episode(item: LabItem) -> LabEpisode: ...
+def open_episode(item: BlicketItem | LabItem) -> Any:
+    """A fresh episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
+    return benchmark_of_item(item).episode(item)
 
 
 def _seed(seed: object) -> int:
@@ -110,14 +214,32 @@ def _seed(seed: object) -> int:
     return seed
 
 
-def _asked(verb: Callable[..., Any], kind: type[Any], options: Mapping[str, Any], *arguments: object) -> Any:
-    """The verb's answer; what it says of options and items that it cannot mean becomes a `CalibrantError`."""
-    name, known = verb.__name__, kind.__annotations__
-    unknown = sorted(options.keys() - known.keys())
+def _asked(item: object, name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object) -> Any:
+    return _called(benchmark_of_item(item), name, kinds, options, item, *arguments)
+
+
+def _called(
+    of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object
+) -> Any:
+    """What a benchmark's verb gives; what it says of options and items that it cannot mean is a `CalibrantError`.
+
+    Steps are no option to be converted: the item replays them.
+    """
+    verb = getattr(of.verbs, name, None)
+    if verb is None:
+        raise CalibrantError(f"{name}: {of.title} has no such thing here")
+    parameters = inspect.signature(verb).parameters
+    known = [key for key, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    unknown = sorted(options.keys() - set(known))
     if unknown:
-        raise CalibrantError(f"{name} has no option '{unknown[0]}'; its options: {', '.join(known)}")
+        has = f"its options: {', '.join(known)}" if known else f"on {of.title} it has none"
+        raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
+    checked: dict[str, Any] = {key: options[key] for key in options.keys() & {"steps"}}
     try:
-        checked = {key: value for key, value in msgspec.convert(options, kind).items() if value is not None}
+        for kind in kinds:
+            own = {key: value for key, value in options.items() if key in kind.__annotations__}
+            converted: dict[str, Any] = msgspec.convert(own, kind)
+            checked |= {key: value for key, value in converted.items() if value is not None}
     except msgspec.ValidationError as error:
         raise CalibrantError(f"{name}: {error}") from None
     try:

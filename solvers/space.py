@@ -7,6 +7,8 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from dsl.errors import in_one_line
+
 M = TypeVar("M")  # a member
 X = TypeVar("X")  # an experiment: what is read
 R = TypeVar("R")  # a reading
@@ -44,3 +46,15 @@ class Space(Protocol[M, X, R, A]):
     def verdicts(self) -> Mapping[A, int]:
         """How many members give each answer to the scored question; together `count`. One key: it is decided."""
         ...
+
+
+class InWords(Protocol):
+    """What names its class."""
+
+    @property
+    def in_words(self) -> str: ...
+
+
+def space_repr(space: InWords) -> str:
+    """What a space shows of itself: its type and its class, in a line."""
+    return f"<{type(space).__name__}: {in_one_line(space.in_words)[:150]}>"

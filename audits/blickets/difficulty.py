@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 
+import msgspec
+
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
 from dsl.blickets.item import BlicketItem, Mechanism, Sealed
@@ -84,7 +86,7 @@ def winnable_share(item: BlicketItem) -> Outcome[float]:
 
 def _normal(item: BlicketItem) -> Sealed:
     """The mechanism under the first of all permutations: the same for items that differ in roles only."""
-    return min((_permuted(item.sealed, roles) for roles in permutations(range(item.task.n))), key=repr)
+    return min((_permuted(item.sealed, roles) for roles in permutations(range(item.task.n))), key=msgspec.json.encode)
 
 
 def _permuted(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
@@ -99,11 +101,11 @@ def _permuted(sealed: Sealed, roles: tuple[int, ...]) -> Sealed:
 
 
 _NO_LABELS: Mapping[str, str] = {}
-_shares: dict[str, Outcome[float]] = {}
+_shares: dict[bytes, Outcome[float]] = {}
 
 
 def _winnable_share(item: BlicketItem) -> Outcome[float]:
-    key = repr(item)
+    key = msgspec.json.encode(item)
     if key not in _shares:
         _shares[key] = _played_out(item)
     return _shares[key]

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import factorial
 
+import msgspec
+
 from audits.blickets.evidence import evidence_of
 from audits.claims import Certificate, certified
 from audits.finding import Finding, Standing
@@ -206,9 +208,9 @@ def _certificate(claim: str, in_words: str, item: BlicketItem, data: dict[str, o
 
 def duplicates(items: list[BlicketItem]) -> Iterator[Finding]:
     """Items that are the same but for id, labels and noise: a second one measures nothing new."""
-    seen: dict[str, str] = {}
+    seen: dict[bytes, str] = {}
     for item in items:
-        bare = repr(replace(item, id="", labels={}, sealed=replace(item.sealed, noise_seed=0)))
+        bare = msgspec.json.encode(replace(item, id="", labels={}, sealed=replace(item.sealed, noise_seed=0)))
         if bare in seen and item.sealed.p == 1:
             claim = f"the same as {seen[bare]}"
             yield Finding("duplicate", Standing.PROVED, item.id, claim, {"of": seen[bare]})

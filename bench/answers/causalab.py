@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from audits.attribution import Kind
-from audits.causalab.attribution import RunAttribution
-from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, attribution_record
+from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, attribution_record
 from bench.answers.columns import Column, Means
 from bench.answers.measures import Measures
 from bench.answers.samples import Sample
 from dsl.causalab.generation import PLANS
 from dsl.causalab.mechanism import Edge
-from dsl.causalab.run import RunScore
+
+if TYPE_CHECKING:
+    from audits.causalab.attribution import RunAttribution
 
 Score = Mapping[str, Any]
 GRAPH = "graph"
-
-
-def score_record(found: RunScore) -> dict[str, Any]:
-    """As records keep it: the figures under their flat names, and the two verdicts that attributions are about.
-
-    correct: the frequency is within 5; graph_correct: no edge is wrong or missing
-    """
-    verdicts = {"correct": found.accurate, "graph_correct": found.hypothesis.distance.shd == 0}
-    return verdicts | {"frequency": found.frequency} | found.flat() | {"imec": found.imec}
 
 
 def attributions_record(found: RunAttribution, nodes: Collection[str]) -> dict[str, Any]:
@@ -56,7 +47,7 @@ def _figure(key: str) -> Callable[[Score], float]:
     return lambda score: float(score[key])
 
 
-def _graph_kind(kind: Kind) -> Callable[[Score], float | None]:
+def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         said = score.get(KEY)
         return float(said[GRAPH]["kind"] == kind) if isinstance(said, Mapping) else None
@@ -110,7 +101,7 @@ EDGES = (
     Column("refused", "Refused", _figure("refused"), decimals=2),
     Column("submitted", "Submitted", _figure("submitted")),
 )
-GRAPH_COLUMNS = tuple(Column(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in Kind)
+GRAPH_COLUMNS = tuple(Column(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in KINDS)
 
 CLAIM_COLUMNS = (
     Column("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),

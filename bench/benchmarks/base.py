@@ -21,8 +21,8 @@ from bench.runs.jobs import Progress
 from bench.verbs.base import Verbs
 from dsl.action import Action
 from dsl.episode import Episode, Step
-from dsl.errors import CalibrantError
-from dsl.item import Item
+from dsl.errors import CalibrantError, shown
+from dsl.item import Item, Pool
 from dsl.message import Message
 
 if TYPE_CHECKING:
@@ -196,9 +196,22 @@ class Benchmark(ABC, Generic[I]):
         """Names of what items are drawn from."""
         self._absent("suites")
 
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[I]:
+        """So many items of each suite. The same arguments give the same items."""
+        self._absent("suites")
+
+    def suite(self, name: str | None) -> str:
+        """The suite of that name, by default the first; `CalibrantError` says which there are."""
+        if name is not None and name not in self.suites:
+            raise CalibrantError(f"unknown suite {shown(name)}; known: {', '.join(self.suites)}")
+        return self.suites[0] if name is None else name
+
     def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
         """Write a pool of so many items of each suite; how many in all. The same arguments give the same bytes."""
-        self._absent("suites")
+        items = tuple(self.drawn(suites, seed, count))
+        about = {"seed": seed, "suites": list(suites), "count": count}
+        self.write_native(Pool(path.name.partition(".")[0], self.name, items, about), path)
+        return len(items)
 
     def write_native(self, pool: Any, path: Path) -> None:
         """Write a pool that `read_pool` gave in the native format; the file appears complete or not at all."""

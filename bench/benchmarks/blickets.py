@@ -26,6 +26,7 @@ from dsl.item import Pool
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from bench.verbs.blickets import BlicketVerbs
 
 
 class Blickets(Benchmark[BlicketItem]):
@@ -45,6 +46,12 @@ class Blickets(Benchmark[BlicketItem]):
         from bench.answers.blickets import MEASURES
 
         return MEASURES
+
+    @cached_property
+    def verbs(self) -> BlicketVerbs:
+        from bench.verbs.blickets import BlicketVerbs
+
+        return BlicketVerbs(self, BlicketItem)
 
     def read_pool(self, path: Path) -> Pool[BlicketItem]:
         from dsl.blickets.records import read_pool
@@ -170,17 +177,14 @@ class Blickets(Benchmark[BlicketItem]):
 
         return tuple(SUITES)
 
-    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
-        from dsl.blickets.records import write_pool
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
         from dsl.blickets.sampling import SUITES, drawn
 
-        items = [
+        return tuple(
             replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})
             for name in suites
             for place, item in enumerate(islice(drawn(SUITES[name], seed), count))
-        ]
-        write_pool(path, path.name.partition(".")[0], items, {"seed": seed, "suites": list(suites), "count": count})
-        return len(items)
+        )
 
     @staticmethod
     def _transcript(item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Step[Any]]:

@@ -32,6 +32,7 @@ from solvers.budget import BudgetSpent
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from bench.verbs.causalab import LabVerbs
 
 
 class CausaLab(Benchmark[LabItem]):
@@ -52,6 +53,12 @@ class CausaLab(Benchmark[LabItem]):
 
         return MEASURES
 
+    @cached_property
+    def verbs(self) -> LabVerbs:
+        from bench.verbs.causalab import LabVerbs
+
+        return LabVerbs(self, LabItem)
+
     def read_pool(self, path: Path) -> Pool[LabItem]:
         """A native pool, or a released suite: its configs with fresh crystals of seed 0."""
         return suite_pool(path, seed=0) if is_suite(path) else read_pool(path)
@@ -64,10 +71,9 @@ class CausaLab(Benchmark[LabItem]):
 
     def score(self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """Of an answer without a transcript: dialled and submitted before anything was set."""
-        from bench.answers.causalab import score_record
         from dsl.causalab.run import run_score
 
-        return score_record(run_score(item, steps or self._played(item, answer)))
+        return run_score(item, steps or self._played(item, answer)).as_json()
 
     def attribution(
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -168,11 +174,8 @@ class CausaLab(Benchmark[LabItem]):
     def suites(self) -> Sequence[str]:
         return tuple(PLANS)
 
-    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
-        items = tuple(item for suite in suites for item in generated(PLANS[suite], seed, count))
-        about = {"seed": seed, "suites": list(suites), "count": count}
-        write_pool(Pool(path.name.partition(".")[0], NAME, items, about), path)
-        return len(items)
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[LabItem]:
+        return tuple(item for suite in suites for item in generated(PLANS[suite], seed, count))
 
     def write_native(self, pool: Pool[LabItem], path: Path) -> None:
         write_pool(pool, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -25,9 +24,7 @@ from dsl.records import converted
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
-    from solvers.causim.judge import Judge
-
-MAX_KEPT = 5_000  # judges
+    from bench.verbs.causim import CausimVerbs
 
 
 class Causim(Benchmark[CausimItem]):
@@ -47,6 +44,12 @@ class Causim(Benchmark[CausimItem]):
 
         return MEASURES
 
+    @cached_property
+    def verbs(self) -> CausimVerbs:
+        from bench.verbs.causim import CausimVerbs
+
+        return CausimVerbs(self)
+
     def read_pool(self, path: Path) -> Pool[CausimItem]:
         from dsl.causim.records import read_pool
 
@@ -61,39 +64,11 @@ class Causim(Benchmark[CausimItem]):
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The flags are worked out, whatever the item's labels say."""
-        from dsl.causim.values import assignment_text
+        from bench.verbs.causim import score_record
 
-        judge = self._judge(item)
-        verdict, flags = judge.object(answer), judge.flags
-        nodes = verdict.nodes
-        wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
-        return {
-            "correct": verdict.reward == 1,
-            "answered": verdict.answer is not None,
-            "why": "no_object" if dict(answer) == self.no_answer(item) else verdict.why,
-            "meaning": None if verdict.answer is None else assignment_text(verdict.answer),
-            "nodes": None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
-            "first": next(iter(wrong.values()), None),
-            "wrong": None if nodes is None else wrong,
-            "trivial": flags.trivial,
-            "copyable": flags.copyable,
-            "vacuous": flags.vacuous,
-        }
-
-    def _judge(self, item: CausimItem) -> Judge:
-        """Kept with its item, so that no other object gets the id meanwhile: samples ask for the same ones."""
-        from solvers.causim.judge import Judge
-
-        found = self._judges.get(id(item))
-        if found is None:
-            if len(self._judges) >= MAX_KEPT:
-                self._judges.clear()
-            found = self._judges[id(item)] = item, Judge(item.task)
-        return found[1]
-
-    @cached_property
-    def _judges(self) -> dict[int, tuple[CausimItem, Judge]]:
-        return {}
+        judge = self.verbs.judge(item)
+        record = score_record(judge, judge.object(answer))
+        return record | {"why": "no_object"} if dict(answer) == self.no_answer(item) else record
 
     def attribution(
         self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
@@ -174,15 +149,16 @@ class Causim(Benchmark[CausimItem]):
 
         return tuple(TOPOLOGIES)
 
-    def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
         """A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, a question of each type about each."""
-        from dsl.causim.records import write_pool
         from solvers.causim.items import drawn_items
 
-        items = [item for topology in suites for item in islice(drawn_items(seed, topology), count)]
-        metadata = {"seed": seed, "suites": list(suites), "count": count}
-        write_pool(path, items, name=path.name.partition(".")[0], metadata=metadata)
-        return len(items)
+        return tuple(item for topology in suites for item in islice(drawn_items(seed, topology), count))
+
+    def write_native(self, pool: Pool[CausimItem], path: Path) -> None:
+        from dsl.causim.records import write_pool
+
+        write_pool(path, pool.items, name=pool.name, metadata=dict(pool.metadata))
 
 
 BENCHMARK = Causim()

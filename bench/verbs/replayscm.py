@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from bench.verbs.base import Solution
+from bench.verbs.kept import Kept
+from bench.verbs.said import neither, response
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Pool
 from dsl.replayscm.problem import Problem, TaskKind
@@ -26,14 +25,12 @@ if TYPE_CHECKING:
     from bench.audit.separations import SeparatedPair
     from solvers.replayscm.version_space import VersionSpace
 
-MAX_EVALUATORS = 1024  # kept, because k samples of one item come one after another, and so does a batch of a trainer
-
 
 class ReplayScmVerbs:
     """The verbs of bench.verbs.base.Verbs with the options that they take here."""
 
     def __init__(self) -> None:
-        self._evaluators: OrderedDict[tuple[int, str], Evaluator] = OrderedDict()
+        self._evaluators: Kept[Evaluator] = Kept()
 
     def load_pool(self, path: Path) -> Pool[Problem]:
         from dsl.replayscm.pools.files import read_pool
@@ -43,26 +40,11 @@ class ReplayScmVerbs:
 
     def score(self, item: Problem, answer: object, *, extractor: Literal["paper", "published"] = "paper") -> Score:
         """extractor: how a response text becomes an answer (dsl.replayscm.extraction)"""
-        evaluator = self._evaluator(_problem(item), extractor)
-        if isinstance(answer, str):
-            return evaluator.score_text(answer)
-        if isinstance(answer, Mapping):
-            return evaluator.score_answer(_json_object(answer))
-        if answer is None or isinstance(answer, bool | int | float | list | tuple):
-            reason = f"the answer is {shown(answer)}, neither a text nor an object"
-            return Score(item, None, Rejection("extracted", reason))
-        raise CalibrantError(f"an answer is a text or an object, not {shown(type(answer).__name__)}")
-
-    def _evaluator(self, problem: Problem, extractor: str) -> Evaluator:
-        key = id(problem), extractor  # an evaluator holds its problem, so no other object gets this id meanwhile
-        evaluator = self._evaluators.get(key)
-        if evaluator is None:
-            evaluator = self._evaluators[key] = Evaluator(problem, extractor=extractor)
-            if len(self._evaluators) > MAX_EVALUATORS:
-                self._evaluators.popitem(last=False)
-        with suppress(KeyError):  # another thread has dropped it
-            self._evaluators.move_to_end(key)
-        return evaluator
+        problem, said = _problem(item), response(answer)
+        evaluator = self._evaluators.get(problem, lambda: Evaluator(problem, extractor=extractor), extractor)
+        if said is None:
+            return Score(item, None, Rejection("extracted", neither(answer)))
+        return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)
 
     def solve(
         self, item: Problem, *, max_parents: int | None = None, nested_roots: bool | None = None
@@ -162,15 +144,6 @@ def _problem(item: object) -> Problem:
     if not isinstance(item, Problem):
         raise CalibrantError(f"{shown(type(item).__name__)} is no item of ReplaySCM")
     return item
-
-
-def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
-    """An answer as it would be after a file: what JSON cannot say is no answer at all."""
-    try:
-        made: dict[str, Any] = json.loads(json.dumps(dict(answer)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise CalibrantError(f"the answer is no JSON object: {in_one_line(str(error))[:200]}") from None
-    return made
 
 
 VERBS = ReplayScmVerbs()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dsl.blickets.rule import Rule
+from dsl.errors import in_one_line
 
 MIN_OBJECTS, MAX_OBJECTS = 2, 8
 
@@ -66,6 +67,9 @@ class Task:
     def n(self) -> int:
         return len(self.objects)
 
+    def __repr__(self) -> str:
+        return f"<Task: {self.n} objects, {self.budget} moves>"
+
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
@@ -111,6 +115,9 @@ class Sealed:
     exposure: Exposure = Exposure()
     strict_singleton: bool = False
 
+    def __repr__(self) -> str:
+        return "<Sealed: what is behind the detector>"
+
     def phase(self, activations: int, moves: int) -> int:
         """Which mechanism reads next, after so many activations and moves."""
         return bisect_right(self.switches, activations if self.switch_by is SwitchBy.ACTIVATIONS else moves)
@@ -125,6 +132,9 @@ class BlicketItem:
     task: Task
     sealed: Sealed
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<BlicketItem {in_one_line(self.id)[:60]}: {self.task.n} objects, {self.task.budget} moves>"
 
     @property
     def benchmark(self) -> str:

@@ -11,6 +11,7 @@ from dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
 from dsl.causalab.noise import Noise
 from dsl.causalab.reactor import TRIES
 from dsl.causalab.reference import Reading, values
+from dsl.errors import in_one_line
 
 BENCHMARK: Final = "causalab"
 
@@ -74,6 +75,9 @@ class Task:
         """The properties and, last, the frequency."""
         return (*self.properties, FREQUENCY)
 
+    def __repr__(self) -> str:
+        return f"<Task: {self.family}, {len(self.properties)} properties, {self.allowance} settings>"
+
 
 @dataclass(frozen=True, slots=True)
 class Bases:
@@ -94,6 +98,9 @@ class Sealed:
     target: float
     labels: Mapping[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return "<Sealed: mechanism, bases and target>"
+
 
 @dataclass(frozen=True, slots=True)
 class LabItem:
@@ -104,6 +111,10 @@ class LabItem:
     line: int
     task: Task
     sealed: Sealed
+
+    def __repr__(self) -> str:
+        size = f"{len(self.task.properties)} properties, {self.task.allowance} settings"
+        return f"<LabItem {in_one_line(self.id)[:60]}: {self.task.family}, {size}>"
 
     @property
     def benchmark(self) -> str:

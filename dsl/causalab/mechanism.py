@@ -64,6 +64,9 @@ class Mechanism:
                 raise ValueError(f"{node}: two terms of one parent and power")
         _ = self.order  # a cycle is found here
 
+    def __repr__(self) -> str:
+        return f"<Mechanism: {len(self.equations)} nodes, {len(self.edges)} edges>"
+
     @cached_property
     def order(self) -> tuple[str, ...]:
         """The nodes, parents first; `CycleError` if there is no such order."""

@@ -46,6 +46,14 @@ class RunScore:
             "submitted": float(self.submitted),
         } | self.hypothesis.flat()
 
+    def as_json(self) -> dict[str, Any]:
+        """As records keep it: the figures under their flat names, and the two verdicts that attributions are about.
+
+        correct: the frequency is within 5; graph_correct: no edge is wrong or missing
+        """
+        verdicts = {"correct": self.accurate, "graph_correct": self.hypothesis.distance.shd == 0}
+        return verdicts | {"frequency": self.frequency} | self.flat() | {"imec": self.imec}
+
 
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""

@@ -11,6 +11,7 @@ from dsl.causim.model import Model
 from dsl.causim.prompt import View, prompt
 from dsl.causim.question import Question, Scenario
 from dsl.causim.values import Symbol
+from dsl.errors import in_one_line
 
 BENCHMARK = "causim"
 
@@ -34,6 +35,9 @@ class Task:
     question: Question
     scenario: Scenario
     view: View = "code"
+
+    def __repr__(self) -> str:
+        return f"<Task: {self.question.type}, {self.scenario}>"
 
     @property
     def model(self) -> Model:
@@ -67,6 +71,9 @@ class Sealed:
 
     world: Mapping[str, Symbol] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Sealed: {'a' if self.world else 'no'} world>"
+
 
 @dataclass(frozen=True)
 class CausimItem:
@@ -83,6 +90,9 @@ class CausimItem:
     scm: str = ""
     version: int = 0
     topology: str = ""
+
+    def __repr__(self) -> str:
+        return f"<CausimItem {in_one_line(self.id)[:60]}: {self.setting}, {self.version} nodes>"
 
     @property
     def benchmark(self) -> str:

@@ -21,11 +21,12 @@ from solvers.outcome import Found, Impossible
 DetectorSpace: TypeAlias = StaticSpace | GradedSpace | SwitchSpace | OrderSpace | NoiseSpace | UniversalSpace
 
 
-def knowing_space(task: Task, condition: Condition) -> DetectorSpace:
+def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
     """The space of detectors that behave as a condition says, before any reading.
 
     Levels of a graded detector are read where there is one rule; elsewhere only whether it is active. A switch is one
-    switch by activations. What has both a switch and noise is in no space: the nearest is the mixture.
+    switch by activations. What has both a switch and noise is in no space: the nearest is the mixture, which is also
+    what knows no condition (None).
     """
     match condition:
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:

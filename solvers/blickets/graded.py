@@ -13,6 +13,7 @@ from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import members_of, rule_numbers
 from solvers.blickets.weights import Weights, as_weights, spread
+from solvers.space import space_repr
 
 
 @cache
@@ -50,6 +51,8 @@ class GradedSpace:
     def full(n: int) -> GradedSpace:
         """Before any reading."""
         return GradedSpace(n, (1 << len(all_rules(n))) - 1)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

@@ -17,6 +17,7 @@ from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
 from solvers.blickets.weights import Weights, as_weights, information
+from solvers.space import space_repr
 
 RELIABILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -40,6 +41,8 @@ class NoiseSpace:
         """Before any reading."""
         size = len(all_rules(n))
         return NoiseSpace(n, (1 << size) - 1, 0, (0,) * size)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

@@ -17,6 +17,7 @@ from dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
 from solvers.blickets.geometry import Sequences, sequences
 from solvers.blickets.static import rule_numbers
 from solvers.blickets.weights import Weights, as_weights, binary_entropy
+from solvers.space import space_repr
 
 MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to compare
 
@@ -76,6 +77,8 @@ class OrderSpace:
     def full(n: int, order_reading: OrderReading = OrderReading.RELATIVE) -> OrderSpace:
         """Before any reading."""
         return OrderSpace(n, order_reading, (1 << len(orders(n))) - 1)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

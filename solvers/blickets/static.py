@@ -12,6 +12,7 @@ from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
 from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.weights import Weights, as_weights, binary_entropy
+from solvers.space import space_repr
 
 
 @cache
@@ -56,6 +57,8 @@ class StaticSpace:
     def full(n: int) -> StaticSpace:
         """Before any reading."""
         return StaticSpace(n, (1 << len(all_rules(n))) - 1)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

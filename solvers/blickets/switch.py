@@ -19,6 +19,7 @@ from dsl.blickets.rule import Rule, all_rules, set_of
 from solvers.blickets.geometry import Sets
 from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
 from solvers.blickets.weights import Weights, as_weights, binary_entropy
+from solvers.space import space_repr
 
 MAX_SWITCH = 12
 
@@ -53,6 +54,8 @@ class SwitchSpace:
         """Before any reading."""
         everything = (1 << len(all_rules(n))) - 1
         return SwitchSpace(n, count_by, (everything,) * max_switch, (everything,) * max_switch)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

@@ -23,6 +23,7 @@ from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
 from solvers.blickets.static import StaticSpace, activation_matrix
 from solvers.blickets.switch import Switching, SwitchSpace
 from solvers.blickets.weights import Weights, as_weights, information
+from solvers.space import space_repr
 
 
 class Family(StrEnum):
@@ -58,6 +59,8 @@ class UniversalSpace:
     @property
     def n(self) -> int:
         return self.static.n
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

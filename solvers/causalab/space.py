@@ -24,6 +24,7 @@ from solvers.causalab.choices import choices, edge_numbers, graph_number
 from solvers.causalab.evidence import Evidence, Floats
 from solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
 from solvers.causalab.replay import mechanism_of, predicted
+from solvers.space import space_repr
 
 Experiment: TypeAlias = tuple[str, float]  # the property that is set, and the value
 Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last
@@ -37,6 +38,8 @@ class WeightedDags:
     evidence: Evidence
     bounded: bool
     locals: tuple[Local, ...]
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

@@ -37,6 +37,9 @@ class Solution:
     steps: tuple[SolutionStep, ...]
     answer: Answer
 
+    def __repr__(self) -> str:
+        return f"<Solution in {len(self.steps)} steps>"
+
     @property
     def text(self) -> str:
         """The steps under their headings, then the answer as one line of JSON."""

@@ -16,6 +16,7 @@ from dsl.causim.values import ModelError, Symbol, assignment_text
 from solvers.budget import Budget
 from solvers.causim.answers import MAX_STATES, AnswerSet
 from solvers.causim.compiled import Compiled
+from solvers.space import space_repr
 
 World: TypeAlias = Mapping[str, Symbol]
 _CONTRADICTION = ""  # the symbol of no value: nothing agrees with it
@@ -47,6 +48,8 @@ class WorldSpace:
     @cached_property
     def _members(self) -> AnswerSet:
         return AnswerSet(self.model, self._told)
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

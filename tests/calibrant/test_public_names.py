@@ -105,7 +105,7 @@ def test_the_import_says_what_is_in_its_way_and_the_command_does_not_mind(tmp_pa
 
 @pytest.mark.parametrize("setting", ["ordered", "block", "hidden-order", "hidden-roots"])
 def test_reprs_fit_a_line_and_never_show_what_is_sealed(setting: str) -> None:
-    pool = calibrant.load_pool(bundled_pool(setting))
+    pool = calibrant.load_pool(bundled_pool(setting), of="replayscm")
     item = pool[0]
     found = calibrant.solve(item)
     assert isinstance(found, calibrant.Found)

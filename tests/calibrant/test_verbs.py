@@ -21,16 +21,16 @@ ORDERED = bundled_pool("ordered")
 
 
 @pytest.fixture(scope="module")
-def pool() -> calibrant.Pool[calibrant.Item]:
-    return calibrant.load_pool(ORDERED)
+def pool() -> calibrant.Pool[calibrant.Problem]:
+    return calibrant.load_pool(ORDERED, of="replayscm")
 
 
 @pytest.fixture(scope="module")
-def item(pool: calibrant.Pool[calibrant.Item]) -> calibrant.Item:
+def item(pool: calibrant.Pool[calibrant.Problem]) -> calibrant.Problem:
     return pool[0]
 
 
-def _gold_answer(item: calibrant.Item) -> dict[str, Any]:
+def _gold_answer(item: calibrant.Problem) -> dict[str, Any]:
     """Gold as the file has it, in the form of an answer."""
     lines = [json.loads(line) for line in ORDERED.read_text(encoding="utf-8").splitlines()[1:]]
     (gold,) = [line["sealed"]["gold"] for line in lines if line["id"] == item.id]
@@ -40,7 +40,7 @@ def _gold_answer(item: calibrant.Item) -> dict[str, Any]:
 # --- pools --------------------------------------------------------------------------------------------------------
 
 
-def test_a_pool_is_a_sequence_with_names(pool: calibrant.Pool[calibrant.Item]) -> None:
+def test_a_pool_is_a_sequence_with_names(pool: calibrant.Pool[calibrant.Problem]) -> None:
     ids = [json.loads(line)["id"] for line in ORDERED.read_text(encoding="utf-8").splitlines()[1:]]
     assert [item.id for item in pool] == ids
     assert len(pool) == len(ids) == 24
@@ -57,7 +57,7 @@ def test_a_pool_is_a_sequence_with_names(pool: calibrant.Pool[calibrant.Item]) -
     assert all(item.benchmark == "replayscm" for item in pool)
 
 
-def test_a_compressed_pool_is_the_same_pool(tmp_path: Path, pool: calibrant.Pool[calibrant.Item]) -> None:
+def test_a_compressed_pool_is_the_same_pool(tmp_path: Path, pool: calibrant.Pool[calibrant.Problem]) -> None:
     packed = tmp_path / "pool.jsonl.gz"
     packed.write_bytes(gzip.compress(ORDERED.read_bytes(), mtime=0))
     assert calibrant.load_pool(packed) == pool
@@ -73,7 +73,7 @@ def test_an_official_file_is_a_pool_too(tmp_path: Path) -> None:
     assert [item.id for item in calibrant.load_pool(packed)] == [item.id for item in read]
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, pool: calibrant.Pool[calibrant.Item]) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, pool: calibrant.Pool[calibrant.Problem]) -> None:
     marked = tmp_path / "pool.jsonl"
     marked.write_bytes(b"\xef\xbb\xbf" + ORDERED.read_bytes())
     assert calibrant.load_pool(marked) == pool
@@ -109,7 +109,7 @@ def test_files_that_are_no_pools_are_one_line(
 # --- verdicts -----------------------------------------------------------------------------------------------------
 
 
-def test_texts_and_objects_get_the_same_verdict(item: calibrant.Item) -> None:
+def test_texts_and_objects_get_the_same_verdict(item: calibrant.Problem) -> None:
     answer = _gold_answer(item)
     text = f"I think:\n```json\n{json.dumps(answer)}\n```"
     for given in (answer, MappingProxyType(answer), json.dumps(answer), text):
@@ -122,7 +122,7 @@ def test_texts_and_objects_get_the_same_verdict(item: calibrant.Item) -> None:
 @pytest.mark.parametrize(
     "value", [None, True, 0, 1.5, [], [{"mechanisms": {}}], (), "", "nothing", {}, {"mechanisms": 3}]
 )
-def test_every_other_value_of_json_is_an_answer_that_is_not_valid(item: calibrant.Item, value: object) -> None:
+def test_every_other_value_of_json_is_an_answer_that_is_not_valid(item: calibrant.Problem, value: object) -> None:
     verdict = calibrant.score(item, value)
     assert not verdict.valid
     assert not verdict.correct
@@ -142,7 +142,7 @@ for _ in range(100_000):
     [b"{}", object(), {"mechanisms": {"X4": object()}}, {"mechanisms": {1, 2}}, {(1, 2): 3}, _CIRCLE, _DEEP, 1j],
     ids=["bytes", "object", "inner", "set", "key", "circle", "deep", "complex"],
 )
-def test_what_is_no_json_is_one_clear_line(item: calibrant.Item, value: object) -> None:
+def test_what_is_no_json_is_one_clear_line(item: calibrant.Problem, value: object) -> None:
     with pytest.raises(calibrant.CalibrantError, match="answer") as refused:
         calibrant.score(item, value)
     assert "\n" not in str(refused.value)
@@ -150,7 +150,7 @@ def test_what_is_no_json_is_one_clear_line(item: calibrant.Item, value: object) 
 
 @pytest.mark.parametrize("mechanisms", [{1: "X1"}, {None: "X1", "X2": "X1"}, {True: 1, "a": 2}])
 def test_keys_that_are_no_texts_are_judged_as_json_writes_them(
-    item: calibrant.Item, mechanisms: dict[Any, Any]
+    item: calibrant.Problem, mechanisms: dict[Any, Any]
 ) -> None:
     verdict = calibrant.score(item, {"mechanisms": mechanisms})
     assert verdict.rejection is not None
@@ -166,7 +166,7 @@ def test_what_is_no_item_is_one_clear_line(stranger: Any) -> None:
         calibrant.score(stranger, "x")
 
 
-def test_many_answers_are_scored_in_order_one_at_a_time(pool: calibrant.Pool[calibrant.Item]) -> None:
+def test_many_answers_are_scored_in_order_one_at_a_time(pool: calibrant.Pool[calibrant.Problem]) -> None:
     items = [pool[0], pool[0], pool[1]]
     answers = [_gold_answer(pool[0]), "nothing", _gold_answer(pool[1])]
     assert [verdict.correct for verdict in calibrant.score_many(items, answers)] == [True, False, True]
@@ -177,7 +177,7 @@ def test_many_answers_are_scored_in_order_one_at_a_time(pool: calibrant.Pool[cal
             list(calibrant.score_many(items, unequal))
 
 
-def test_samples_of_one_item_share_an_evaluator(item: calibrant.Item) -> None:
+def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
     from bench.verbs.replayscm import VERBS
 
     before = len(VERBS._evaluators)
@@ -189,7 +189,7 @@ def test_samples_of_one_item_share_an_evaluator(item: calibrant.Item) -> None:
 # --- options ------------------------------------------------------------------------------------------------------
 
 
-def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibrant.Item) -> None:
+def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibrant.Problem) -> None:
     bad: list[tuple[Any, dict[str, Any], str]] = [
         (calibrant.solve, {"speed": 3}, "solve has no option 'speed'; its options: max_parents, nested_roots"),
         (calibrant.solve, {"max_parents": 7}, "solve: Expected `int` <= 6"),
@@ -206,13 +206,13 @@ def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibr
     with pytest.raises(calibrant.CalibrantError, match="generate: unknown stratum 'x'; known: hs_n6"):
         calibrant.generate(0, stratum="x")
     with pytest.raises(calibrant.CalibrantError, match="unknown benchmark 'chess'; known: replayscm"):
-        calibrant.generate(0, of="chess")
+        calibrant.generate(0, of="chess")  # type: ignore[call-overload]
 
 
 # --- the verbs themselves -----------------------------------------------------------------------------------------
 
 
-def test_a_solution_fits_and_its_answer_can_be_scored(item: calibrant.Item) -> None:
+def test_a_solution_fits_and_its_answer_can_be_scored(item: calibrant.Problem) -> None:
     outcome = calibrant.solve(item, max_parents=4)
     assert_type(
         outcome, calibrant.Found[calibrant.Solution[calibrant.Scm]] | calibrant.Impossible | calibrant.OutOfBudget
@@ -224,7 +224,7 @@ def test_a_solution_fits_and_its_answer_can_be_scored(item: calibrant.Item) -> N
     assert calibrant.score(item, json.dumps(solution.answer)).train_exact
 
 
-def test_counts_of_space_and_audit_agree_and_hardening_lowers_them(item: calibrant.Item) -> None:
+def test_counts_of_space_and_audit_agree_and_hardening_lowers_them(item: calibrant.Problem) -> None:
     count = calibrant.version_space(item, max_parents=3).count
     findings = calibrant.audit(item, max_parents=3)
     assert_type(findings, calibrant.Findings)
@@ -235,7 +235,7 @@ def test_counts_of_space_and_audit_agree_and_hardening_lowers_them(item: calibra
     assert hardened.problem.sealed.heldout == item.sealed.heldout
 
 
-def test_what_separates_answers_is_found_and_equal_ones_are_not_separated(item: calibrant.Item) -> None:
+def test_what_separates_answers_is_found_and_equal_ones_are_not_separated(item: calibrant.Problem) -> None:
     gold = _gold_answer(item)
     assert calibrant.separate(item, gold)[0].separating == ()
     (two,) = calibrant.separate(item, gold, json.dumps(gold))
@@ -253,7 +253,7 @@ def test_generated_items_are_items(tmp_path: Path) -> None:
 
 
 def test_a_run_records_scores_and_goes_on_where_it_stopped(
-    pool: calibrant.Pool[calibrant.Item], tmp_path: Path
+    pool: calibrant.Pool[calibrant.Problem], tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
     first = calibrant.run("exact", pool[:2], out)
@@ -266,7 +266,7 @@ def test_a_run_records_scores_and_goes_on_where_it_stopped(
 
 
 def test_a_run_says_what_it_cannot_run(tmp_path: Path) -> None:
-    nowhere: calibrant.Pool[calibrant.Item] = calibrant.Pool("made", "replayscm", ())
+    nowhere: calibrant.Pool[calibrant.Problem] = calibrant.Pool("made", "replayscm", ())
     with pytest.raises(calibrant.CalibrantError, match="not read from a file"):
         calibrant.run("exact", nowhere, tmp_path)
     with pytest.raises(calibrant.CalibrantError, match="a protocol or its name is expected, not int"):

@@ -24,6 +24,7 @@ from solvers.causalab.evidence import Evidence
 from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
 from solvers.causalab.replay import EXACT, mechanism_of, misfit
 from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
+from solvers.space import space_repr
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
 DRAWS = (-1, 0, 1)
@@ -102,6 +103,8 @@ class NoisyDags:
     evidence: Evidence
     worlds: tuple[World, ...]
     bounded: bool = False
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

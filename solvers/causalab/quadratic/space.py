@@ -23,6 +23,7 @@ from solvers.causalab.choices import Options, choices, edge_numbers, graph_numbe
 from solvers.causalab.evidence import Evidence, Floats
 from solvers.causalab.quadratic.solve import ROUNDING
 from solvers.causalab.replay import EXACT
+from solvers.space import space_repr
 
 MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights a node
 SAME_PREDICTION = 0.5  # predictions of fitted weights that are nearer than this are one
@@ -57,6 +58,8 @@ class QuadraticDags:
 
     evidence: Evidence
     locals: tuple[SquareWeights, ...]
+
+    __repr__ = space_repr
 
     @property
     def in_words(self) -> str:

@@ -1,0 +1,52 @@
+"""A response to an interactive item: its steps replayed, then its answer handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from bench.benchmarks.base import Benchmark
+from dsl.action import ActionError
+from dsl.episode import Step, verified
+from dsl.errors import CalibrantError, shown
+
+NO_ANSWER = "no answer"
+
+
+class Played(NamedTuple):
+    """answer: what was submitted, or would have been; empty if there is none
+    steps: all of the episode; problem: why nothing was submitted, empty if something was
+    """
+
+    answer: dict[str, Any]
+    steps: tuple[Step[Any], ...]
+    problem: str
+
+
+def played(
+    benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any], steps: Sequence[Step[Any]]
+) -> Played:
+    """The episode after a transcript and the answer of a response, which is handed in unless the steps did so.
+
+    `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
+    """
+    episode = verified(benchmark.episode(item), steps)
+    answer, problem = _answer(benchmark, item, response)
+    submitted = benchmark.handed_in(episode.steps)
+    if submitted is not None:
+        if answer and not benchmark.same_answer(item, answer, submitted):
+            raise CalibrantError(f"the answer {shown(answer)} is not what the steps submit: {shown(submitted)}")
+        answer, problem = submitted, ""
+    elif answer:
+        actions = benchmark.handing_in(answer, tuple(episode.steps))
+        problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
+    return Played(answer, tuple(episode.steps), problem)
+
+
+def _answer(benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    if not response:
+        return {}, NO_ANSWER
+    try:
+        return benchmark.extract(item, response), ""
+    except ActionError as error:
+        return {}, str(error)

@@ -1,0 +1,75 @@
+"""Extended blickets behind the public names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from bench.answers.played import played
+from bench.verbs.base import Graded, Solution
+from bench.verbs.items import ItemVerbs
+from bench.verbs.said import neither, response
+from dsl.blickets.grading import Grade, grade
+from dsl.blickets.item import BlicketItem
+from dsl.blickets.rule import Rule
+from dsl.episode import Step
+from solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from solvers.blickets.families import DetectorSpace
+
+
+class BlicketScore(Graded[Grade]):
+    """The grade of an episode of the extended blickets, answered or not."""
+
+
+class BlicketVerbs(ItemVerbs[BlicketItem]):
+    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+
+    def score(self, item: BlicketItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> BlicketScore:
+        """steps: what was done before the answer; they are replayed first. Without them it is submitted at once."""
+        own, said = self.own(item), response(answer)
+        found = played(self.benchmark, own, said or {}, steps)
+        grades = grade(own, found.steps)
+        problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
+        wrong = f"wrong: {', '.join(grades.faults)}" if grades.faults else None
+        return BlicketScore(
+            own.id,
+            not found.problem,
+            grades.correct is True,
+            problem or wrong,
+            grades,
+            grades.as_json(own.task.objects),
+        )
+
+    def solve(self, item: BlicketItem) -> Outcome[Solution[Rule]]:
+        """`decided` in the provenance says whether the readings leave this answer alone; otherwise it is 99 % sure."""
+        from bench.blickets.agents import LearnerAgent, agent, learner_for
+        from solvers.blickets.learner import learn
+
+        own = self.own(item)
+        episode, player = self.benchmark.episode(own), agent(learner_for(own.task))
+        assert isinstance(player, LearnerAgent)
+        outcome = learn(episode, player.learner(own.task)).outcome
+        if not isinstance(outcome, Found):
+            return outcome
+        steps, rule = tuple(episode.steps), outcome.value
+        left = self.version_space(own, steps=steps, family="told")
+        provenance = {"class": left.in_words, "members": str(left.count), "decided": len(left.verdicts()) == 1}
+        return Found(Solution(rule.as_json(own.task.objects), rule, None, provenance, steps))
+
+    def version_space(
+        self,
+        item: BlicketItem,
+        *,
+        steps: Sequence[Step[Any]] = (),
+        family: Literal["condition", "told"] = "condition",
+    ) -> DetectorSpace:
+        """family: detectors that behave as the item's condition says, or as far as the item tells it"""
+        from dsl.episode import verified
+        from solvers.blickets.families import knowing_space, space_after
+
+        own = self.own(item)
+        condition = own.condition if family == "condition" else own.task.condition
+        verified(self.benchmark.episode(own), steps)
+        return space_after(knowing_space(own.task, condition), own.task, steps)

@@ -1,0 +1,68 @@
+"""CausaLab behind the public names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bench.answers.played import played
+from bench.verbs.base import Graded, Solution
+from bench.verbs.items import ItemVerbs
+from bench.verbs.said import neither, response
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.hypothesis import stated
+from dsl.causalab.item import LabItem
+from dsl.causalab.mechanism import Mechanism
+from dsl.causalab.run import RunScore, run_score
+from dsl.episode import Step, verified
+from dsl.errors import CalibrantError
+from solvers.budget import BudgetSpent
+from solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from audits.causalab.spaces import LabSpace
+
+
+class LabScore(Graded[RunScore]):
+    """The score of a run in a laboratory; correct is a frequency within 5."""
+
+
+class LabVerbs(ItemVerbs[LabItem]):
+    """The verbs of bench.verbs.base.Verbs with the options that they take here."""
+
+    def score(self, item: LabItem, answer: object, *, steps: Sequence[Step[Any]] = ()) -> LabScore:
+        """steps: what was done before the answer; they are replayed first. Without them it is handed in at once."""
+        own, said = self.own(item), response(answer)
+        found = played(self.benchmark, own, said or {}, steps)
+        score = run_score(own, found.steps)
+        problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
+        return LabScore(own.id, not found.problem, score.accurate, problem or _wrong(score), score, score.as_json())
+
+    def solve(self, item: LabItem) -> Outcome[Solution[Mechanism]]:
+        from solvers.causalab.exact import solve
+
+        episode = LabEpisode(self.own(item))
+        outcome = solve(episode)
+        if not isinstance(outcome, Found):
+            return outcome
+        found = outcome.value
+        answer = {"frequency": found.frequency, "hypothesis": stated(found.mechanism)}
+        provenance = {"class": found.in_words, "unique": found.unique}
+        return Found(Solution(answer, found.mechanism, None, provenance, tuple(episode.steps)))
+
+    def version_space(self, item: LabItem, *, steps: Sequence[Step[Any]] = (), bounded: bool = False) -> LabSpace:
+        """bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them"""
+        from audits.causalab.spaces import space_of
+
+        own = self.own(item)
+        verified(LabEpisode(own), steps)
+        try:
+            return space_of(own.task, steps, bounded=bounded)
+        except BudgetSpent as spent:
+            raise CalibrantError(f"the hypotheses that fit {own.id} are not enumerated: {spent}") from None
+
+
+def _wrong(score: RunScore) -> str | None:
+    if score.frequency is None:
+        return "wrong: no frequency was dialled"
+    return None if score.accurate else "wrong: the frequency is not within 5 of the crystal's"

@@ -1,0 +1,91 @@
+"""CauSim behind the public names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from bench.benchmarks.base import Benchmark
+from bench.verbs.base import Graded, Solution
+from bench.verbs.items import ItemVerbs
+from bench.verbs.kept import Kept
+from bench.verbs.said import neither, response
+from dsl.causim.item import CausimItem
+from dsl.causim.values import assignment_text, plain
+from solvers.outcome import Found, Outcome
+
+if TYPE_CHECKING:
+    from solvers.causim.judge import Judge
+    from solvers.causim.judge import Verdict as Judgement
+    from solvers.causim.solution import Solution as WorkedSolution
+    from solvers.causim.space import WorldSpace
+
+_WORDS = {
+    "no_object": "no JSON object in the text",
+    "wrong_keys": "the object has not exactly the keys that are asked for",
+    "wrong_answer": "wrong: no world that fits the question gives this",
+}
+
+
+class CausimScore(Graded["Judgement"]):
+    """The verdict on an answer to a causal question, with a reason for every node where there is one."""
+
+
+class CausimVerbs(ItemVerbs[CausimItem]):
+    """The verbs of bench.verbs.base.Verbs; they take no options here."""
+
+    def __init__(self, benchmark: Benchmark[CausimItem]) -> None:
+        super().__init__(benchmark, CausimItem)
+        self._judges: Kept[Judge] = Kept()
+
+    def score(self, item: CausimItem, answer: object) -> CausimScore:
+        """A text counts by its last JSON object, and so does an answer object."""
+        own, said = self.own(item), response(answer)
+        judge = self.judge(own)
+        verdict = judge.reply(said or "") if said is None or isinstance(said, str) else judge.object(said)
+        failure = neither(answer) if said is None else None if verdict.why is None else _WORDS[verdict.why]
+        return CausimScore(
+            own.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
+        )
+
+    def judge(self, item: CausimItem) -> Judge:
+        """What judges answers to an item; kept, for samples ask for the same one."""
+        from solvers.causim.judge import Judge
+
+        return self._judges.get(item, lambda: Judge(item.task))
+
+    def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
+        """Any member of the complete answer set; the model is the solution worked out in words."""
+        from solvers.causim.solution import solution
+        from solvers.causim.space import WorldSpace
+
+        own = self.own(item)
+        outcome = solution(own.task.model, own.task.question)
+        if not isinstance(outcome, Found):
+            return outcome
+        in_words = WorldSpace(own.task.model, own.task.question).in_words
+        return Found(Solution(plain(outcome.value.answer), outcome.value, None, {"class": in_words}))
+
+    def version_space(self, item: CausimItem) -> WorldSpace:
+        from solvers.causim.space import WorldSpace
+
+        own = self.own(item)
+        return WorldSpace(own.task.model, own.task.question)
+
+
+def score_record(judge: Judge, verdict: Judgement) -> dict[str, Any]:
+    """As records keep it. The flags of the question are worked out, whatever the item's labels say."""
+    flags, nodes = judge.flags, verdict.nodes
+    wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
+    return {
+        "correct": verdict.reward == 1,
+        "answered": verdict.answer is not None,
+        "why": verdict.why,
+        "meaning": None if verdict.answer is None else assignment_text(verdict.answer),
+        "nodes": None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
+        "first": next(iter(wrong.values()), None),
+        "wrong": None if nodes is None else wrong,
+        "trivial": flags.trivial,
+        "copyable": flags.copyable,
+        "vacuous": flags.vacuous,
+    }

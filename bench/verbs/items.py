@@ -1,0 +1,46 @@
+"""What the public names do alike with the items of a benchmark, through its adapter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from bench.benchmarks.base import Benchmark
+from dsl.errors import CalibrantError, shown
+from dsl.item import Item, Pool
+
+if TYPE_CHECKING:
+    from audits.finding import Finding
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+
+
+class ItemVerbs(Generic[I]):
+    """Pools, findings and new items; scores and solvers are of each benchmark.
+
+    kind: what its items are
+    """
+
+    def __init__(self, benchmark: Benchmark[I], kind: type[I]) -> None:
+        self.benchmark = benchmark
+        self.kind = kind
+
+    def load_pool(self, path: Path) -> Pool[I]:
+        read = self.benchmark.read_pool(path)
+        assert isinstance(read, Pool)
+        return replace(read, file=path)
+
+    def audit(self, item: I) -> tuple[Finding, ...]:
+        return tuple(self.benchmark.findings(self.own(item)))
+
+    def generate(self, seed: int, *, suite: str | None = None) -> I:
+        """suite: one of the benchmark's suites, by default the first"""
+        (item,) = self.benchmark.drawn((self.benchmark.suite(suite),), seed, 1)
+        return item
+
+    def own(self, item: object) -> I:
+        """The item, if it is one of the benchmark's."""
+        if not isinstance(item, self.kind):
+            raise CalibrantError(f"{shown(type(item).__name__)} is no item of {self.benchmark.title}")
+        return item

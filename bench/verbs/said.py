@@ -1,0 +1,37 @@
+"""What a system said of an item, as the public names take it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dsl.errors import CalibrantError, in_one_line, shown
+
+
+def response(answer: object) -> str | dict[str, Any] | None:
+    """A text, or an answer object as it would be after a file; None for other values that JSON has.
+
+    `CalibrantError` for what JSON cannot say: that is no answer at all.
+    """
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Mapping):
+        return _json_object(answer)
+    if answer is None or isinstance(answer, bool | int | float | list | tuple):
+        return None
+    raise CalibrantError(f"an answer is a text or an object, not {shown(type(answer).__name__)}")
+
+
+def neither(answer: object) -> str:
+    """Why a value that JSON has, but that is no text and no object, is no valid answer."""
+    return f"the answer is {shown(answer)}, neither a text nor an object"
+
+
+def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:
+    """An answer as it would be after a file."""
+    try:
+        made: dict[str, Any] = json.loads(json.dumps(dict(answer)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CalibrantError(f"the answer is no JSON object: {in_one_line(str(error))[:200]}") from None
+    return made
