@@ -12,13 +12,12 @@ from typing import Any
 import msgspec
 
 from bench.answers.fields import AnswerField, answer_field
+from bench.answers.played import played
 from bench.answers.predictions import Prediction
-from bench.answers.replies import NO_ANSWER, ReplyPredictions, ReplyScorer
+from bench.answers.replies import ReplyPredictions, ReplyScorer
 from bench.runs.records import StepRecord
-from dsl.action import ActionError
-from dsl.episode import Step, verified
+from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
-from dsl.item import Item
 
 STEPS_FIELD = "steps"
 
@@ -31,26 +30,8 @@ class EpisodeScorer(ReplyScorer):
 
         `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
         """
-        item, steps = self.item(prediction), _steps(line.get(STEPS_FIELD))
-        episode = verified(self.benchmark.episode(item), steps)
-        answer, problem = self._answer(item, prediction)
-        submitted = self.benchmark.handed_in(episode.steps)
-        if submitted is not None:
-            if answer and not self.benchmark.same_answer(item, answer, submitted):
-                raise CalibrantError(f"the answer {shown(answer)} is not what the steps submit: {shown(submitted)}")
-            answer, problem = submitted, ""
-        elif answer:
-            actions = self.benchmark.handing_in(answer, tuple(episode.steps))
-            problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
-        return prediction._replace(answer=answer, steps=tuple(episode.steps), problem=problem)
-
-    def _answer(self, item: Item[Any, Any], prediction: Prediction) -> tuple[dict[str, Any], str]:
-        if not prediction.answer:
-            return {}, NO_ANSWER
-        try:
-            return self.benchmark.extract(item, prediction.answer), ""
-        except ActionError as error:
-            return {}, str(error)
+        found = played(self.benchmark, self.item(prediction), prediction.answer, _steps(line.get(STEPS_FIELD)))
+        return prediction._replace(answer=found.answer, steps=found.steps, problem=found.problem)
 
 
 class EpisodePredictions(ReplyPredictions):

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.answers.attribution import KEY
 from bench.answers.fields import FieldNames
+from bench.answers.played import NO_ANSWER
 from bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
 from bench.answers.verdicts import NO_MODEL, ScoredPrediction
 from bench.benchmarks.base import Benchmark
@@ -17,8 +18,6 @@ from bench.report.rate_rows import AnswerOrigin
 from dsl.action import ActionError
 from dsl.item import Item
 from dsl.pool_text import pool_digest
-
-NO_ANSWER = "no answer"
 
 
 @dataclass(frozen=True)
