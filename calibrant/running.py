@@ -35,6 +35,7 @@ def run(
     *,
     workers: int = 1,
     budget: float | None = None,
+    cluster: str | None = None,
     retry_crashed: bool = False,
 ) -> list[Record]:
     """Answer and score every item of a pool, and append the records to a folder; what is there is not done again.
@@ -44,10 +45,12 @@ def run(
     protocol: a name of `protocols()`, `FILE.py:CLASS`, or a protocol with its options
     pool: a file, or (a slice of) what `load_pool` read from one
     budget: wall seconds per item, after which its process is killed
+    cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
     from bench.benchmarks.registry import benchmark_of
     from bench.protocols.own import usable, with_code
     from bench.protocols.registry import make_protocol
+    from bench.runs.jobs import Execution
     from bench.runs.records import config_digest, folder_records
     from bench.runs.runner import config_of
     from bench.runs.runner import run as run_over
@@ -67,8 +70,7 @@ def run(
         [path],
         folder,
         selection=selection,
-        workers=workers,
-        wall_budget=budget,
+        execution=Execution(workers, budget, cluster),
         retry_crashed=retry_crashed,
     )
     wanted = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))

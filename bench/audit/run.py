@@ -18,7 +18,8 @@ from audits.replayscm.instance import AuditOptions, audit_instance
 from bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
 from bench.pools.show import chosen_instances
-from bench.runs.jobs import Failure, Progress, completed, error_line, one_line
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import HERE, Execution, Failure, Progress, error_line, one_line
 from bench.runs.records import Timing, config_digest
 from bench.runs.runner import EVERYTHING, Selection
 from bench.version import program_version
@@ -53,17 +54,16 @@ def audit_pool(
     options: AuditOptions,
     selection: Selection = EVERYTHING,
     *,
-    workers: int = 1,
-    wall_budget: float | None = None,
+    execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> AuditedPool:
     """Audit every selected instance that has no record in the folder yet, and append its record.
 
-    wall_budget: seconds per instance after which its worker is killed. Instances without findings are tried again.
+    execution: who audits, and for how long at most. Instances without findings are tried again.
     """
     pool, digest = read_pool(path, keep_results=False), file_digest(path)
     chosen = dict(chosen_instances(pool, selection))
-    config = {**options.to_dict(), "wall_budget": wall_budget}
+    config = {**options.to_dict(), "wall_budget": execution.wall_budget}
     keys = {i: AuditKey(digest, problem.id, config_digest(config)) for i, problem in chosen.items()}
     with AuditFile(folder) as file:
         file.forget_unfinished()
@@ -71,8 +71,8 @@ def audit_pool(
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
         one = partial(timed_audit, options=options)
-        for index, result in completed(one, pending, workers=workers, wall_budget=wall_budget):
-            audited = _without_findings(result, wall_budget) if isinstance(result, Failure) else result
+        for index, result in completed(one, pending, execution):
+            audited = _without_findings(result, execution.wall_budget) if isinstance(result, Failure) else result
             file.append(_record(pool, digest, index, config, audited))
             done += 1
             progress(pool.name, done, len(keys))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,34 @@ import msgspec
 from audits.finding import Finding, Standing
 from bench.benchmarks.base import Benchmark
 from bench.pages.aligned import aligned
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import HERE, Execution, Failure
 from bench.runs.runner import Selection
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item
 from dsl.whole_file import write_whole
 
 CERTIFICATES = "*.claim.json"
 
 
-def pool_findings(benchmark: Benchmark[Any], pool: Path, selection: Selection) -> list[Finding]:
-    """Of the chosen items, in their order; `CalibrantError` if an item was asked for that is not there."""
+def pool_findings(
+    benchmark: Benchmark[Any], pool: Path, selection: Selection, execution: Execution = HERE
+) -> list[Finding]:
+    """Of the chosen items, in their order; `CalibrantError` for an item that is not there or cannot be audited."""
     items = [item for _, item in selection.of(benchmark.read_pool(pool))]
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
-    return [finding for item in items for finding in benchmark.findings(item)]
+    found: dict[str, Sequence[Finding]] = {}
+    for name, made in completed(partial(_item_findings, benchmark), {item.id: item for item in items}, execution):
+        if isinstance(made, Failure):
+            raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
+        found[name] = made
+    return [finding for item in items for finding in found[item.id]]
+
+
+def _item_findings(benchmark: Benchmark[Any], item: Item[Any, Any]) -> list[Finding]:
+    return list(benchmark.findings(item))
 
 
 def findings_text(found: Sequence[Finding]) -> str:

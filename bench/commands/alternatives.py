@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
-from bench.commands.options import AsJson
+from bench.commands.options import AsJson, Cluster, execution
 from bench.commands.progress import progress_bar
 from dsl.whole_file import write_whole
 
@@ -23,6 +23,7 @@ def alternatives(
         READS,
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds a sweep runs: 0, 1, and so on.")] = 50,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Collect the train-exact SCMs that runs found and that are not gold, each meaning once.
@@ -32,13 +33,16 @@ def alternatives(
     """
     from itertools import chain
 
+    if cluster is not None and not sweep:
+        raise typer.BadParameter("there is nothing to run without --sweep", param_hint="--cluster")
+
     from bench.answers.found_models import FoundModels
     from bench.pages.aligned import aligned
     from bench.runs.records import folder_records
 
     if sweep:
         require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
-        _sweep(sweep, folders[0], seeds)
+        _sweep(sweep, folders[0], seeds, cluster)
     found = FoundModels(chain.from_iterable(map(folder_records, folders)))
     others = found.alternatives()
     write_whole(out, "".join(f"{json.dumps(model.to_dict())}\n" for model in others))
@@ -50,11 +54,12 @@ def alternatives(
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
 
 
-def _sweep(pools: list[Path], folder: Path, seeds: int) -> None:
-    """In this process: a seed takes milliseconds an instance, less than starting others."""
+def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:
+    """In this process where there is no cluster: a seed takes milliseconds an instance, less than starting others."""
     from bench.protocols.replayscm.score_portfolios import BnlearnThenFit
     from bench.runs.runner import run
 
+    by = execution(None if cluster else 1, cluster)
     for seed in range(seeds):
         with progress_bar(f"seed {seed} of {seeds}: ") as progress:
-            run(BnlearnThenFit(seed=seed), pools, folder, progress=progress)
+            run(BnlearnThenFit(seed=seed), pools, folder, execution=by, progress=progress)

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import AsJson, Limit, Only, PoolPath, Workers
-from bench.commands.progress import progress_bar, usable_cores
+from bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution
+from bench.commands.progress import progress_bar
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import Calibration
     from bench.audit.run import AuditedPool
+    from bench.runs.jobs import Execution
     from bench.runs.runner import Selection
     from dsl.replayscm.problem import Problem
 
@@ -71,6 +72,7 @@ def audit(
     only: Only = None,
     limit: Limit = None,
     workers: Workers = None,
+    cluster: Cluster = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
@@ -89,7 +91,8 @@ def audit(
     selection = Selection(frozenset(only or ()), limit)
     theirs = {"--out": out, "--html": html, "--runs": runs, "--budget": budget, "--max-parents": max_parents}
     if benchmark_of(pool).name != DEFAULT:
-        return _claims(pool, selection, certificates, fail_on, theirs, as_json=as_json)
+        by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
+        return _claims(pool, selection, by, certificates, fail_on, theirs, as_json=as_json)
     from audits.replayscm.ambiguity import PARENTS
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import calibration
@@ -101,15 +104,13 @@ def audit(
     _check_cap(max_parents, max_size, certificates)
     gate = None if fail_on is None else gate_class(fail_on)
     options = AuditOptions(max_parents, tuple(sorted({*PARENTS, *([gate] if gate else [])})), nested_roots)
-    audited = _audited(pool, out, options, selection, workers or usable_cores(), budget)
+    audited = _audited(pool, out, options, selection, execution(workers, cluster, budget))
     calibrated = calibration(audited.records, runs or [])
     if html:
         _write_page(audited, calibrated, html)
     if certificates:
         _certify(audited, certificates, options, max_size)
-    if details and not as_json:
-        _print_details(audited)
-    _print(audited, calibrated, pool, as_json=as_json)
+    _print(audited, calibrated, pool, details=details, as_json=as_json)
     return _exit_code(audited, gated=fail_on is not None, gate=gate)
 
 
@@ -124,6 +125,7 @@ def _write_page(audited: AuditedPool, calibrated: Calibration, file: Path) -> No
 def _claims(
     pool: Path,
     selection: Selection,
+    by: Execution,
     certificates: Path | None,
     fail_on: str | None,
     theirs: Mapping[str, object],
@@ -139,23 +141,19 @@ def _claims(
         if value is not None:
             problem = f"it is of ReplaySCM's audits; {pool.name} is a pool of {of.title}"
             raise typer.BadParameter(problem, param_hint=option)
-    found = pool_findings(of, pool, selection)
+    found = pool_findings(of, pool, selection, by)
     if certificates:
         typer.echo(f"{write_certificates(found, certificates)} certificates written to {certificates}", err=True)
     typer.echo(json.dumps([finding_record(one) for one in found], indent=1) if as_json else findings_text(found))
     return 1 if fail_on is not None and fails(found, fail_on) else 0
 
 
-def _audited(
-    pool: Path, out: Path | None, options: AuditOptions, selection: Selection, workers: int, budget: float | None
-) -> AuditedPool:
+def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Selection, by: Execution) -> AuditedPool:
     """The audits of a pool; their records are kept if there is a folder for them."""
     from bench.audit.run import audit_pool
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
-        made = audit_pool(
-            pool, out or Path(scratch), options, selection, workers=workers, wall_budget=budget, progress=progress
-        )
+        made = audit_pool(pool, out or Path(scratch), options, selection, execution=by, progress=progress)
     if out:
         new = len(made.records) - made.skipped
         typer.echo(f"{new} instances audited, {made.skipped} had a record already", err=True)
@@ -200,7 +198,7 @@ def _print_details(audited: AuditedPool) -> None:
     typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
 
 
-def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, as_json: bool) -> None:
+def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
     from bench.audit.text import audits_text, calibration_text
     from bench.report.rate_rows import SHORT_DIGEST
 
@@ -208,6 +206,8 @@ def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, as_json
         made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
         typer.echo(json.dumps(made, indent=1))
     else:
+        if details:
+            _print_details(audited)
         which = in_one_line(f"{audited.pool.name} ({file.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
         typer.echo("\n".join(filter(None, (which, audits_text(audited.records), calibration_text(calibrated)))))
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bench.commands.guard import Writes
-from bench.commands.options import AsJson, Workers
+from bench.commands.options import AsJson, Workers, execution
 
 PROTOCOLS = {"replayscm": ("exact", "posterior"), "blickets": ("static", "switch-aware", "quiet")}
 FOLDER = Path("calibrant-demo")
@@ -40,7 +40,7 @@ def demo(
         records = out or Path(scratch)
         for name, known in PROTOCOLS.items():
             chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
-            crashed += run_all(chosen, pools[name], records, workers=workers)
+            crashed += run_all(chosen, pools[name], records, execution(workers, None))
         print_table([records], as_json=as_json)
         for line in _written_report(records, out or FOLDER):
             typer.echo(line, err=True)

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 import typer
 
 from bench.commands.guard import WRITES, WRITES_POOL, require_apart
-from bench.commands.options import Workers
-from bench.commands.progress import progress_bar, usable_cores
+from bench.commands.options import Cluster, Workers, execution
+from bench.commands.progress import progress_bar
 from dsl.whole_file import write_whole
 
 
@@ -38,6 +38,7 @@ def generate(
         str, typer.Option(metavar="NAME", help="Of which benchmark; the other options but these are ReplaySCM's.")
     ] = "replayscm",
     workers: Workers = None,
+    cluster: Cluster = None,
 ) -> None:
     """Generate a pool from nothing, every accepted instance with its audit.
 
@@ -46,6 +47,8 @@ def generate(
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
     if benchmark != "replayscm":
+        if cluster is not None:
+            raise typer.BadParameter(f"items of {benchmark} are drawn here, in no time", param_hint="--cluster")
         _drawn(out, benchmark, strata, seed, per_stratum)
         return
     from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
@@ -64,7 +67,7 @@ def generate(
     options = GenerateOptions(chosen, per_stratum, seed, setting, most)
     with ExitStack() as stack:
         with progress_bar() as progress:
-            making = generated_pool(out, options, workers=workers or usable_cores(), progress=progress)
+            making = generated_pool(out, options, execution=execution(workers, cluster), progress=progress)
             made = stack.enter_context(making)
         write_whole(audits, "".join(f"{json.dumps(line)}\n" for line in made.audits))
         typer.echo(f"audits written to {audits}", err=True)

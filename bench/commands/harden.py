@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.commands.guard import READS, WRITES, WRITES_POOL, Writes
-from bench.commands.options import Limit, Only, PoolPath, Workers
-from bench.commands.progress import progress_bar, usable_cores
+from bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution
+from bench.commands.progress import progress_bar
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def harden(
     only: Only = None,
     limit: Limit = None,
     workers: Workers = None,
+    cluster: Cluster = None,
 ) -> int:
     """Add gold-simulated training worlds to every instance; held-out worlds never change.
 
@@ -81,7 +82,7 @@ def harden(
                 options,
                 alternatives=supplied,
                 selection=Selection(frozenset(only or ()), limit),
-                workers=workers or usable_cores(),
+                execution=execution(workers, cluster),
                 progress=progress,
             )
             made = stack.enter_context(making)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 import typer
 
 from bench.commands.guard import RUN_FOLDER
-from bench.commands.options import AsJson, PoolPaths, Workers
-from bench.commands.progress import progress_bar, usable_cores
+from bench.commands.options import AsJson, Cluster, PoolPaths, Workers, execution
+from bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
     from bench.protocols.base import Protocol
+    from bench.runs.jobs import Execution
     from bench.runs.runner import Selection
 
 PROTOCOL_HELP = (
@@ -31,6 +32,7 @@ def run(
         RUN_FOLDER,
     ],
     workers: Workers = None,
+    cluster: Cluster = None,
     budget: Annotated[
         float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
     ] = None,
@@ -60,15 +62,15 @@ def run(
     for name, missing in left_out(known).items() if protocol.strip() == "all" else ():
         typer.echo(f"{name} is left out: {missing}", err=True)
     selection = Selection(frozenset(only or ()), limit)
-    settings: _Settings = {"selection": selection, "wall_budget": budget, "retry_crashed": retry_crashed}
-    return run_and_report(chosen, pools, out, workers=workers, as_json=as_json, **settings)
+    settings: _Settings = {"selection": selection, "retry_crashed": retry_crashed}
+    by = execution(workers, cluster, budget)
+    return run_and_report(chosen, pools, out, by, as_json=as_json, **settings)
 
 
 class _Settings(TypedDict, total=False):
     """Further arguments of bench.runs.runner.run."""
 
     selection: Selection
-    wall_budget: float | None
     retry_crashed: bool
 
 
@@ -76,15 +78,15 @@ def run_and_report(
     protocols: Sequence[Protocol],
     pools: Sequence[Path],
     out: Path,
+    by: Execution,
     *,
-    workers: int | None = None,
     as_json: bool = False,
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
     from bench.commands.table import print_table
 
-    crashed = run_all(protocols, pools, out, workers=workers, **settings)
+    crashed = run_all(protocols, pools, out, by, **settings)
     print_table([out], as_json=as_json)
     return 1 if crashed else 0
 
@@ -93,8 +95,7 @@ def run_all(
     protocols: Sequence[Protocol],
     pools: Sequence[Path],
     out: Path,
-    *,
-    workers: int | None = None,
+    by: Execution,
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another; how many instances crashed."""
@@ -104,7 +105,7 @@ def run_all(
     for protocol in protocols:
         name = f"{protocol.name}: " if len(protocols) > 1 else ""
         with progress_bar(name) as progress:
-            summary = run(protocol, pools, out, workers=workers or usable_cores(), progress=progress, **settings)
+            summary = run(protocol, pools, out, execution=by, progress=progress, **settings)
         typer.echo(f"{name}{summary.written} instances answered, {summary.skipped} had a record already", err=True)
         crashed += summary.crashed
     if crashed:

@@ -11,7 +11,7 @@ from typing import Any
 from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
 from audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
 from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import Progress
+from bench.runs.jobs import HERE, Execution, Progress
 from dsl.replayscm.problem import Pool
 from dsl.replayscm.sampling.strata import Stratum
 
@@ -44,14 +44,14 @@ def generated_pool(
     out: Path,
     options: GenerateOptions,
     *,
-    workers: int = 1,
+    execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[GeneratedPool]:
     """Every instance generated, for the block to write to `out`; kept beside it until the block has succeeded."""
     name, metadata = pool_name(options.setting), pool_metadata(*options.asked)
     jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
     with unfinished_pool(out, {"generate": metadata}) as work:
-        made = work.make(name, jobs, generate_instance, workers=workers, progress=progress)
+        made = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
         yield GeneratedPool(Pool(name, tuple(one.problem for one in made), metadata), [one.report for one in made])
 
 

@@ -16,7 +16,7 @@ from audits.replayscm.patterns import latent_scm
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
 from bench.pools.show import chosen_instances
 from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import Progress
+from bench.runs.jobs import HERE, Execution, Progress
 from bench.runs.records import config_digest
 from bench.runs.runner import EVERYTHING, Selection
 from dsl.names import natural_key
@@ -83,7 +83,7 @@ def hardened_pool(
     *,
     alternatives: Sequence[SuppliedAnswer] = (),
     selection: Selection = EVERYTHING,
-    workers: int = 1,
+    execution: Execution = HERE,
     progress: Progress = lambda name, done, total: None,
 ) -> Iterator[HardenedPool]:
     """Every selected instance hardened, for the block to write to `out`; held-out worlds and gold stay as they are.
@@ -100,7 +100,7 @@ def hardened_pool(
     if alternatives:
         how["alternatives"] = config_digest({one.id: [s.answer for s in supplied.get(one.id, ())] for one in chosen})
     with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
-        made = work.make(source.name, jobs, harden_instance, workers=workers, progress=progress)
+        made = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
         problems = tuple(one.problem for one in made)
         yield HardenedPool(
             Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.report for one in made]

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.runs.jobs import Failure, Progress, completed
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import HERE, Execution, Failure, Progress
 from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import config_digest
 from bench.version import program_version
@@ -71,7 +72,7 @@ class UnfinishedPool:
         jobs: Mapping[str, J],
         make: Callable[[J], Made],
         *,
-        workers: int = 1,
+        execution: Execution = HERE,
         progress: Progress = lambda name, done, total: None,
     ) -> list[Made]:
         """The instances in the order of their jobs. jobs: by what to call the instance in an error.
@@ -83,7 +84,7 @@ class UnfinishedPool:
         pending = {key: jobs[names[key.place]] for key in keys if key not in self._file.keys}
         progress(name, len(keys) - len(pending), len(keys))
         failures: dict[str, str] = {}
-        for done, (key, made) in enumerate(completed(make, pending, workers=workers), len(keys) - len(pending) + 1):
+        for done, (key, made) in enumerate(completed(make, pending, execution), len(keys) - len(pending) + 1):
             if isinstance(made, Failure):
                 failures[names[key.place]] = made.error
             else:

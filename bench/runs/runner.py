@@ -16,7 +16,7 @@ import msgspec
 from bench.benchmarks.base import Benchmark, ItemPool
 from bench.benchmarks.registry import DEFAULT, benchmark_of
 from bench.protocols.base import Protocol
-from bench.runs.jobs import Progress, error_line
+from bench.runs.jobs import HERE, Execution, Progress, error_line
 from bench.runs.records import Key, Record, RecordFile, config_digest, step_records
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
@@ -60,21 +60,20 @@ def run(
     folder: Path,
     *,
     selection: Selection = EVERYTHING,
-    workers: int = 1,
-    wall_budget: float | None = None,
+    execution: Execution = HERE,
     retry_crashed: bool = False,
     progress: Progress = lambda name, done, total: None,
 ) -> RunSummary:
     """Answer every selected instance that has no record in the folder yet, and append its record.
 
-    wall_budget: seconds per instance after which its worker is killed; the instance is then out of budget
+    execution: who answers; an instance whose wall budget runs out is then out of budget
     retry_crashed: run instances again whose record says that they crashed
     """
     _require(protocol)
-    config = config_of(protocol, wall_budget)
+    config = config_of(protocol, execution.wall_budget)
     skipped = written = crashed = 0
     seen: set[str] = set()
-    with RecordFile(folder) as records, open_workers(protocol, workers=workers, wall_budget=wall_budget) as crew:
+    with RecordFile(folder) as records, open_workers(protocol, execution) as crew:
         if retry_crashed:
             records.forget_crashes()
         crashes = {record.key for record in records if record.outcome == "crashed"}

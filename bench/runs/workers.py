@@ -1,4 +1,4 @@
-"""Answering many items: in this process, or in spawned ones that are killed when an instance takes too long.
+"""Answering many items: in this process, in spawned ones that are killed when an instance takes too long, on a cluster.
 
 Workers get handouts only: a task, or what an episode is opened from. They import and warm up once, before their first
 one, and the clock of an instance starts when a worker has picked it up.
@@ -18,7 +18,8 @@ import msgspec
 
 from bench.benchmarks.base import EpisodeHandout, Handout
 from bench.protocols.base import Protocol, ProtocolResult
-from bench.runs.jobs import Crew, Failure, one_line, open_crew
+from bench.runs.crews.opening import open_crew
+from bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
 from bench.runs.records import Timing
 from dsl.episode import Step
 from dsl.errors import MissingExtraError, shown
@@ -58,10 +59,10 @@ class Workers:
 
 
 @contextmanager
-def open_workers(protocol: Protocol, *, workers: int = 1, wall_budget: float | None = None) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.runs.jobs.open_crew)."""
-    with open_crew(partial(_warm_up, protocol), workers=workers, wall_budget=wall_budget) as crew:
-        yield Workers(protocol, crew, wall_budget)
+def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
+    """Workers that have warmed up (bench.runs.crews.opening)."""
+    with open_crew(partial(_warm_up, protocol), execution) as crew:
+        yield Workers(protocol, crew, execution.wall_budget)
 
 
 def timed_answer(protocol: Protocol, handout: Handout) -> Answer:

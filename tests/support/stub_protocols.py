@@ -97,12 +97,13 @@ def _record(index: int, behaviour: str) -> ProblemRecord:
 KILLABLE_RUN = """
 import sys
 from pathlib import Path
+from bench.runs.jobs import Execution
 from bench.runs.runner import run
 from tests.support.stub_protocols import Stub
 
 if __name__ == "__main__":
     pool, out, workers, pause = sys.argv[1:]
-    run(Stub(pause=float(pause)), [Path(pool)], Path(out), workers=int(workers))
+    run(Stub(pause=float(pause)), [Path(pool)], Path(out), execution=Execution(int(workers)))
 """
 
 

@@ -17,7 +17,8 @@ from audits.replayscm.hardening.harden import counterexample_worlds
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
 from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import Failure, completed
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import Execution, Failure
 from dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, command, refused
 
@@ -95,8 +96,8 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     calls: list[str] = []
     honest = completed
 
-    def stops(make: Callable[[object], Made], jobs: dict[object, object], *, workers: int) -> object:
-        for number, found in enumerate(honest(make, jobs, workers=workers)):
+    def stops(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
+        for number, found in enumerate(honest(make, jobs, execution)):
             calls.append(str(found[0]))
             yield found
             if number == 1:
@@ -115,9 +116,9 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
     assert records(out).read_bytes().startswith(kept)
     pending: list[int] = []
 
-    def counts(make: Callable[[object], Made], jobs: dict[object, object], *, workers: int) -> object:
+    def counts(make: Callable[[object], Made], jobs: dict[object, object], execution: Execution) -> object:
         pending.append(len(jobs))
-        return honest(make, jobs, workers=workers)
+        return honest(make, jobs, execution)
 
     with monkeypatch.context() as patched:
         patched.setattr("bench.pools.unfinished.completed", counts)
@@ -181,7 +182,7 @@ def halved(number: int) -> float:
 def test_jobs_fail_alone() -> None:
     found = dict(completed(halved, {name: n for n, name in enumerate("abc")}))
     assert found == {"a": Failure("crashed", "ZeroDivisionError: division by zero"), "b": 0.5, "c": 1.0}
-    apart = dict(completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, workers=2, wall_budget=5.0))
+    apart = dict(completed(halved, {n: n for n in (0, 1, 2, 7, 8)}, Execution(2, 5.0)))
     assert (apart[0], apart[1], apart[2]) == (Failure("crashed", "ZeroDivisionError: division by zero"), 0.5, 1.0)
     died = apart[7]
     assert isinstance(died, Failure)

@@ -19,6 +19,7 @@ from bench.protocols.base import Protocol
 from bench.protocols.registry import make_protocol
 from bench.protocols.replayscm.answers import no_answer
 from bench.protocols.replayscm.exact import Exact, warming_task
+from bench.runs.jobs import Execution
 from bench.runs.records import FILE_NAME, RecordFile, folder_records, read_records
 from bench.runs.runner import RunSummary, Selection, run
 from dsl.errors import CalibrantError, MissingExtraError
@@ -109,8 +110,8 @@ def test_two_runs_are_byte_identical_but_for_timing(pool: Path, tmp_path: Path) 
 
 
 def test_the_number_of_workers_changes_nothing(pool: Path, tmp_path: Path) -> None:
-    run(Stub(), [pool], tmp_path / "one", workers=1)
-    run(Stub(), [pool], tmp_path / "two", workers=2)
+    run(Stub(), [pool], tmp_path / "one", execution=Execution(1))
+    run(Stub(), [pool], tmp_path / "two", execution=Execution(2))
     assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
 
 
@@ -141,7 +142,7 @@ def test_an_unknown_instance_is_refused(pool: Path, tmp_path: Path) -> None:
 def test_hangs_and_deaths_cost_only_their_own_instance(tmp_path: Path) -> None:
     behaviours = ["good", "hang", "die", "good", "good", "die", "or"]
     write_pool(small_pool(behaviours), tmp_path / "p.jsonl")
-    summary = run(Stub(warm_up_pause=1.2), [tmp_path / "p.jsonl"], tmp_path / "out", workers=2, wall_budget=1.0)
+    summary = run(Stub(warm_up_pause=1.2), [tmp_path / "p.jsonl"], tmp_path / "out", execution=Execution(2, 1.0))
     assert summary == RunSummary(skipped=0, written=7, crashed=2)
     records = list(folder_records(tmp_path / "out"))
     expected = {"hang": "out_of_budget", "die": "crashed"}
@@ -166,13 +167,13 @@ def test_crashes_of_an_earlier_run_are_told_again(pool: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_library_that_turns_out_to_be_missing_ends_the_run(pool: Path, tmp_path: Path, workers: int) -> None:
     with pytest.raises(MissingExtraError, match="a library cannot be imported"):
-        run(LacksLibrary(), [pool], tmp_path / "out", workers=workers)
+        run(LacksLibrary(), [pool], tmp_path / "out", execution=Execution(workers))
     assert list(folder_records(tmp_path / "out")) == []
 
 
 def test_workers_that_cannot_start_are_an_error_not_a_hang(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(CalibrantError, match="die before they answer"):
-        run(DiesWarming(), [pool], tmp_path / "out", workers=2)
+        run(DiesWarming(), [pool], tmp_path / "out", execution=Execution(2))
 
 
 def test_a_missing_extra_is_said_before_anything_is_written(pool: Path, tmp_path: Path) -> None:
@@ -354,8 +355,8 @@ def test_the_exact_protocol_on_the_small_pool(tmp_path: Path) -> None:
 
 def test_exact_answers_of_workers_are_those_of_this_process(tmp_path: Path) -> None:
     pool = shared_file("pool_dev_t1_hidden_roots.runtime.yaml")
-    run(Exact(), [pool], tmp_path / "one", workers=1)
-    run(Exact(), [pool], tmp_path / "two", workers=2)
+    run(Exact(), [pool], tmp_path / "one", execution=Execution(1))
+    run(Exact(), [pool], tmp_path / "two", execution=Execution(2))
     assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
     records = list(folder_records(tmp_path / "one"))
     assert [r.outcome for r in records] == ["found"] * 12

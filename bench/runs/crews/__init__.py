@@ -1,0 +1,1 @@
+"""Who does jobs: this process, spawned ones, or the workers of a cluster."""

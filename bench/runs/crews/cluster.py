@@ -1,0 +1,129 @@
+"""The workers of a dask.distributed cluster, seen from the one process that hands out jobs and keeps results.
+
+No more jobs are handed out than the workers of the moment can soon do; workers may come and go. A job whose worker is
+killed is done by another one. If the scheduler is lost, everything ends with one line: what is done has been kept.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from itertools import islice
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from bench.runs.crews.connection import Connection, connected
+from bench.runs.crews.hand import Work, do_job
+from bench.runs.crews.versions import versions
+from bench.runs.jobs import Failure, error_line
+from dsl.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from distributed import Future
+
+J = TypeVar("J")
+K = TypeVar("K")
+T = TypeVar("T")
+
+AHEAD = 2  # jobs handed out for each that can be done at once, so that none waits for this process
+INLINE = 100_000  # bytes of a work that travel with each of its jobs; more are sent to each worker once
+
+
+class Cluster:
+    """A crew of the workers at a scheduler's address. Leaving the context takes back what was not begun."""
+
+    def __init__(self, prepare: Callable[[], None], address: str, wall_budget: float | None) -> None:
+        self._prepare = prepare
+        self._wall_budget = wall_budget
+        self._connection: Connection = connected(address)
+        self._running: dict[Future, Any] = {}
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        left = list(self._running)
+        self._running.clear()
+        if left and self._connection.alive:
+            with suppress(Exception):  # the scheduler may be gone by now
+                self._connection.client.cancel(left, force=True)
+
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        """Results as they come in."""
+        if not jobs:
+            return
+        with self._connection.errors_in_one_line():
+            work = self._shared(do)
+        done: SimpleQueue[Future] = SimpleQueue()
+        waiting = iter(jobs.items())
+        num_waiting = len(jobs)
+        while num_waiting or self._running:
+            with self._connection.errors_in_one_line():
+                room = min(num_waiting, AHEAD * self._connection.num_slots() - len(self._running))
+                if room > 0:
+                    self._hand_out(dict(islice(waiting, room)), work, done)
+                    num_waiting -= room
+                results = self._results(_drained(done, self._connection.seconds_to_look()))
+            yield from results
+
+    def _shared(self, do: Callable[[J], T]) -> bytes | Future:
+        """The work as an argument of its jobs. Workers get a large one from each other, and again if all have died."""
+        from cloudpickle import dumps  # of classes that only this process has, it sends the code
+
+        setup = dumps((self._prepare, do))
+        work = pickle.dumps(Work(setup, sha256(setup).hexdigest(), self._wall_budget, versions()))
+        if len(work) <= INLINE:
+            return work
+        shared = self._connection.client.submit(_itself, work, key=f"work-{uuid4().hex}", pure=False)
+        self._connection.client.replicate([shared])
+        return shared
+
+    def _hand_out(self, jobs: Mapping[K, J], work: bytes | Future, done: SimpleQueue[Future]) -> None:
+        from cloudpickle import dumps
+
+        pickled = [dumps(job) for job in jobs.values()]
+        keys = [f"calibrant-{uuid4().hex}" for _ in jobs]
+        handed = self._connection.client.map(do_job, pickled, of=work, key=keys, pure=False)
+        self._running.update(zip(handed, jobs, strict=True))
+        for future in handed:
+            future.add_done_callback(done.put)
+
+    def _results(self, futures: list[Future]) -> list[tuple[Any, Any]]:
+        lost = any(future.status not in ("finished", "error") for future in futures)
+        if lost or not self._connection.alive:
+            raise self._connection.lost()
+        good = [future for future in futures if future.status == "finished"]
+        results = dict(zip(good, self._connection.client.gather(good), strict=True))
+        results |= {future: self._failure(future) for future in futures if future.status == "error"}
+        for result in results.values():
+            if isinstance(result, CalibrantError):
+                raise result
+        return [(self._running.pop(future), result) for future, result in results.items()]
+
+    def _failure(self, future: Future) -> Failure:
+        from distributed import KilledWorker
+
+        error = future.exception()
+        if isinstance(error, KilledWorker):
+            return Failure("crashed", "the workers that had it died, one after the other")
+        raise CalibrantError(f"the cluster cannot do the jobs: {error_line(error)}")
+
+
+def _drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
+    """What is done by now; waits so long for the first."""
+    found: list[Future] = []
+    with suppress(Empty):
+        found.append(done.get(timeout=seconds))
+        while True:
+            found.append(done.get_nowait())
+    return found
+
+
+def _itself(work: bytes) -> bytes:
+    return work

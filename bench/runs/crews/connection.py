@@ -1,0 +1,107 @@
+"""The connection of this process to a dask.distributed scheduler. Whatever happens to it is one line."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from bench.runs.jobs import error_line
+from dsl.errors import CalibrantError, MissingExtraError, shown
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+CONNECTING = 10.0  # seconds in which a scheduler has to answer
+LOOK = 1.0  # seconds between looks at who is there
+PATIENCE = 5.0  # seconds without workers before that is said
+FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
+LOGGERS = ("distributed", "tornado", "asyncio")
+START_A_WORKER = "dask worker {address} --nthreads 1"
+
+
+class Connection:
+    """One client of a scheduler."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.client = _client(address)
+        self._slots = 0
+        self._looked = 0.0
+        self._deserted = time.monotonic()
+
+    @property
+    def alive(self) -> bool:
+        return bool(self.client.status == "running")
+
+    def num_slots(self) -> int:
+        """How many jobs the workers of the moment can do at once. That there are none is said, after a while."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK or not self._looked:
+            self._slots = sum(self.client.nthreads().values())
+            self._looked = now
+            if self._slots:
+                self._deserted = now
+            elif now - self._deserted >= PATIENCE:
+                self._deserted = float("inf")
+                told = f"no workers at {self.address}; waiting for one: {START_A_WORKER.format(address=self.address)}"
+                print(told, file=sys.stderr, flush=True)
+        return self._slots
+
+    def seconds_to_look(self) -> float:
+        return max(0.0, self._looked + LOOK - time.monotonic())
+
+    def lost(self) -> CalibrantError:
+        why = f"the scheduler at {self.address} is lost; start it again, then the same command goes on from here"
+        return CalibrantError(why)
+
+    @contextmanager
+    def errors_in_one_line(self) -> Iterator[None]:
+        """What the library raises, as what can be said about it; it also warns and logs what is no news then."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except CalibrantError:
+            raise
+        except Exception as error:
+            if not self.alive or isinstance(error, OSError | TimeoutError):
+                raise self.lost() from None
+            raise CalibrantError(f"the cluster at {self.address}: {error_line(error)}") from None
+
+
+_connections: dict[str, Connection] = {}
+
+
+def connected(address: str) -> Connection:
+    """The connection to a scheduler, made once: a command may need one crew after the other."""
+    if not FORM.fullmatch(address):
+        raise CalibrantError(f"{shown(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT")
+    known = _connections.get(address)
+    if known is None or not known.alive:
+        _connections[address] = known = Connection(address)
+    return known
+
+
+def _client(address: str) -> Client:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from distributed import Client
+    except ImportError:
+        message = "dask.distributed is not installed; it comes with: pip install 'calibrant[cluster]'"
+        raise MissingExtraError(message) from None
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # versions are compared by each job
+            return Client(address, timeout=CONNECTING, set_as_default=False, name="calibrant")
+    except (OSError, TimeoutError, ValueError) as error:
+        why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
+        raise CalibrantError(why) from None

@@ -1,0 +1,133 @@
+"""The side of a cluster's worker: each of its threads has a process of its own that does the jobs.
+
+In a process of its own a job can be killed when its time is up, takes nothing with it when it dies, and leaves the
+worker free to answer the scheduler while compiled code runs. It is kept for the next job, whichever run that is of.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from pebble import ProcessPool
+
+from bench.runs.crews.processes import outcome, spawned, stop
+from bench.runs.crews.versions import difference, versions
+from bench.runs.jobs import Failure, attempted, error_line
+from dsl.errors import CalibrantError, MissingExtraError
+
+T = TypeVar("T")
+
+KEPT = 2  # works that a process is set up for at a time; a work may hold whole pools
+ATTEMPTS = 3  # times that a process may die while it is set up
+
+
+class _Missing(Enum):
+    """In place of a result: the process does not know the work, or is no more."""
+
+    SETUP = "setup"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the jobs of one run have in common.
+
+    prepare, do: pickled; what they need is imported by the process that does the jobs, and by no other
+    digest: of that
+    """
+
+    setup: bytes
+    digest: str
+    wall_budget: float | None
+    versions: Mapping[str, str]
+
+
+def do_job(job: bytes, of: bytes) -> Any:
+    """A job's result, a `Failure`, or the `CalibrantError` that says why no job can be done on this worker.
+
+    of: its `Work`, pickled, so that the scheduler does not look into it
+    """
+    work: Work = pickle.loads(of)
+    differs = difference(work.versions, versions())
+    if differs:
+        return CalibrantError(f"{differs}; install the same on all of them")
+    try:
+        return _this_thread.process().done(job, work)
+    except CalibrantError as error:
+        return error
+
+
+class _Process:
+    """The process of one thread; replaced when it has died."""
+
+    def __init__(self) -> None:
+        multiprocessing.current_process().daemon = False  # a worker under a nanny is one, and may have no children
+        self._pool: ProcessPool | None = None
+
+    def done(self, job: bytes, work: Work) -> Any:
+        for _ in range(ATTEMPTS):
+            result = self._call(_done, work.wall_budget, job, work.digest)
+            if result is not _Missing.SETUP:
+                return result
+            self._call(_set_up, None, work.setup, work.digest)
+        raise CalibrantError("worker processes die before they answer anything")
+
+    def _call(self, do: Callable[..., T], wall_budget: float | None, *arguments: object) -> T | Failure | _Missing:
+        if self._pool is None:
+            self._pool = spawned(1, _nothing)
+        try:
+            return outcome(self._pool.schedule(do, args=arguments, timeout=wall_budget), wall_budget)
+        except (BrokenProcessPool, RuntimeError):  # it died when it had nothing to do
+            stop(self._pool)
+            self._pool = None
+            return _Missing.SETUP
+
+
+class _ThisThread(threading.local):
+    def __init__(self) -> None:
+        self._process: _Process | None = None
+
+    def process(self) -> _Process:
+        if self._process is None:
+            self._process = _Process()
+        return self._process
+
+
+_this_thread = _ThisThread()
+_set_up_for: dict[str, Callable[[Any], Any] | CalibrantError] = {}
+
+
+def _nothing() -> None:
+    pass
+
+
+def _set_up(setup: bytes, digest: str) -> None:
+    """In the process: what is wrong here is wrong for every job, and each of them says it."""
+    while len(_set_up_for) >= KEPT:
+        del _set_up_for[next(iter(_set_up_for))]
+    try:
+        prepare, do = pickle.loads(setup)
+        prepare()
+    except Exception as error:
+        _set_up_for[digest] = CalibrantError(f"the worker cannot be set up: {error_line(error)}")
+    else:
+        _set_up_for[digest] = do
+
+
+def _done(job: bytes, digest: str) -> Any:
+    """In the process."""
+    do = _set_up_for.get(digest)
+    if do is None:
+        return _Missing.SETUP
+    if isinstance(do, CalibrantError):
+        return do
+    try:
+        return attempted(lambda pickled: do(pickle.loads(pickled)), job)
+    except MissingExtraError as error:
+        return error

@@ -1,0 +1,100 @@
+"""This process, and spawned ones on this machine. A spawned process ends with this one, even if this one is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, as_completed
+from concurrent.futures import TimeoutError as OutOfTime
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from types import TracebackType
+from typing import TypeVar
+
+from pebble import ProcessExpired, ProcessPool
+
+from bench.runs.crews.parent import end_with_parent
+from bench.runs.jobs import Failure, attempted
+from dsl.errors import CalibrantError
+
+J = TypeVar("J")
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class ThisProcess:
+    """Does one job after the other, here."""
+
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        for key, job in jobs.items():
+            yield key, attempted(do, job)
+
+
+class Processes:
+    """A pool of spawned processes. Leaving the context stops them at once."""
+
+    def __init__(self, prepare: Callable[[], None], workers: int, wall_budget: float | None) -> None:
+        self._prepare = prepare
+        self._num_workers = workers
+        self._wall_budget = wall_budget
+        self._pool = spawned(workers, prepare)
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        stop(self._pool)
+
+    def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        """A process that dies between two jobs breaks the whole pool; a new one goes on with what is left."""
+        left = dict(jobs)
+        while left:
+            before = len(left)
+            for key, result in self._until_broken(do, left):
+                del left[key]
+                yield key, result
+            if left:
+                stop(self._pool)
+                if len(left) == before:
+                    raise CalibrantError("worker processes die before they answer anything; try --workers 1")
+                self._pool = spawned(self._num_workers, self._prepare)
+
+    def _until_broken(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
+        scheduled: dict[Future[T | Failure], K] = {
+            self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget): key for key, job in jobs.items()
+        }
+        for future in as_completed(scheduled):
+            try:
+                result = outcome(future, self._wall_budget)
+            except BrokenProcessPool:
+                continue
+            yield scheduled[future], result
+
+
+def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:
+    """A pool whose processes start from nothing: no thread and no lock of this one can be in their way."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPool(workers, initializer=partial(_start, prepare), context=context)
+
+
+def stop(pool: ProcessPool) -> None:
+    """End its processes at once."""
+    pool.stop()  # type: ignore[no-untyped-call]
+    pool.join()
+
+
+def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
+    """What came of a job in a pool; `BrokenProcessPool` if the pool has to be replaced, and the job done again."""
+    try:
+        return future.result()
+    except OutOfTime:
+        return Failure("out_of_budget", f"not done in {wall_budget} seconds")
+    except ProcessExpired as error:
+        return Failure("crashed", f"the worker process ended with exit code {error.exitcode}")
+
+
+def _start(prepare: Callable[[], None]) -> None:
+    end_with_parent()
+    prepare()

@@ -1,0 +1,64 @@
+"""What has to be the same wherever jobs of one run are done: results depend on nothing else of a machine."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from bench.version import program_version
+
+PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+LIBRARIES = (
+    "numpy",
+    "numba",
+    "msgspec",
+    "python-sat",
+    "pysmt",
+    "z3-solver",
+    "distributed",
+    "causal-learn",
+    "gies",
+    "pgmpy",
+    "scipy",
+)
+ABSENT = "absent"
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Of this process: Python, our code, and the libraries that results come from."""
+    return {
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "calibrant": f"{program_version()} with code {_code()}",
+        **{name: _version(name) for name in LIBRARIES},
+    }
+
+
+def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """The first thing that differs, as "numpy 2.4.6 here, 2.3.0 there"; empty if nothing does."""
+    for name in [*ours, *(theirs.keys() - ours.keys())]:
+        here, there = ours.get(name, ABSENT), theirs.get(name, ABSENT)
+        if here != there:
+            return f"{name} {here} here, {there} there"
+    return ""
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return ABSENT
+
+
+def _code() -> str:
+    """A digest of our sources: two checkouts may have one version."""
+    root = Path(__file__).resolve().parents[3]
+    digest = hashlib.sha256()
+    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
