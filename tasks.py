@@ -131,7 +131,7 @@ def demo() -> None:
 
 def test() -> None:
     made = environment()
-    made.add(RIVALS, "the libraries that are compared with (once; about 500 MB)")
+    made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
     _add_docs(made)
     for command in TESTS:
         made.run(*command)

@@ -1,0 +1,159 @@
+"""A real scheduler and a real worker under its nanny, on loopback: what local processes do, and what they survive."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.faults.loopback import Loopback
+from bench.runs.crews.opening import completed, open_crew
+from bench.runs.jobs import Execution, Failure
+from bench.runs.records import FILE_NAME, folder_records
+from bench.runs.runner import RunSummary, run
+from dsl.errors import CalibrantError, MissingExtraError
+from dsl.replayscm.pools.files import write_pool
+from tests.support.commands import refused
+from tests.support.packages import needs
+from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_pool
+
+needs("distributed")
+
+OUT_OF_BUDGET = 0.5
+
+
+@pytest.fixture(scope="module")
+def loopback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
+    checkout = Path(__file__).resolve().parents[3]
+    with Loopback(tmp_path_factory.mktemp("loopback"), 1, {"PYTHONPATH": str(checkout)}) as made:
+        made.wait()
+        yield made
+
+
+@pytest.fixture
+def on_cluster(loopback: Loopback) -> Execution:
+    return Execution(cluster=loopback.address)
+
+
+def without_timing(folder: Path) -> list[bytes]:
+    return [line.partition(b'"timing"')[0] for line in (folder / FILE_NAME).read_bytes().splitlines()]
+
+
+def slow_half(number: int) -> float:
+    time.sleep(0.05)
+    return number / 2
+
+
+def own_pid(number: int) -> int:
+    return os.getpid()
+
+
+def test_records_are_those_of_a_local_run(tmp_path: Path, on_cluster: Execution) -> None:
+    write_pool(small_pool(["good", "or", "raise", "give_up", "good", "or", "good"]), tmp_path / "p.jsonl")
+    for name, execution in (("local", Execution()), ("cluster", on_cluster)):
+        assert run(Stub(), [tmp_path / "p.jsonl"], tmp_path / name, execution=execution) == RunSummary(0, 7, 1)
+    assert without_timing(tmp_path / "cluster") == without_timing(tmp_path / "local")
+    again = run(Stub(), [tmp_path / "p.jsonl"], tmp_path / "cluster", execution=on_cluster)
+    assert again == RunSummary(skipped=7, written=0, crashed=1)
+
+
+def test_hangs_and_deaths_under_a_nanny_cost_only_their_own_instance(tmp_path: Path, loopback: Loopback) -> None:
+    behaviours = ["good", "hang", "die", "good", "or"]
+    write_pool(small_pool(behaviours), tmp_path / "p.jsonl")
+    execution = Execution(wall_budget=OUT_OF_BUDGET, cluster=loopback.address)
+    before = loopback.worker_pids()
+    summary = run(Stub(warm_up_pause=0.6), [tmp_path / "p.jsonl"], tmp_path / "out", execution=execution)
+    assert summary == RunSummary(skipped=0, written=5, crashed=1)
+    records = list(folder_records(tmp_path / "out"))
+    expected = {"hang": "out_of_budget", "die": "crashed"}
+    assert [record.outcome for record in records] == [expected.get(behaviour, "found") for behaviour in behaviours]
+    assert records[1].provenance == {"stopped_by": "wall budget", "seconds": OUT_OF_BUDGET}
+    assert records[2].provenance == {"error": "the worker process ended with exit code 3"}
+    assert loopback.worker_pids() == before
+
+
+def test_a_class_that_only_this_process_has_is_sent(tmp_path: Path, on_cluster: Execution) -> None:
+    class Local(Stub, frozen=True):
+        name = "local"
+
+    write_pool(small_pool(["good", "or"]), tmp_path / "p.jsonl")
+    run(Local(), [tmp_path / "p.jsonl"], tmp_path / "out", execution=on_cluster)
+    assert [record.outcome for record in folder_records(tmp_path / "out")] == ["found", "found"]
+
+
+def test_what_is_wrong_with_every_job_is_one_line(tmp_path: Path, on_cluster: Execution) -> None:
+    write_pool(small_pool(["good", "or"]), tmp_path / "p.jsonl")
+    with pytest.raises(MissingExtraError, match="a library cannot be imported"):
+        run(LacksLibrary(), [tmp_path / "p.jsonl"], tmp_path / "out", execution=on_cluster)
+    with pytest.raises(CalibrantError, match="die before they answer"):
+        run(DiesWarming(), [tmp_path / "p.jsonl"], tmp_path / "out", execution=on_cluster)
+    assert list(folder_records(tmp_path / "out")) == []
+
+
+def test_a_large_work_is_sent_to_each_worker_once(on_cluster: Execution) -> None:
+    ballast = bytes(range(256)) * 1_000
+
+    def long_enough(number: int) -> bool:
+        return len(ballast) == number
+
+    found = dict(completed(long_enough, {"same": len(ballast), "other": 1}, on_cluster))
+    assert found == {"same": True, "other": False}
+
+
+def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = {"Python": "3.99", "numpy": "1.0"}
+    monkeypatch.setattr("bench.runs.crews.cluster.versions", lambda: ours)
+    with pytest.raises(CalibrantError, match=r"^Python 3\.99 here, 3\.\d+ there; install the same on all of them$"):
+        dict(completed(slow_half, {"a": 1}, on_cluster))
+
+
+def test_a_killed_worker_loses_nothing_and_its_process_ends_with_it(loopback: Loopback) -> None:
+    execution = Execution(cluster=loopback.address)
+    (doing,) = dict(completed(own_pid, {"a": 1}, execution)).values()
+    assert isinstance(doing, int)
+    killed = False
+    found: dict[int, float | Failure] = {}
+    for key, result in completed(slow_half, {number: number for number in range(20)}, execution):
+        assert key not in found
+        found[key] = result
+        if len(found) >= 4 and not killed:
+            (worker,) = loopback.worker_pids()
+            os.kill(worker, signal.SIGKILL)
+            killed = True
+    assert found == {number: number / 2 for number in range(20)}
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{doing}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{doing}").exists()
+
+
+def test_a_scheduler_that_is_lost_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Loopback(tmp_path, 0) as made:
+        with open_crew(print, Execution(cluster=made.address)) as crew:
+            killer = threading.Timer(1.0, made.scheduler.kill)
+            killer.start()
+            with pytest.raises(CalibrantError) as caught:
+                dict(crew.completed(slow_half, {"a": 1}))
+            killer.join()
+        lost = f"the scheduler at {made.address} is lost; start it again, then the same command goes on from here"
+        assert str(caught.value) == lost
+        write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
+        monkeypatch.setattr("bench.runs.crews.connection.CONNECTING", 1.0)
+        line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
+        assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
+
+
+def test_what_is_no_address_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
+    line = ["run", "exact", str(tmp_path / "p.jsonl"), "--out", str(tmp_path / "out"), "--cluster"]
+    for address in ("localhost", "http://a:1", "tcp://a", "tcp://a b:1"):
+        told = refused(capsys, *line, address)
+        assert told == f"'{address}' is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"
+    assert "one of --cluster and --workers" in refused(capsys, *line, "tcp://a:1", "--workers", "2")
