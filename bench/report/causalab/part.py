@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from bench.answers.attribution import KEY
 from bench.answers.causalab import GRAPH, MEASURES
+from bench.causalab.picture import lab_picture
 from bench.causalab.tables import NUMBERS, paper_tables
-from bench.report.layout import Source, Table
+from bench.pages.graph import GraphPicture, graphs_svg
+from bench.report.layout import Source, Table, anchor_of
 from bench.report.part import Answer, Part, Plot, ReportContents
-from bench.report.rate_rows import Grouping
+from bench.report.rate_rows import Grouping, natural
 from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
+from dsl.causalab.mechanism import FREQUENCY
 from dsl.errors import CalibrantError, in_one_line
 
 ABOUT = (
@@ -49,6 +52,11 @@ VIEWS = {
     ),
 }
 TABLE_IDS = (*(view.id for view in VIEWS.values()), *NUMBERS)
+MOST_PICTURES = 6
+_GRAPHS_CAPTION = (
+    f"What the first {MOST_PICTURES} systems stated on the first item of the suite, beside what their own readings"
+    " proved; filled: properties that were set, and to what."
+)
 _KINDS_CAPTION = (
     "Shares of answers by what the readings had decided of the {}: earned and missed where they left one, right and"
     " wrong; lucky and short where they left several, right and wrong. A panel for each suite."
@@ -85,9 +93,31 @@ def _ours(table: Table) -> Table:
     return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS), notes=table.notes[1:])
 
 
-def _plots(named: Sequence[Named]) -> list[Plot]:
+def _plots(named: Sequence[Named]) -> Iterator[Plot]:
     rows = setting_rows(named, Grouping.SETTING, MEASURES)
-    return [plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None]
+    yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
+    suites: dict[str, list[Named]] = {}
+    for row in rows:
+        suites.setdefault(row.setting, []).extend(row.answers)
+    for suite, answers in suites.items():
+        pictures = _first_item(answers)
+        if pictures:
+            title = f"Stated graphs, {suite}"
+            yield Plot(anchor_of(f"lab-graphs {suite}"), title, _GRAPHS_CAPTION, graphs_svg(pictures))
+
+
+def _first_item(answers: Sequence[Named]) -> list[GraphPicture]:
+    """What each system stated on the first item of which that is known; of several samples the first."""
+    by_item: dict[tuple[str, str], dict[str, GraphPicture]] = {}
+    for one in sorted(answers, key=lambda one: (natural(one.origin.instance), one.origin.sample)):
+        said = one.score.get(KEY)
+        picture = lab_picture(f"{one.system}, {one.origin.instance}", said) if isinstance(said, Mapping) else None
+        if picture is not None:
+            by_item.setdefault((one.origin.pool_digest, one.origin.instance), {}).setdefault(one.system, picture)
+    first = next(iter(by_item.values()), {})
+    nodes = {node for picture in first.values() for node in picture.nodes}
+    ordered = (*sorted(nodes - {FREQUENCY}), FREQUENCY)
+    return [replace(first[system], nodes=ordered) for system in sorted(first, key=natural)][:MOST_PICTURES]
 
 
 def _kind(of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[[Named], str | None]:

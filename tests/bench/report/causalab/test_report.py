@@ -87,10 +87,11 @@ def test_the_page_is_of_the_answers_alone_and_well_formed_with_both_plots(run: P
     page = made(tmp_path / "r.html", run, "--plots", tmp_path / "plots")
     shuffled = write_records(tmp_path / "shuffled", reversed(list(folder_records(run))))
     assert made(tmp_path / "s.html", shuffled) == page
-    assert {"plot-lab-frequency", "plot-lab-graph"} <= set(Page(page).ids)
-    assert {path.name for path in (tmp_path / "plots").iterdir()} >= {"lab-frequency.svg", "lab-graph.svg"}
-    ids = Page(page).ids
-    assert len(ids) == len(set(ids))
+    pictures = {f"plot-lab-graphs-{suite.replace('_', '-')}" for suite in SUITES}
+    assert {"plot-lab-frequency", "plot-lab-graph", *pictures} <= set(Page(page).ids)
+    assert len(list((tmp_path / "plots").iterdir())) == 2 + len(SUITES)
+    assert page.count("total-effects, 4nodes/4/0") == 1
+    assert len(Page(page).ids) == len(set(Page(page).ids))
 
 
 def test_tables_of_one_number_are_told_apart_in_a_mixed_report(run: Path, tmp_path: Path) -> None:

@@ -1,0 +1,132 @@
+"""Pictures of stated graphs: signs in the text, classes in the drawing, hostile names, and how a browser draws them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from bench.benchmarks.causalab import BENCHMARK
+from bench.causalab.picture import lab_picture
+from bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.hypothesis import stated
+from dsl.causalab.mechanism import FREQUENCY
+from dsl.episode import replayed
+from tests.support.browser import needs_chromium, pressed
+from tests.support.causalab.laboratories import made_item
+
+NODES = ("a", "b", "c", "F")
+PICTURE = GraphPicture(
+    "somebody",
+    "graph short",
+    NODES,
+    {
+        Standing.PROVEN: (("a", "F"),),
+        Standing.UNPROVEN: (("a", "b"), ("b", "c")),
+        Standing.CONTRADICTED: (("F", "a"), ("c", "c")),
+        Standing.MISSED: (("c", "F"),),
+    },
+    (("a", 100.0), ("b", 2.5), ("a", 0.0)),
+)
+TEXT = """\
+somebody
+graph short
+cause \\ effect  a  b  c  F  set to
+a               -  ?  -  #  100, 0
+b               -  -  ?  -  2.5
+c               -  -  x  o
+F               x  -  -  -
+#  proven: stated, and every mechanism left has it
+?  unproven: stated, and some of those left have it
+x  contradicted: stated, and none of those left has it
+o  not stated, though every mechanism left has it"""
+
+
+def test_the_text_has_a_sign_for_every_edge_and_says_what_it_means() -> None:
+    assert graph_text(PICTURE) == TEXT
+    empty = GraphPicture("t", "r", ("a", "F"), {})
+    assert graph_text(empty).splitlines()[2:] == [
+        "cause \\ effect  a  F",
+        "a               -  -",
+        "F               -  -",
+        "no edge is stated, and none is certain",
+    ]
+
+
+def _classes(svg: str) -> dict[str, int]:
+    root = ElementTree.fromstring(svg)
+    found: dict[str, int] = {}
+    for element in root.iter():
+        if element.get("class") and any("title" in child.tag for child in element):
+            found[element.get("class", "")] = found.get(element.get("class", ""), 0) + 1
+    return found
+
+
+def test_the_drawing_has_every_edge_in_its_class_and_every_node() -> None:
+    assert _classes(graphs_svg([PICTURE, PICTURE])) == {
+        "edge proven": 2,
+        "edge unproven": 4,
+        "edge contradicted": 4,
+        "edge missed": 2,
+        "node set": 4,
+        "node": 4,
+    }
+    assert "<svg" in graphs_svg([])
+
+
+def test_names_are_text_and_nothing_else() -> None:
+    hostile = "<script>alert('1')</script>\"&\x1b"
+    picture = GraphPicture(hostile, hostile, (hostile, "F"), {Standing.PROVEN: ((hostile, "F"),)}, ((hostile, 1.0),))
+    svg = graphs_svg([picture])
+    assert "<script" not in svg
+    assert len(graph_text(picture).splitlines()) == 6
+
+
+def test_a_picture_says_what_the_evidence_of_a_run_proves() -> None:
+    item = made_item("4nodes", seed=3)
+    truth = stated(item.sealed.mechanism)
+    first = item.task.settable[0]
+    extra = {"from": FREQUENCY, "to": first}
+    everything = [{"set": name, "value": 30} for name in item.task.settable]
+    guess = {**truth, "edges": [*truth["edges"], extra, {"from": "moon", "to": "tide"}]}
+    steps = replayed(LabEpisode(item), [*everything, {"submit": {"hypothesis": guess}}]).steps
+    said = BENCHMARK.attribution(item, {}, steps, {})
+    assert said is not None
+    picture = lab_picture("t", said, item.task.nodes)
+    assert picture is not None
+    assert set(picture.edges[Standing.PROVEN]) == item.sealed.mechanism.edges
+    assert picture.edges[Standing.CONTRADICTED] == ((FREQUENCY, first),)
+    assert picture.edges[Standing.UNPROVEN] == picture.edges[Standing.MISSED] == ()
+    assert picture.nodes == item.task.nodes
+    assert picture.values == dict.fromkeys(item.task.settable, "30")
+    assert picture.remark == "frequency missed, graph missed; 1 mechanism left; 1 stated edges name something else"
+    old: dict[str, Any] = {**said, "graph": {key: said["graph"][key] for key in ("kind", "decided", "fits")}}
+    assert lab_picture("t", old) is None
+
+
+def test_large_numbers_of_mechanisms_are_shortened() -> None:
+    item = made_item("7nodes", seed=3)
+    said = BENCHMARK.attribution(item, {"hypothesis": {}}, (), {})
+    assert said is not None
+    picture = lab_picture("t", said)
+    assert picture is not None
+    mantissa, _, exponent = picture.remark.split("; ")[1].removesuffix(" mechanisms left").partition("e")
+    assert 0.98 < float(mantissa) * 10 ** int(exponent) / int(said["members"]) < 1.02
+
+
+@needs_chromium
+def test_a_browser_draws_nodes_apart_and_loads_nothing(tmp_path: Path) -> None:
+    page = f"<!DOCTYPE html><html><body>{graphs_svg([PICTURE])}</body></html>"
+    presses = """
+      const boxes = [...document.querySelectorAll(".node rect")].map((one) => one.getBoundingClientRect());
+      const apart = (a, b) => a.right < b.left || b.right < a.left || a.bottom < b.top || b.bottom < a.top;
+      said.push(boxes.length);
+      said.push(boxes.every((one, k) => boxes.every((other, m) => m <= k || apart(one, other))));
+      const edges = [...document.querySelectorAll(".edge.unproven")];
+      said.push(edges.map((one) => getComputedStyle(one).strokeDasharray).join(" "));
+      said.push([...document.querySelectorAll("path.edge")].every((one) => one.getTotalLength() > 20));
+      said.push(performance.getEntriesByType("resource").length);
+    """
+    dashes = "7px, 4px"
+    assert pressed(page, presses, tmp_path) == ["4", "true", " ".join([dashes] * 3), "true", "0"]
