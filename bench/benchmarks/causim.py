@@ -13,6 +13,8 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
 from bench.protocols.registry import Protocols
+from bench.report.part import Answer, Part, ReportContents
+from bench.runs.jobs import Progress
 from dsl.action import ActionError
 from dsl.causim.item import CausimItem
 from dsl.causim.values import ModelError
@@ -81,6 +83,17 @@ class Causim(Benchmark[CausimItem]):
         found = attributed_answer(item, fits=fits)
         return None if found is None else attribution_record(found)
 
+    @property
+    def report_tables(self) -> Sequence[str]:
+        from bench.report.causim.part import TABLE_IDS
+
+        return TABLE_IDS
+
+    def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
+        from bench.report.causim.part import causim_part
+
+        return causim_part(self.title, answers, wanted)
+
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """The last object that is not inside another; the verdict says whether its keys are those asked for."""
         from dsl.causim.score import last_object
@@ -146,14 +159,19 @@ class Causim(Benchmark[CausimItem]):
     @property
     def suites(self) -> Sequence[str]:
         from dsl.causim.topology import TOPOLOGIES
+        from solvers.causim.items import BUILT_IN
 
-        return tuple(TOPOLOGIES)
+        return (*TOPOLOGIES, *BUILT_IN)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[CausimItem]:
-        """A suite is a topology: programs of 2, 4, 6, 8 and 10 nodes in turns, a question of each type about each."""
-        from solvers.causim.items import drawn_items
+        """A suite is a topology, programs of 2, 4, 6, 8 and 10 nodes in turns with a question of each type about each.
 
-        return tuple(item for topology in suites for item in islice(drawn_items(seed, topology), count))
+        Or it is a built-in model, of which there may be fewer items.
+        """
+        from solvers.causim.items import BUILT_IN, built_in_items, drawn_items
+
+        sequences = [(built_in_items if name in BUILT_IN else drawn_items)(seed, name) for name in suites]
+        return tuple(item for sequence in sequences for item in islice(sequence, count))
 
     def write_native(self, pool: Pool[CausimItem], path: Path) -> None:
         from dsl.causim.records import write_pool

@@ -1,4 +1,4 @@
-"""The command `python -m bench.causim`: the paper's tables by number of nodes, with the records of runs beside them."""
+"""The command `python -m bench.causim`: the paper's tables, with runs or scored predictions beside them."""
 
 from __future__ import annotations
 
@@ -7,23 +7,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.causim.tables import paper_tables
+from bench.answers.sources import scored_answers
+from bench.causim.tables import paper_tables, questions_asked
 from bench.pages.aligned import aligned
 from bench.report.layout import Table, TableRow
-from bench.runs.records import folder_records
+from bench.report.standing.rows import named_answers
 from dsl.errors import CalibrantError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Count, print; 0, or 2 if a folder has no records."""
-    parser = argparse.ArgumentParser(prog="python -m bench.causim", description="Runs beside the paper's rows.")
-    parser.add_argument("runs", nargs="*", type=Path, metavar="DIR", help="folders of `calibrant run`")
+    """Count, print; 0, or 2 if a source has no answers."""
+    parser = argparse.ArgumentParser(prog="python -m bench.causim", description="Answers beside the paper's rows.")
+    parser.add_argument(
+        "sources", nargs="*", type=Path, metavar="SOURCE", help="folders of `calibrant run`, files of `calibrant score`"
+    )
     given = parser.parse_args(arguments)
     try:
-        tables = paper_tables(record for folder in given.runs for record in folder_records(folder))
+        answers = [one for one in scored_answers(given.sources) if one[0].benchmark == "causim"]
     except CalibrantError as error:
         print(f"bench.causim: {error}", file=sys.stderr)
         return 2
+    tables = paper_tables(questions_asked(named_answers(answers)))
     sys.stdout.write("\n\n".join(text_of(table) for table in tables) + "\n")
     return 0
 

@@ -80,7 +80,7 @@ class CausimItem:
     """One question.
 
     scm, version: the program it is about; a version has that many nodes
-    topology: of the program, empty if it has none of the six
+    topology: of the program, or the name of a built-in model; empty if it is none and has none of the six
     """
 
     id: str

@@ -62,6 +62,37 @@ def running_sums(n: int) -> Model:
     return Model(list(_with_sums(n)))
 
 
+def program(n: int) -> str:
+    """The source of `nihss(n)`, with the total added up item by item."""
+    lines = ["import random", ""]
+    for name, values in items(n).items():
+        lines += [f"def U_{name}():", f"    return random.choice({list(values)!r})", ""]
+        lines += [f"def f_{name}(u):", "    return u", ""]
+    names = [f"item_{name}" for name in items(n)]
+    lines += [
+        f"def U_{TOTAL}():",
+        "    return None",
+        "",
+        f"def f_{TOTAL}({', '.join([*names, 'u'])}):",
+        "    points = 0",
+    ]
+    for name, values in items(n).items():
+        lines += [f'    if item_{name} != "UN":'] if "UN" in values else []
+        lines += [f"{'    ' * (1 + ('UN' in values))}points += item_{name}"]
+    lines += [
+        "    return points",
+        "",
+        "def run_once(seed=None):",
+        "    if seed is not None:",
+        "        random.seed(seed)",
+    ]
+    for name in (*items(n), TOTAL):
+        given = f"{', '.join(names)}, u_{name}" if name == TOTAL else f"u_{name}"
+        lines += [f"    u_{name} = U_{name}()", f"    item_{name} = f_{name}({given})"]
+    outputs = ", ".join(f"{name!r}: item_{name}" for name in (*items(n), TOTAL))
+    return "\n".join([*lines, f"    return {{{outputs}}}"]) + "\n"
+
+
 def _with_sums(n: int) -> Iterator[Node]:
     def add(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         return symbol(sum(map(points, parents)))

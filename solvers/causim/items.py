@@ -1,20 +1,32 @@
-"""Items without limit: programs grown from a seed, questions of every type about each version, with exact labels."""
+"""Items with exact labels: questions about programs grown from a seed, without limit, and about built-in models."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import chain, count, product, zip_longest
 
+from dsl.causim import nihss
 from dsl.causim.bundle import module_text
 from dsl.causim.generation.growth import Tally, Version, grow
 from dsl.causim.generation.questions import QuestionOptions
 from dsl.causim.generation.words import Vocabulary
-from dsl.causim.item import CausimItem, Labels, Sealed, Task
+from dsl.causim.item import CausimItem, Labels, Sealed, Task, loaded
+from dsl.causim.model import Model
+from dsl.causim.networks import NETWORKS, network
 from dsl.causim.prompt import View
-from dsl.causim.question import TYPES, QuestionType
-from solvers.causim.asking import Asked, questions
+from dsl.causim.question import TYPES, QuestionType, Scenario
+from dsl.causim.render import bundle_of
+from solvers.causim.asking import SEEDS, Asked, questions
 
 SIZES = (2, 4, 6, 8, 10)
+ASKED: tuple[tuple[QuestionType, Scenario | None], ...] = (
+    *(("deduction", "deterministic"), ("deduction", "stochastic")),
+    *(("intervention", "deterministic"), ("intervention", "stochastic")),
+    *(("abduction", None), ("counterfactual", None)),
+)
+NIHSS = "nihss"
+NIHSS_SIZES = (4, 5, 6, 7, 8, 9)  # of Table 33
+BUILT_IN = (*NETWORKS, NIHSS)
 
 
 def items_of_version(
@@ -79,3 +91,26 @@ def drawn_items(seed: int, topology: str) -> Iterator[CausimItem]:
     for number in count():
         nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
         yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, each=1, key=str(seed))
+
+
+def built_in_items(seed: int, name: str) -> Iterator[CausimItem]:
+    """Different questions about a built-in model, of each type in turns; they end, a model has so many.
+
+    Deductions and interventions have one answer and several in turns; of others the evidence decides.
+    name: one of BUILT_IN, which their topology is called; NIHSS has 3 to 8 items, in turns too
+    """
+    sources = [nihss.program(n) for n in NIHSS_SIZES] if name == NIHSS else [_source_of(network(name))]
+    sequences = [_about(source, *asked, name, seed) for source, asked in product(sources, ASKED)]
+    return (item for item in chain.from_iterable(zip_longest(*sequences)) if item is not None)
+
+
+def _source_of(model: Model) -> str:
+    return module_text(bundle_of(model), comments=False)
+
+
+def _about(source: str, kind: QuestionType, scenario: Scenario | None, name: str, seed: int) -> Iterator[CausimItem]:
+    model = loaded(source)
+    v = len(model)
+    for found in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
+        own = f"{name}-v{v:02d}-{kind}-{found.scenario}-{found.seed:03d}"
+        yield item_of(found, own, source, scm_id=name, version=v, topology=name)

@@ -31,6 +31,14 @@ class SettingRow:
     answers: tuple[Named, ...]
 
     @property
+    def items(self) -> tuple[tuple[Named, ...], ...]:
+        """The answers to each item together: several are its samples."""
+        found: dict[tuple[str, str], list[Named]] = {}
+        for one in self.answers:
+            found.setdefault((one.origin.pool_digest, one.origin.instance), []).append(one)
+        return tuple(map(tuple, found.values()))
+
+    @property
     def pool(self) -> str:
         return self.pools[0] if len(self.pools) == 1 else f"{len(self.pools)} pools"
 

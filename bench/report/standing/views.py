@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from statistics import mean, stdev
+from statistics import fmean, mean, stdev
 from typing import NamedTuple
 
 from bench.answers.columns import SUPPRESSED, Column, is_suppressed
 from bench.report.formats import shown_columns
 from bench.report.intervals import Interval
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from bench.report.standing.rows import SettingRow
+from bench.report.standing.rows import Named, SettingRow
 from bench.statistics import NORMAL_95, wilson
 
 ROW_LABELS = (
@@ -33,13 +33,19 @@ def view_table(view: View, columns: Sequence[Column], rows: Sequence[SettingRow]
     """Its table, without columns that are undefined in every row."""
     lines = tuple(
         TableRow(
-            (row.setting, row.stratum, row.system, row.pool, str(len(row.answers))),
-            tuple(mean_cell([column.value(one.score) for one in row.answers], column) for column in columns),
+            (row.setting, row.stratum, row.system, row.pool, str(len(row.items))),
+            tuple(mean_cell([_of_item(item, column) for item in row.items], column) for column in columns),
         )
         for row in rows
     )
     headings = tuple(Heading(column.key, column.heading) for column in columns)
     return shown_columns(Table(view.id, view.title, view.caption, ROW_LABELS, headings, lines, notes))
+
+
+def _of_item(answers: Sequence[Named], column: Column) -> float | None:
+    """The mean over an item's answers, so that every item weighs the same."""
+    known = [float(value) for one in answers if (value := column.value(one.score)) is not None]
+    return fmean(known) if known else None
 
 
 def mean_cell(values: Sequence[float | None], column: Column) -> Cell:

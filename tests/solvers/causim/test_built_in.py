@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 
 import pytest
 
+from dsl.causim.bundle import load_source
+from dsl.causim.model import rows
 from dsl.causim.networks import network, source_of_tables
-from dsl.causim.nihss import TOTAL, items, nihss, running_sums
-from dsl.causim.question import Question
+from dsl.causim.nihss import TOTAL, items, nihss, program, running_sums
+from dsl.causim.question import Question, scenario_of
+from dsl.causim.reference import work_out
 from dsl.causim.values import ModelError, symbol, value_of
 from dsl.causim.verifier import vacuity
 from solvers.causim.answers import AnswerSet
+from solvers.causim.items import BUILT_IN, built_in_items
 from solvers.causim.marginals import conditional, marginal, ways
 from solvers.outcome import Found
 from tests.support.causim.vectors import models, vectors
@@ -25,13 +30,13 @@ def test_networks_have_the_expected_noise_worlds_tables_and_marginals() -> None:
         assert {node.name: len(node.support) for node in model.nodes} == expected["noise_values"]
         assert model.worlds == expected["worlds"]
         assert sorted(map(list, vacuity(model).edges)) == sorted(expected["vacuous_edges"])
-        for name, rows in expected["conditional"].items():
+        for name, known in expected["conditional"].items():
             states = list(expected["marginals"][name])
             parents = model.nodes[model.position[name]].parents
             orders = [list(expected["marginals"][parent]) for parent in parents]
             table = conditional(model, name)
-            assert len(table) == len(rows)
-            for number, row in enumerate(rows):
+            assert len(table) == len(known)
+            for number, row in enumerate(known):
                 given, rest = [], number
                 for order in reversed(orders):
                     rest, k = divmod(rest, len(order))
@@ -112,3 +117,22 @@ def test_the_printed_intervention_changes_nothing_else() -> None:
     assert members.pick() == Found({"XQ": '"xq"', "VI": '"VI"', "TU": '"TU0"', "QE": '"QE"', "ZY": '"nul"'})
     assert members.size() == Found(1)
     assert members.effect == (False, False)
+
+
+@pytest.mark.parametrize("n", [2, 5, 7])
+def test_the_program_of_the_scale_is_its_model(n: int) -> None:
+    read, model = load_source(program(n)), nihss(n)
+    assert [(node.name, node.parents, node.support, node.weights) for node in read.nodes] == [
+        (node.name, node.parents, node.support, node.weights) for node in model.nodes
+    ]
+    assert all(list(rows(read, name)) == list(rows(model, name)) for name in model.names)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_items_about_built_in_models_are_different_questions_with_their_labels(name: str) -> None:
+    items = list(islice(built_in_items(7, name), 18))
+    assert len({item.id for item in items}) == len({repr(item.task) for item in items}) == 18
+    assert {item.topology for item in items} == {name}
+    for item in items[:6]:
+        worked = work_out(item.task.model, item.task.question)
+        assert (len(worked.answers), scenario_of(len(worked.answers))) == (item.labels.size, item.task.scenario)

@@ -1,0 +1,1 @@
+"""CauSim in a report."""

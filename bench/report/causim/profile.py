@@ -1,0 +1,83 @@
+"""The plot of the error profile: what becomes of answers as programs grow, and where wrong ones first go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from bench.causim.tables import level_of
+from bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
+from bench.report.part import Plot
+from bench.report.standing.rows import Named
+
+RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
+COLOURS: Final = {
+    RIGHT: "#2f8f5b",
+    "do ignored": "#c79a1b",
+    "impossible": "#b4562b",
+    "wrong noise": "#1f4e9c",
+    UNTOLD: "#8b95a3",
+    NOTHING: "#d5dae1",
+}
+COLUMNS: Final = 3
+_CAPTION = (
+    "Share of answers by number of nodes: right, or by the reason of the first node in topological order that is not."
+    " Do ignored: an intervened node has another value; impossible: no noise gives the value from the answer's own"
+    " parents; wrong noise: some does, none that the evidence allows. Abductions have no reason by node."
+)
+
+
+def fate(score: Mapping[str, Any]) -> str:
+    """What became of an answer: one of COLOURS."""
+    if score["correct"] is True:
+        return RIGHT
+    if score["answered"] is not True:
+        return NOTHING
+    return UNTOLD if score["first"] is None else str(score["first"])
+
+
+def fates(named: Iterable[Named]) -> dict[str, dict[int, dict[str, float]]]:
+    """By system and number of nodes the share of answers of each fate; a question weighs one."""
+    questions: dict[tuple[str, int, str, str], list[str]] = {}
+    for one in named:
+        key = one.system, level_of(one.origin.stratum).nodes, one.origin.pool_digest, one.origin.instance
+        questions.setdefault(key, []).append(fate(one.score))
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    numbers: dict[tuple[str, int], int] = {}
+    for (system, nodes, _, _), listed in questions.items():
+        shares = found.setdefault(system, {}).setdefault(nodes, dict.fromkeys(COLOURS, 0.0))
+        numbers[system, nodes] = numbers.get((system, nodes), 0) + 1
+        for one_fate in listed:
+            shares[one_fate] += 1 / len(listed)
+    return {
+        system: {
+            nodes: {name: share / numbers[system, nodes] for name, share in shares.items()}
+            for nodes, shares in sorted(levels.items())
+        }
+        for system, levels in found.items()
+    }
+
+
+def profile_plot(named: Iterable[Named]) -> Plot | None:
+    """A panel for each system, a stacked bar for each number of nodes; `MissingExtraError` without matplotlib."""
+    shares = fates(named)
+    if not shares:
+        return None
+    with style():
+        columns = min(COLUMNS, len(shares))
+        figure, grid = new_figure(-(-len(shares) // columns), columns)
+        panels = [axes for line in grid for axes in line]
+        for axes, (system, levels) in zip(panels, shares.items(), strict=False):
+            low = [0.0] * len(levels)
+            for name, colour in COLOURS.items():
+                heights = [levels[nodes][name] for nodes in levels]
+                axes.bar(range(len(levels)), heights, bottom=low, color=colour, label=name, width=0.8)
+                low = [start + height for start, height in zip(low, heights, strict=True)]
+            axes.set_xticks(range(len(levels)), [str(nodes) for nodes in levels])
+            axes.set_ylim(0, 1)
+            axes.set_title(plain(system))
+            axes.set_xlabel("nodes")
+        for axes in panels[len(shares) :]:
+            axes.set_visible(False)
+        legend(figure, panels[:1])
+        return Plot("causim-profile", "Error profile", _CAPTION, drawn_svg(figure))
