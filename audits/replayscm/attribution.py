@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from audits.attribution import Attribution
 from audits.replayscm.ambiguity import headline_parents
 from dsl.replayscm.problem import Problem
@@ -9,11 +11,26 @@ from solvers.budget import BudgetSpent
 from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 
-def attributed_answer(problem: Problem, *, fits: bool, correct: bool) -> Attribution | None:
-    """Decided: every SCM of the headline class that fits replays the held-out worlds. Reads what is sealed.
+@dataclass(frozen=True, slots=True)
+class HeldoutDecision:
+    """decided: every SCM of the class that fits replays the held-out worlds
+
+    members: how many fit; in_words: the class
+    """
+
+    decided: bool
+    members: int
+    in_words: str
+
+    def attribution(self, *, fits: bool, correct: bool) -> Attribution:
+        """Of an answer. fits: whether it is train-exact; correct: whether it is held-out exact"""
+        return Attribution(self.decided, correct, fits, self.members, self.in_words)
+
+
+def heldout_decision(problem: Problem) -> HeldoutDecision | None:
+    """What the training worlds decided, in the headline class. Reads what is sealed.
 
     None where there is no gold, where no class that can be counted has it, and where counting is out of reach.
-    fits: whether the answer is train-exact
     """
     gold = problem.sealed.gold
     if gold is None or max((len(local.parents) for local in gold.local_functions.values()), default=0) > MAX_PARENTS:
@@ -25,4 +42,4 @@ def attributed_answer(problem: Problem, *, fits: bool, correct: bool) -> Attribu
         decided = members > 0 and space.agreement(problem.sealed.heldout.worlds) == 1
     except BudgetSpent:
         return None
-    return Attribution(decided, correct, fits, members, model_class.describe(problem.task))
+    return HeldoutDecision(decided, members, model_class.describe(problem.task))

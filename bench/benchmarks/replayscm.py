@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +18,9 @@ from bench.verbs.base import Verbs
 from dsl.episode import Step
 from dsl.message import Message
 from dsl.replayscm.problem import Pool, Problem
+
+if TYPE_CHECKING:
+    from audits.replayscm.attribution import HeldoutDecision
 
 
 class ReplayScm(Benchmark[Problem]):
@@ -72,11 +75,21 @@ class ReplayScm(Benchmark[Problem]):
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
-        from audits.replayscm.attribution import attributed_answer
+        from audits.replayscm.attribution import heldout_decision
         from bench.answers.attribution import attribution_record
 
-        found = attributed_answer(item, fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
-        return None if found is None else attribution_record(found)
+        if id(item) not in self._decisions:
+            self._decisions[id(item)] = item, heldout_decision(item)
+        _, found = self._decisions[id(item)]
+        if found is None:
+            return None
+        said = found.attribution(fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
+        return attribution_record(said)
+
+    @cached_property
+    def _decisions(self) -> dict[int, tuple[Problem, HeldoutDecision | None]]:
+        """What was counted for an item, which is the same for every answer to it; kept with it, so that ids stay."""
+        return {}
 
     def prompt(self, item: Problem) -> str:
         return "\n\n".join(message["content"] for message in self.messages(item))
@@ -123,10 +136,13 @@ class ReplayScm(Benchmark[Problem]):
         plots = []
         tables = report_tables(rows, wanted, audited, progress)
         if wanted.with_plots:
+            from bench.report.figures.kinds import kinds_plot
             from bench.report.figures.plots import report_plots
 
             shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
             plots = report_plots(rows, audited, **shown, progress=progress)
+            kinds = kinds_plot(answers)
+            plots += [] if kinds is None else [kinds]
         return Part(
             self.title,
             f"In brackets: {round(100 * LEVEL)} % percentile bootstrap over latent SCMs ({RESAMPLES:,} resamples),"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
 from bench.commands.options import IdField, ModelField, RunSources, TextField
+from dsl.errors import CalibrantError
 
+if TYPE_CHECKING:
+    from bench.report.part import Answer
+
+ATTRIBUTION = "attribution"  # the table's id
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
 SUFFIXES: dict[str, Format] = {".html": "html", ".md": "markdown", ".csv": "csv", ".tex": "latex", ".txt": "terminal"}
 TableNames: TypeAlias = Annotated[
@@ -33,6 +39,18 @@ PlotFolder: TypeAlias = Annotated[
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
     Writes(("*.svg",)),
 ]
+OfficialFiles: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated."),
+    READS,
+]
+Attributions: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--attribution",
+        help="Also which answers the evidence had decided; ReplaySCM's are counted for the items of --pools.",
+    ),
+]
 
 
 def report(
@@ -42,11 +60,7 @@ def report(
         typer.Option(metavar="FILE", help="Raw predictions (JSONL) for instances of --pools; may be repeated."),
         READS,
     ] = None,
-    official: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Pool file with embedded model results; may be repeated."),
-        READS,
-    ] = None,
+    official: OfficialFiles = None,
     pools: Annotated[
         list[Path] | None,
         typer.Option(metavar="POOL", help="Pool file that says which instances share a latent SCM; may be repeated."),
@@ -69,6 +83,7 @@ def report(
     times: Annotated[
         bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
     ] = True,
+    attribution: Attributions = False,
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
@@ -92,17 +107,32 @@ def report(
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
     wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
-    wanted = replace(wanted, transcripts=(*(path for path in sources or () if path.is_dir()), *(predictions or ())))
     wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
+    wanted = replace(wanted, transcripts=(*(path for path in sources or () if path.is_dir()), *(predictions or ())))
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     answers = Sources(sources or (), predictions or (), official or (), pools or (), fields, say).answers()
     with progress_bar() as progress:
+        if attribution or ATTRIBUTION in wanted.tables:
+            answers = _attributed(answers, said)
         text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_whole(out, text)
     return 0
+
+
+def _attributed(answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path]) -> dict[str, list[Answer]]:
+    """The answers, each with its attribution where a pool says what it takes."""
+    from bench.benchmarks.attributions import attributed
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
+
+    if DEFAULT in answers and not any(benchmark_of(path).name == DEFAULT for path in pools):
+        raise CalibrantError("what the evidence of ReplaySCM decided is counted for the items of --pools; give them")
+    return {
+        name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
+        for name, listed in answers.items()
+    }
 
 
 def _named_format(out: Path | None) -> Format:

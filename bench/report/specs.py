@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bench.answers.attribution import ATTRIBUTION_COLUMNS
 from bench.answers.columns import (
     ALTERNATIVE_COLUMNS,
     FUNNEL_COLUMNS,
@@ -99,6 +100,15 @@ RETENTION = RateTable(
         *_columns("train_exact heldout_world heldout_world_given_train_exact heldout_exact_given_train_exact"),
         Count("num_train_exact", "n train-exact", lambda v: v.train_exact),
     ),
+)
+ATTRIBUTION = RateTable(
+    "attribution",
+    "What the evidence had decided",
+    "Decided: every SCM of the class that fits the training worlds replays the held-out worlds alike. Earned, missed:"
+    " decided and held-out exact, not; lucky, short: undecided and held-out exact, not. Fits: train-exact. The class is"
+    " the smallest number of functional parents that has gold; answers to items where it cannot be counted are left"
+    " out.",
+    ATTRIBUTION_COLUMNS,
 )
 CALIBRATION = RateTable(
     "H.2",

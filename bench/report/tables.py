@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from bench.answers.attribution import KEY
 from bench.report.alternatives import PER_SYSTEM, per_problem
 from bench.report.ambiguity import Ambiguities, ceilings
 from bench.report.formats import shown_columns
@@ -15,6 +16,7 @@ from bench.report.rows import SystemRow
 from bench.report.samples import sample_rows, sample_table, sampled_of
 from bench.report.specs import (
     ALTERNATIVE_SCM,
+    ATTRIBUTION,
     CALIBRATION,
     CORE,
     DISTANCE,
@@ -43,8 +45,13 @@ TABLE_IDS = (
     "paired",
     "samples",
     "ceiling",
+    "attribution",
     "time",
 )
+
+
+def _attributed(row: SystemRow) -> bool:
+    return any(one.verdict.score.get(KEY) for one in row.observations)
 
 
 def report_tables(
@@ -63,6 +70,7 @@ def report_tables(
         "paired": partial(comparisons, rows, wanted.against),
         "samples": lambda: sample_table(sample_rows(map(sampled_of, rows))),
         "ceiling": partial(ceilings, rows, audited or {}),
+        "attribution": partial(ATTRIBUTION.made, [row for row in rows if _attributed(row)], with_paper=False),
     }
     if wanted.with_times:
         makers["time"] = partial(times, rows)
