@@ -21,7 +21,7 @@ from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.experimenter import solve_by_experiments
 from solvers.causalab.replay import EXACT, misfit, predicted
 from solvers.outcome import Found
-from tests.solvers.causalab.test_space import weighted_graphs
+from tests.support.causalab.enumerated import weighted_graphs
 
 VALUES = (0, 100, 37)
 

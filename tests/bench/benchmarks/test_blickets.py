@@ -16,8 +16,7 @@ from bench.answers.attribution import KINDS
 from bench.benchmarks.blickets import BENCHMARK
 from bench.cli import main
 from bench.runs.records import folder_records
-from dsl.blickets.item import BlicketItem, Task
-from dsl.episode import Step
+from dsl.blickets.item import BlicketItem
 from tests.support.commands import jsonl, refused
 
 
@@ -85,32 +84,6 @@ def test_a_run_goes_on_and_its_table_counts_by_condition(
     assert (rows["conjunctive"]["accuracy"], rows["conjunctive"]["earned"]) == (1.0, 1.0)
     assert main(["table", str(tmp_path / "out"), "--attribution"]) == 0
     assert "Earned  Missed  Lucky" in capsys.readouterr().out.splitlines()[0]
-
-
-class Twin:
-    """Knows what was recorded and nothing else: any other action is a failure."""
-
-    def __init__(self, task: Task, steps: list[Step[str]], left: int) -> None:
-        self.task, self._script, self.steps, self.left, self.closed = task, steps, list[Step[str]](), left, False
-
-    def act(self, action: Mapping[str, Any]) -> Step[str]:
-        step = self._script[len(self.steps)]
-        assert dict(step.action) == dict(action)
-        self.steps.append(step)
-        self.left -= step.cost
-        self.closed = len(self.steps) == len(self._script)
-        return step
-
-
-@pytest.mark.parametrize("name", BENCHMARK.protocols)
-def test_a_row_answers_alike_where_only_what_it_read_is_known(name: str, items: tuple[BlicketItem, ...]) -> None:
-    for item in items:
-        protocol = BENCHMARK.protocols[name]()
-        episode = BENCHMARK.episode(item)
-        first = protocol.answer(episode)
-        twin = Twin(item.task, list(episode.steps), item.task.budget)
-        assert protocol.answer(twin) == first
-        assert len(twin.steps) == len(episode.steps)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from dsl.causalab.hypothesis import stated
 from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY
 from tests.support.causalab.laboratories import released_suite
-from tests.support.causalab.twin import TwinEpisode
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file
 
@@ -97,17 +96,6 @@ def test_a_run_goes_on_and_its_table_counts_by_suite(
     heading = capsys.readouterr().out.splitlines()[0]
     assert "Earned" in heading
     assert "Graph short" in heading
-
-
-@pytest.mark.parametrize("name", BENCHMARK.protocols)
-def test_a_row_answers_alike_where_only_what_it_read_is_known(name: str, items: tuple[LabItem, ...]) -> None:
-    for item in items:
-        protocol = BENCHMARK.protocols[name]()
-        episode = BENCHMARK.episode(item)
-        first = protocol.answer(episode)
-        twin = TwinEpisode(item.task, list(episode.steps), item.task.allowance)
-        assert protocol.answer(twin) == first
-        assert len(twin.steps) == len(episode.steps)
 
 
 def test_the_seed_of_a_row_that_draws_is_an_option(items: tuple[LabItem, ...]) -> None:

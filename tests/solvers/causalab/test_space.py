@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,60 +15,14 @@ from dsl.causalab.configs import item_of_config
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.generation import PLANS, Plan, View, generated
 from dsl.causalab.item import LabItem, Weights
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.reference import Reading, bases_of
-from dsl.errors import CycleError
+from dsl.causalab.reference import Reading
 from solvers.budget import BudgetSpent
 from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.experimenter import candidates
-from solvers.causalab.replay import EXACT, misfit, predicted
+from solvers.causalab.replay import predicted
 from solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
+from tests.support.causalab.enumerated import key, members_by_reference
 from tests.support.causalab.laboratories import LINEAR, released_suite
-
-
-def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:
-    """Terms of every acyclic weighting of the nodes with weights 1, 2, 3; a sink has no children."""
-    pairs = [(p, c) for p in nodes for c in nodes if p != c and not (sink and p == nodes[-1])]
-    for weights in product(range(4), repeat=len(pairs)):
-        terms: dict[str, list[Term]] = {node: [] for node in nodes}
-        for (parent, child), weight in zip(pairs, weights, strict=True):
-            if weight:
-                terms[child].append(Term(parent, 1, float(weight)))
-        yield {node: tuple(own) for node, own in terms.items()}
-
-
-def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
-    """Every mechanism that the reference finds to give all readings; the base is what is missing to the first."""
-    found = set()
-    first = dict(zip(evidence.nodes, evidence.seen[0].values, strict=True))
-    for terms in weighted_graphs(evidence.nodes, sink=not evidence.task.freq_parent):
-        if not terms[FREQUENCY]:
-            continue
-        base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
-        try:
-            made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
-        except CycleError:
-            continue
-        if misfit(made, evidence, reading=evidence.task.reading, shifts=()) > EXACT:
-            continue
-        if not bounded or drawn_as_the_benchmark_draws(made, evidence):
-            found.add(key(made))
-    return found
-
-
-def drawn_as_the_benchmark_draws(made: Mechanism, evidence: Evidence) -> bool:
-    if not 15 <= made.frequency_base <= 25:
-        return False
-    crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.seen if s.changed is None]
-    reactor = dict(evidence.task.reactor) | {FREQUENCY: 0.0}
-    reactor[FREQUENCY] = predicted(made, evidence)
-    bases = [b for crystal in [*crystals, reactor] for b in bases_of(made, crystal).values()]
-    return all(0 <= b <= 100 and b == int(b) for b in bases)
-
-
-def key(made: Mechanism) -> tuple[Any, ...]:
-    terms = {t for node, e in made.equations.items() for t in {(node, *term) for term in e.terms}}
-    return (made.frequency_base, tuple(sorted(terms)))
 
 
 def after_settings(item: LabItem, names: tuple[str, ...]) -> Evidence:

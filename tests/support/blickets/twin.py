@@ -18,6 +18,7 @@ class Twin:
         self._recorded = list(original.steps)
         self._allowance = original.left + sum(step.cost for step in self._recorded)
         self._next = opening
+        self._ended = original.closed
 
     @property
     def steps(self) -> Sequence[Step[Any]]:
@@ -29,7 +30,7 @@ class Twin:
 
     @property
     def closed(self) -> bool:
-        return False
+        return self._ended and self._next == len(self._recorded)
 
     def act(self, action: Action) -> Step[Any]:
         if self._next >= len(self._recorded) or dict(self._recorded[self._next].action) != dict(action):

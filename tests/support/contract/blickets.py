@@ -1,0 +1,160 @@
+"""Extended blickets under the contract.
+
+Two exceptions, both of unreliable detectors: the truth is a member of the class that knows the noise, and a member of
+that class may give either reading where its rule is satisfied. A detector with both a switch and noise is in no class.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from hypothesis import strategies as st
+
+from baselines.blickets.replies import read_reply
+from dsl.action import Action
+from dsl.blickets.episode import BlicketEpisode
+from dsl.blickets.grading import grade
+from dsl.blickets.item import BlicketItem, Condition, Count
+from dsl.blickets.readings import readings
+from dsl.blickets.reference import is_active
+from dsl.blickets.rule import Form
+from dsl.blickets.sampling import EASY, SUITES, Later, Plan, drawn
+from solvers.blickets.families import knowing_space
+from solvers.blickets.noise import RELIABILITIES
+from solvers.blickets.switch import MAX_SWITCH, Switching
+from tests.support.blickets.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
+from tests.support.blickets.items import actions
+from tests.support.contract.subject import Evidence, Settled, Subject
+
+PLANS: dict[str, Plan] = {
+    **{name: SUITES[name] for name in ("conjunctive", "disjunctive", "graded", "easy-3", "hard-3", "order")},
+    "stochastic": SUITES["stochastic"],
+    "edge": replace(SUITES["easy-3"], count=Count.EDGE),
+    "start": replace(SUITES["hard-3"], random_start=True),
+}
+SMALL_PLANS = (
+    Plan(Condition.CONJUNCTIVE, n=3),
+    Plan(Condition.DISJUNCTIVE, n=3),
+    Plan(Condition.MODERATOR, n=3, later=(EASY,)),
+    Plan(Condition.MODERATOR, n=3, later=(Later(Form.DISJUNCTIVE, 2, 2, shared=1),), count=Count.EDGE),
+    Plan(Condition.ORDER, n=3),
+    Plan(Condition.ORDER, n=3, blickets=3),
+    Plan(Condition.STOCHASTIC, n=3, p=0.7),
+)
+
+
+class Blickets(Subject):
+    name = "blickets"
+    interactive = True
+    settles = 30
+
+    def items(self) -> Sequence[BlicketItem]:
+        return [item for plan in PLANS.values() for item in islice(drawn(plan, 3), 3)]
+
+    def every(self) -> Sequence[BlicketItem]:
+        return [
+            replace(item, id=f"{name}-{place}")
+            for name, plan in SUITES.items()
+            for place, item in enumerate(islice(drawn(plan, 3), 2))
+        ]
+
+    def small(self) -> Sequence[BlicketItem]:
+        return [item for plan in SMALL_PLANS for item in islice(drawn(plan, 4), 2)]
+
+    def evidence(self, item: BlicketItem, choices: Sequence[int]) -> Evidence:
+        return list(readings(item.task, _toggled(item, choices).steps))
+
+    def space(self, item: BlicketItem) -> Any:
+        return knowing_space(item.task, item.condition)
+
+    def truth_fits(self, item: BlicketItem, space: Any) -> bool:
+        first, *others = item.sealed.mechanisms
+        match item.condition:
+            case Condition.MODERATOR:
+                switch = item.sealed.switches[0]
+                return bool(space.fits(Switching(first.rule.canonical, others[0].rule.canonical, switch)))
+            case Condition.ORDER:
+                return bool(space.fits(first.order))
+            case Condition.STOCHASTIC:
+                return bool(space.fits((first.rule.canonical, item.sealed.p)))
+            case _:
+                return bool(space.fits(first.rule.canonical))
+
+    def experiments(self, item: BlicketItem, evidence: Evidence) -> Sequence[tuple[int, ...]]:
+        placed: tuple[int, ...] = evidence[-1][0] if evidence else ()
+        others = [tuple(i for i in placed if i != index) for index in range(item.task.n)]
+        return [o if index in placed else (*placed, index) for index, o in enumerate(others)]
+
+    def overlaps(self, item: BlicketItem) -> bool:
+        return item.condition in (Condition.STOCHASTIC, Condition.NOISY_MODERATOR)
+
+    def listed(self, item: BlicketItem, evidence: Evidence) -> int:
+        objects: Names = item.task.objects
+        edge = item.task.count is Count.EDGE
+        seen = [(tuple(objects[i] for i in placed), is_active(reading)) for placed, reading in evidence]
+        match item.condition:
+            case Condition.ORDER:
+                orders = all_orders(objects)
+                return sum(all(lights_in_order(o, p, contiguous=False) == lit for p, lit in seen) for o in orders)
+            case Condition.STOCHASTIC:
+                heard = [placed for placed, lit in seen if lit]
+                return len(RELIABILITIES) * sum(all(lights(r, p) for p in heard) for r in named_rules(objects))
+            case Condition.MODERATOR:
+                numbers = _activations_before(seen, edge=edge)
+                return sum(
+                    all(lights(s.rule(k), p) == lit for k, (p, lit) in zip(numbers, seen, strict=True))
+                    for s in switchers(objects, MAX_SWITCH)
+                )
+            case _:
+                return sum(all(lights(r, p) == lit for p, lit in seen) for r in named_rules(objects))
+
+    def settled(self) -> Iterator[Settled]:
+        exact = self.benchmark.protocols["exact"]()
+        rng = random.Random(1)
+        for item in (replace(one, task=replace(one.task, condition=one.condition)) for one in self.items()):
+            for length in (0, 8, 20):
+                episode = _toggled(item, [rng.randrange(item.task.n) for _ in range(length)])
+                exact.answer(episode)
+                space = self.space(item)
+                for placed, reading in readings(item.task, episode.steps):
+                    space = space.after(placed, reading)
+                verdicts = list(space.verdicts())
+                found = grade(item, episode.steps)
+                if len(verdicts) == 1:
+                    submitted = None if found.answer is None else found.answer.canonical
+                    yield Settled(item.id, verdicts[0], submitted, found.correct is True)
+
+    def actions(self, item: BlicketItem) -> st.SearchStrategy[list[Action]]:
+        return actions(item.task.n).map(list)
+
+    def untrue(self, reading: Any) -> str:
+        return "INACTIVE" if is_active(reading) else "ACTIVE"
+
+    def right(self, item: BlicketItem, text: str) -> bool:
+        episode = self.benchmark.episode(item)
+        action: Mapping[str, Any] | None = read_reply(text).action
+        if action is not None:
+            episode.act(action)
+        return self.benchmark.score(item, {}, episode.steps)["correct"] is True
+
+
+def _toggled(item: BlicketItem, choices: Sequence[int]) -> BlicketEpisode:
+    """An episode after legal moves, each of the object of a number."""
+    episode = BlicketEpisode(item)
+    for index in choices:
+        verb = "remove" if index % item.task.n in episode.placed else "place"
+        episode.act({verb: item.task.objects[index % item.task.n]})
+    return episode
+
+
+def _activations_before(seen: Sequence[tuple[Names, bool]], *, edge: bool) -> list[int]:
+    numbers, activations, last = [], 0, False
+    for _, lit in seen:
+        numbers.append(activations)
+        activations += lit and not (edge and last)
+        last = lit
+    return numbers
