@@ -17,7 +17,7 @@ from bench.runs.jobs import Progress
 from dsl.action import Action
 from dsl.causalab.configs import is_suite, suite_pool
 from dsl.causalab.episode import HYPOTHESIS, LabEpisode
-from dsl.causalab.generation import PLANS, generated
+from dsl.causalab.generation import PLANS
 from dsl.causalab.hypothesis import hypothesis
 from dsl.causalab.item import BENCHMARK as NAME
 from dsl.causalab.item import LabItem
@@ -175,7 +175,10 @@ class CausaLab(Benchmark[LabItem]):
         return tuple(PLANS)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[LabItem]:
-        return tuple(item for suite in suites for item in generated(PLANS[suite], seed, count))
+        """With their difficulty labels, which are sealed."""
+        from audits.causalab.labels import labelled
+
+        return tuple(item for suite in suites for item in labelled(PLANS[suite], seed, count))
 
     def write_native(self, pool: Pool[LabItem], path: Path) -> None:
         write_pool(pool, path)

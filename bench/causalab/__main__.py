@@ -1,20 +1,31 @@
-"""The command `python -m bench.causalab rows DIR`: the calibration rows over the released suites in a folder."""
+"""The command `python -m bench.causalab`: calibration rows over the released suites; labels computed again."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 from baselines.causalab.rows import ROWS
+from bench.causalab.relabelling import relabelled_suite, relabelling_table
 from bench.causalab.standing import LINEAR, OTHERS, SOLVERS, linear_table, solver_table, standing
+from dsl.causalab.generation import PLANS
 from dsl.errors import CalibrantError, shown
+
+MOST_WRONG = 20  # labels that differ and are told
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, average, print; 0, or 2 if a file cannot be read."""
     given = _arguments().parse_args(arguments)
+    return _labels(given) if given.what == "labels" else _rows(given)
+
+
+def _rows(given: argparse.Namespace) -> int:
     try:
         linear = standing(given.folder, LINEAR, tuple(ROWS), given.seeds)
         others = standing(given.folder, OTHERS, ("exact",), given.seeds)
@@ -29,11 +40,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _labels(given: argparse.Namespace) -> int:
+    """0 if no label differs, 1 if one does; what differs goes to standard error."""
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as workers:
+        found = list(workers.map(relabelled_suite, given.suites, repeat(given.seed), repeat(given.count)))
+    print(relabelling_table(found))
+    wrong = [text for one in found for text in one.wrong]
+    print(*wrong[:MOST_WRONG], sep="\n", end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong else 0
+
+
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.causalab", description="Rows over the released suites.")
-    parser.add_argument("what", choices=("rows",), help="the calibration rows")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="where the released files are, such as 4nodes.jsonl")
-    parser.add_argument("--seeds", type=_positive, default=10, help="drawn episodes of each config [default: 10]")
+    parser = argparse.ArgumentParser(prog="python -m bench.causalab", description="CausaLab beside its specification.")
+    made = parser.add_subparsers(dest="what", required=True)
+    rows = made.add_parser("rows", help="the calibration rows over the released suites")
+    rows.add_argument("folder", type=Path, metavar="DIR", help="where the released files are, such as 4nodes.jsonl")
+    rows.add_argument("--seeds", type=_positive, default=10, help="drawn episodes of each config [default: 10]")
+    labels = made.add_parser("labels", help="labels of generated items beside brute force")
+    labels.add_argument("--count", type=_positive, default=1000, help="items of each suite [default: 1000]")
+    labels.add_argument("--seed", type=int, default=0)
+    labels.add_argument("--suites", nargs="+", choices=list(PLANS), default=list(PLANS), metavar="NAME")
+    labels.add_argument("--jobs", type=_positive, default=1)
     return parser
 
 

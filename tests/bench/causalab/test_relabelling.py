@@ -1,0 +1,79 @@
+"""Labels computed again: the graphs that are listed, a false label that is noticed, and the command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from audits.causalab.labels import labelled
+from bench.benchmarks.causalab import BENCHMARK
+from bench.causalab import relabelling
+from bench.causalab.__main__ import main
+from bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
+from dsl.causalab.generation import Plan, relabelled
+from dsl.causalab.item import LabItem
+
+
+def test_every_weighted_graph_is_listed_once() -> None:
+    """Acyclic graphs with three kinds of edges on 1, 2, 3 and 4 nodes: 1, 7, 289, 63,487; given the frequency's row."""
+    for nodes, graphs in ((2, 1), (3, 7), (4, 289)):
+        listed = weighted_graphs(nodes, sink=True)
+        assert len(listed) == graphs * (4 ** (nodes - 1) - 1)
+        assert len({graph.tobytes() for graph in listed}) == len(listed)
+    assert len(weighted_graphs(3, sink=False)) == 289 - 7 * 4**2  # without those whose last node has no parent
+    assert len(weighted_graphs(4, sink=False)) == 63_487 - 289 * 4**3
+
+
+@pytest.mark.parametrize(
+    ("suite", "count"), [("3nodes", 8), ("4nodes", 4), ("4nodes_freqparent", 2), ("4nodes_hidden_n1", 2)]
+)
+def test_labels_of_generated_items_are_those_of_brute_force(suite: str, count: int) -> None:
+    found = relabelled_suite(suite, seed=11, count=count)
+    assert found.wrong == ()
+    assert len(found.labels) == count
+    assert found.compared["winnable"] == found.compared["members"] == count
+    assert found.compared.get("fewest_settings", 0) == (0 if "hidden" in suite else count)
+
+
+def test_the_digest_is_that_of_the_items() -> None:
+    one, two, other = (relabelled_suite("6nodes_golden", seed=seed, count=2) for seed in (11, 11, 12))
+    assert one.digest == two.digest != other.digest
+    assert one.wrong == ()
+
+
+@pytest.mark.parametrize("label", ["fewest_settings", "members", "members_bounded", "imec", "winnable", "decidable"])
+def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def falsified(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
+        for item in labelled(plan, seed, count):
+            labels = item.sealed.labels
+            yield relabelled(item, {**labels, label: labels[label] + 1})
+
+    monkeypatch.setattr(relabelling, "labelled", falsified)
+    found = relabelled_suite("3nodes", seed=1, count=2)
+    assert [f": {label} is " in text for text in found.wrong] == [True, True]
+
+
+def test_an_item_that_depends_on_how_many_are_drawn_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relabelling, "labelled", lambda plan, seed, count: labelled(plan, seed + count, count))
+    found = relabelled_suite("3nodes", seed=1, count=4)
+    assert sum("drawn again it is another one" in text for text in found.wrong) == 2
+
+
+def test_labels_travel_with_items_that_are_written(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("labels") / "pool.jsonl"
+    assert BENCHMARK.write_drawn(path, ["4nodes"], 3, 2) == 2
+    for item in BENCHMARK.read_pool(path).items:
+        again = recomputed(item)
+        assert again == {name: item.sealed.labels[name] for name in again}
+        assert "fewest_settings" in again
+        assert "fewest_settings" not in BENCHMARK.prompt(item)
+
+
+def test_the_command_prints_a_line_for_each_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["labels", "--count", "2", "--suites", "3nodes", "4nodes_golden"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["Suite", "3nodes", "4nodes_golden"]
+    assert [line.split()[1] for line in lines[1:]] == ["2", "2"]
+    with pytest.raises(SystemExit):
+        main(["labels", "--count", "0"])
