@@ -1,4 +1,7 @@
-"""The command `python -m bench.blickets`: agents under the paper's conditions, its tables, findings about them."""
+"""The command `python -m bench.blickets`: agents under the paper's conditions, its tables, findings about them.
+
+`learners` is the table of the exact learners beside the figures that a prototype gave.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from baselines.blickets.grid import GRID
 from bench.blickets.agents import agent
 from bench.blickets.findings import paper_findings
+from bench.blickets.learners import learner_table
 from bench.blickets.standing import DEFAULT_AGENTS, DEFAULT_SUITES, SEED, all_played, standing_table
 from bench.blickets.tables import paper_tables
 from bench.pages.aligned import aligned
@@ -16,7 +20,7 @@ from bench.report.layout import Table, TableRow
 from dsl.blickets.sampling import SUITES
 from dsl.errors import CalibrantError, shown
 
-TABLES = ("standing", "paper", "findings")
+TABLES = ("standing", "learners", "paper", "findings")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +39,8 @@ def _findings() -> str:
 
 
 def _tables(given: argparse.Namespace) -> str:
+    if given.table == "learners":
+        return text_of(learner_table(given.episodes, seed=given.seed, jobs=given.jobs)) + "\n"
     agents = [member.name for member in GRID] if given.grid else given.agents
     episodes = all_played(agents, given.suites, given.episodes, seed=given.seed, jobs=given.jobs)
     tables = (standing_table(episodes),) if given.table == "standing" else paper_tables(episodes)
@@ -58,7 +64,9 @@ def _texts(row: TableRow) -> Iterator[str]:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.blickets", description="Agents beside the paper's rows.")
     parser.add_argument(
-        "table", choices=TABLES, help="where agents stand; Tables 5 to 11 with them; what the paper's figures show"
+        "table",
+        choices=TABLES,
+        help="where agents stand; learners beside a prototype's figures; Tables 5 to 11; what the paper's figures show",
     )
     parser.add_argument("--agents", nargs="+", type=_agent, default=DEFAULT_AGENTS, metavar="NAME")
     parser.add_argument("--grid", action="store_true", help="the 27 agents of the grid instead")

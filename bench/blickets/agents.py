@@ -21,9 +21,10 @@ from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import Episode
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
-from solvers.blickets.learner import Greedy, Learner, Static, answered, learn
+from solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
 from solvers.blickets.noise import NoiseSpace
 from solvers.blickets.order import OrderSpace
+from solvers.blickets.static import StaticSpace
 from solvers.blickets.universal import UniversalSpace
 
 
@@ -38,38 +39,64 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LearnerAgent:
-    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted."""
+    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted.
+
+    learner: makes one for a task; the generator is for those that draw among equally good configurations
+    """
 
     name: str
-    learner: Callable[[Task], Learner]
+    learner: Callable[[Task, Random], Learner]
 
     def play(self, episode: Episode[Task, str], rng: Random) -> None:
-        answered(episode, learn(episode, self.learner(episode.task)).guess)
+        answered(episode, learn(episode, self.learner(episode.task, rng)).guess)
+
+
+_SPACES: dict[str, Callable[[Task], Revisable]] = {
+    "static": lambda task: StaticSpace.full(task.n),
+    "noise-aware": lambda task: NoiseSpace.full(task.n),
+    "order-aware": lambda task: OrderSpace.full(task.n, task.order_reading),
+    "universal": lambda task: UniversalSpace.full(task.n, task.count, task.order_reading),
+}
+
+
+def _greedy(family: str, delta: float = DELTA, *, at_random: bool = False) -> Callable[[Task, Random], Learner]:
+    return lambda task, rng: Greedy(task, _SPACES[family](task), delta, rng if at_random else None)
 
 
 LEARNERS = (
-    LearnerAgent("static", Static),
-    LearnerAgent("switch-aware", SwitchAware),
-    LearnerAgent("seek", Seek),
-    LearnerAgent("noise-aware", lambda task: Greedy(task, NoiseSpace.full(task.n))),
-    LearnerAgent("order-aware", lambda task: Greedy(task, OrderSpace.full(task.n, task.order_reading))),
-    LearnerAgent("universal", lambda task: Greedy(task, UniversalSpace.full(task.n, task.count, task.order_reading))),
+    LearnerAgent("static", lambda task, _: Static(task)),
+    LearnerAgent("switch-aware", lambda task, _: SwitchAware(task)),
+    LearnerAgent("seek", lambda task, _: Seek(task)),
+    *(LearnerAgent(family, _greedy(family)) for family in ("noise-aware", "order-aware", "universal")),
+)
+AT_RANDOM = (  # what ties decide: the same learners, which draw among equally good configurations
+    LearnerAgent("switch-aware-at-random", lambda task, rng: SwitchAware(task, ties=rng)),
+    *(LearnerAgent(f"{family}-at-random", _greedy(family, at_random=True)) for family in _SPACES),
 )
 
-_NAMED: tuple[Agent, ...] = (*LEARNERS, *GRID, *SIMPLE)
+_NAMED: tuple[Agent, ...] = (*LEARNERS, *AT_RANDOM, *GRID, *SIMPLE)
 AGENTS: dict[str, Agent] = {agent.name: agent for agent in _NAMED} | dict(PRESETS)
 
 
 _CONFIRMING = re.compile(r"(\w+)/(\w+)/confirm-([1-9]\d?)")
+_SURE = re.compile(r"([a-z-]+?)(-at-random)?@(0\.\d{1,6})")  # a greedy learner that answers at 1 - delta
 
 
 def agent(name: str) -> Agent:
-    """The agent of that name, also with other numbers of confirmations; `CalibrantError` says which there are."""
+    """The agent of that name, also with other numbers of confirmations, and greedy learners with another delta.
+
+    `CalibrantError` says which there are.
+    """
     if name in AGENTS:
         return AGENTS[name]
+    sure = _SURE.fullmatch(name)
+    if sure is not None and sure[1] in _SPACES and float(sure[3]):
+        return LearnerAgent(name, _greedy(sure[1], float(sure[3]), at_random=bool(sure[2])))
     asked = _CONFIRMING.fullmatch(name)
     if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
-        raise CalibrantError(f"unknown agent {shown(name)}; known: {', '.join(AGENTS)}; confirm-k for any k below 100")
+        raise CalibrantError(
+            f"unknown agent {shown(name)}; known: {', '.join(AGENTS)}; confirm-k for any k below 100; LEARNER@DELTA"
+        )
     return GridAgent(Explore(asked[1]), Revise(asked[2]), Stop.CONFIRM, int(asked[3]))
 
 

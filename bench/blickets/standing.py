@@ -37,11 +37,19 @@ def all_played(
     agents: Sequence[str], suites: Sequence[str], episodes: int, *, seed: int = SEED, jobs: int = 1
 ) -> list[PlayedEpisode]:
     """Every agent on the same items of every suite: suite after suite, agent after agent, item after item."""
-    work = [(agent, suite, episodes, seed) for suite, agent in product(suites, agents)]
+    pairs = [(agent, suite) for suite, agent in product(suites, agents)]
+    return [episode for part in played_pairs(pairs, episodes, seed=seed, jobs=jobs) for episode in part]
+
+
+def played_pairs(
+    pairs: Sequence[tuple[str, str]], episodes: int, *, seed: int = SEED, jobs: int = 1
+) -> list[list[PlayedEpisode]]:
+    """The episodes of each pair of an agent and a suite."""
+    work = [(agent, suite, episodes, seed) for agent, suite in pairs]
     if jobs == 1:
-        return [episode for part in map(_part, work) for episode in part]
+        return list(map(_part, work))
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        return [episode for part in pool.map(_part, work) for episode in part]
+        return list(pool.map(_part, work))
 
 
 def _part(work: tuple[str, str, int, int]) -> list[PlayedEpisode]:
@@ -85,12 +93,12 @@ def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
     shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
     return (
         percent_cell(counts.accuracy, with_interval=True),
-        _mean_cell([grade.steps for grade in grades]),
+        mean_cell([grade.steps for grade in grades]),
         *(percent_cell(share, with_interval=True) for share in shares),
     )
 
 
-def _mean_cell(values: Sequence[int]) -> Cell:
+def mean_cell(values: Sequence[int]) -> Cell:
     middle = mean(values)
     if len(values) < 2:
         return Cell(f"{middle:.1f}")

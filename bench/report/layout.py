@@ -15,6 +15,7 @@ class Source(Enum):
 
     OURS = "ours"
     PAPER = "paper"
+    PROTOTYPE = "prototype"  # of ours
 
 
 @dataclass(frozen=True, slots=True)

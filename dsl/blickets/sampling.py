@@ -196,6 +196,7 @@ SUITES: Mapping[str, Plan] = MappingProxyType(
         "easy-7": _moderated(replace(EASY, switch=7)),
         "easy-9": _moderated(replace(EASY, switch=9)),
         "hard-3": _moderated(HARD),
+        "hard-3-edge": replace(_moderated(HARD), count=Count.EDGE),
         "hard-3-short": _moderated(HARD, budget=50),
         "hard-3-CD": _moderated(replace(HARD, size=2)),
         "hard-3-AC": _moderated(replace(HARD, size=2, shared=1)),

@@ -7,13 +7,16 @@ activates the detector until the switch has come or no switch point is left to c
 
 from __future__ import annotations
 
+from random import Random
+
 from dsl.blickets.item import Count, Task
 from dsl.blickets.readings import moved
 from dsl.blickets.rule import Rule, set_of
 from solvers.blickets.certificate import certifiable, missing_probes
-from solvers.blickets.control import best_answer, greedy_move
+from solvers.blickets.control import best_answer, first_toggle, greedy_move
 from solvers.blickets.geometry import Sets
-from solvers.blickets.learner import DELTA, Decision, Static
+from solvers.blickets.learner import DELTA, Decision, Greedy, Static
+from solvers.blickets.static import StaticSpace
 from solvers.blickets.switch import SwitchSpace
 from solvers.experiment import Move
 from solvers.outcome import Found, Impossible
@@ -24,13 +27,17 @@ class SwitchAware:
 
     A certified answer holds unless the detector has switched to a conjunctive rule that contains the first, which no
     silent probe can tell. Otherwise the answer is given at probability 1 - delta.
+
+    ties: as in `Greedy`; the probes are then taken in the order of the blickets, on shortest ways that are drawn.
+    Without it the nearest probe is next
     """
 
-    def __init__(self, task: Task, delta: float = DELTA) -> None:
+    def __init__(self, task: Task, delta: float = DELTA, ties: Random | None = None) -> None:
         self.task = task
         self.delta = delta
+        self.ties = ties
         self.space = SwitchSpace.full(task.n, task.count)
-        self.one_rule = Static(task)
+        self.one_rule = Static(task) if ties is None else Greedy(task, StaticSpace.full(task.n), ties=ties)
         self.readings: list[tuple[tuple[int, ...], str]] = []
         self._before = self.space
 
@@ -54,7 +61,8 @@ class SwitchAware:
         if not missing:
             return Found(rule)
         nearest = min(missing, key=lambda probe: ((probe ^ set_of(placed)).bit_count(), probe))
-        return self._toggled(placed, *Sets(self.task.n).toward(placed, nearest))
+        probe = nearest if self.ties is None else missing[0]
+        return first_toggle(Sets(self.task.n), self.task, placed, probe, self.ties)
 
     def _probable(self, placed: tuple[int, ...]) -> Decision:
         if not self.space.count:
@@ -62,10 +70,9 @@ class SwitchAware:
                 return Found(self.one_rule.guess())  # every switch of the class is refuted, one rule is not
             return Impossible(self.space.in_words)
         answer, probability = best_answer(self.space)
-        return Found(answer) if probability >= 1 - self.delta else greedy_move(self.space, self.task, placed)
-
-    def _toggled(self, placed: tuple[int, ...], verb: str, index: int) -> Decision:
-        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))
+        if probability >= 1 - self.delta:
+            return Found(answer)
+        return greedy_move(self.space, self.task, placed, self.ties)
 
     def guess(self) -> Rule:
         if self.one_rule.space.count == 1:
@@ -91,4 +98,5 @@ class Seek(SwitchAware):
         distractors = everything & ~rule.blickets
         taken = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
         index = (taken & -taken).bit_length() - 1
-        return self._toggled(placed, "remove" if present >> index & 1 else "place", index)
+        verb = "remove" if present >> index & 1 else "place"
+        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))

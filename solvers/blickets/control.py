@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 from typing import Protocol
 
 import numpy as np
@@ -41,9 +42,26 @@ def best_answer(belief: Belief) -> tuple[Rule, float]:
     return best, posterior[best]
 
 
-def greedy_move(belief: Belief, task: Task, placed: tuple[int, ...]) -> Move[tuple[int, ...]]:
-    """The toggle towards the configuration with most information per move; ties by number."""
+def greedy_move(
+    belief: Belief, task: Task, placed: tuple[int, ...], ties: Random | None = None
+) -> Move[tuple[int, ...]]:
+    """The toggle towards the configuration with most information per move.
+
+    ties: draws among equally good configurations; without it the first is taken
+    """
     distances = belief.geometry.distances(placed)
     worth = np.where(np.isinf(distances), -np.inf, np.round(belief.information() / distances, DIGITS))
-    verb, index = belief.geometry.toward(placed, int(np.argmax(worth)))
+    target = int(np.argmax(worth)) if ties is None else ties.choice(np.flatnonzero(worth == worth.max()).tolist())
+    return first_toggle(belief.geometry, task, placed, target)
+
+
+def first_toggle(
+    geometry: Geometry, task: Task, placed: tuple[int, ...], target: int, ties: Random | None = None
+) -> Move[tuple[int, ...]]:
+    """The first move to a configuration that is not there yet.
+
+    ties: draws among the moves that a shortest way can begin with; without it the first object is toggled
+    """
+    possible = geometry.toward(placed, target)
+    verb, index = possible[0] if ties is None else ties.choice(possible)
     return Move({verb: task.objects[index]}, moved(placed, verb, index))

@@ -27,8 +27,8 @@ class Geometry(Protocol):
         """Moves from here to every configuration; infinite to the one that is there already."""
         ...
 
-    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
-        """The first move on a shortest way to the configuration of that number."""
+    def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
+        """Moves that a shortest way to the configuration of that number can begin with; none if it is there."""
         ...
 
 
@@ -42,11 +42,13 @@ class Sets:
         row: Distances = _set_distances(self.n)[set_of(placed)]
         return row
 
-    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
+    def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
         present = set_of(placed)
-        differing = present ^ target
-        index = (differing & -differing).bit_length() - 1
-        return ("remove" if present >> index & 1 else "place", index)
+        return tuple(
+            ("remove" if present >> index & 1 else "place", index)
+            for index in range(self.n)
+            if (present ^ target) >> index & 1
+        )
 
 
 @cache
@@ -70,20 +72,18 @@ def sequence_numbers(n: int) -> dict[tuple[int, ...], int]:
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Placement sequences of n objects, numbered as in `sequences`."""
+    """Placement sequences of n objects, numbered as in `sequences`. What has to go goes before anything is placed."""
 
     n: int
 
     def distances(self, placed: tuple[int, ...]) -> Distances:
         return _sequence_distances(self.n, placed)
 
-    def toward(self, placed: tuple[int, ...], target: int) -> Toggle:
+    def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
         wanted = sequences(self.n)[target]
         kept = set(wanted[: _kept(placed, wanted)])
-        for index in placed:
-            if index not in kept:
-                return "remove", index
-        return "place", wanted[len(placed)]
+        removed = tuple(("remove", index) for index in placed if index not in kept)
+        return removed or tuple(("place", index) for index in wanted[len(placed) : len(placed) + 1])
 
 
 def _kept(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
 from typing import Protocol, TypeAlias
 
 from dsl.blickets.item import Task
 from dsl.blickets.readings import moved, placed_after, readings
-from dsl.blickets.rule import Rule
+from dsl.blickets.rule import Rule, all_rules
 from dsl.episode import Episode, Step
 from solvers.blickets.control import Belief, best_answer, greedy_move
 from solvers.blickets.static import StaticSpace
@@ -79,12 +80,17 @@ class Revisable(Belief, Protocol):
 
 
 class Greedy:
-    """Greedy control over one space; the answer once its probability is at least 1 - delta."""
+    """Greedy control over one space; the answer once its probability is at least 1 - delta.
 
-    def __init__(self, task: Task, space: Revisable, delta: float = DELTA) -> None:
+    ties: draws among equally good configurations, and the guess among all rules where the class was contradicted;
+    without it the first configuration is taken, and the guess is the best one before the contradiction
+    """
+
+    def __init__(self, task: Task, space: Revisable, delta: float = DELTA, ties: Random | None = None) -> None:
         self.task = task
         self.space = space
         self.delta = delta
+        self.ties = ties
         self._before = space  # the last space with a member
 
     def read(self, placed: tuple[int, ...], reading: str) -> None:
@@ -98,9 +104,11 @@ class Greedy:
         answer, probability = best_answer(self.space)
         if probability >= 1 - self.delta:
             return Found(answer)
-        return greedy_move(self.space, self.task, placed)
+        return greedy_move(self.space, self.task, placed, self.ties)
 
     def guess(self) -> Rule:
+        if self.ties is not None and not self.space.count:
+            return self.ties.choice(all_rules(self.task.n))
         return best_answer(self.space if self.space.count else self._before)[0]
 
 

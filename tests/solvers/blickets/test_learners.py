@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations, permutations
+from itertools import combinations, permutations, product
+from random import Random
 from statistics import mean
 
 import pytest
@@ -13,14 +14,16 @@ from hypothesis import strategies as st
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Exposed, Grade, grade
 from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
-from dsl.blickets.readings import readings
+from dsl.blickets.readings import moved, readings
 from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, all_rules, set_of
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.certificate import certifiable, missing_probes
+from solvers.blickets.geometry import Sequences, Sets
 from solvers.blickets.learner import Greedy, Learned, Learner, Static, answered, learn
 from solvers.blickets.noise import NoiseSpace
 from solvers.blickets.order import OrderSpace
+from solvers.blickets.static import StaticSpace
 from solvers.blickets.switch import SwitchSpace
 from solvers.blickets.universal import UniversalSpace
 from solvers.outcome import Found, Impossible, OutOfBudget
@@ -153,6 +156,29 @@ def test_counting_decides_for_a_learner_that_does_not_know_of_switches() -> None
     )
     assert 0.20 <= mean(bool(found.correct) for found in by_level) <= 0.35
     assert all(found.correct for found in by_edge)
+
+
+def test_every_rule_is_solved_whichever_of_equally_good_configurations_is_read() -> None:
+    for seed in range(3):
+        for rule in all_rules(4):
+            episode = BlicketEpisode(static_item(rule, 4))
+            learned = learn(episode, Greedy(episode.task, StaticSpace.full(4), ties=Random(seed)))
+            assert learned == Learned(Found(rule), rule)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_ways_begin_with_moves_that_come_nearer(n: int) -> None:
+    """With every such move where only sets matter; with orders, what has to go goes before anything is placed."""
+    everywhere = [tuple(order) for k in range(n + 1) for order in permutations(range(n), k)]
+    for geometry, number in ((Sets(n), set_of), (Sequences(n), everywhere.index)):
+        for placed, target in product(everywhere, repeat=2):
+            goal = number(target)
+            away = {at: geometry.distances(at)[goal] if number(at) != goal else 0 for at in everywhere}
+            moves = [("remove" if i in placed else "place", i) for i in range(n)]
+            nearer = {move for move in moves if away[moved(placed, *move)] < away[placed]}
+            if isinstance(geometry, Sequences):
+                nearer = {move for move in nearer if move[0] == "remove"} or nearer
+            assert set(geometry.toward(placed, goal)) == nearer
 
 
 @settings(deadline=None, max_examples=60)

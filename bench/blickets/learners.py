@@ -1,0 +1,154 @@
+"""The exact learners beside what a prototype of them gave over 500 episodes a condition, differences named.
+
+The prototype's figures are facts that were handed over with the benchmark's description; its code was not. Rows of a
+learner `at random` show what ties decide: among equally good configurations the first is taken, or one is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+from statistics import stdev
+from typing import NamedTuple
+
+from bench.blickets.agents import AT_RANDOM
+from bench.blickets.rates import Share, counted
+from bench.blickets.standing import NORMAL_95, SEED, mean_cell, played_pairs
+from bench.blickets.tables import PlayedEpisode, percent_cell
+from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+
+STATED_EPISODES = 500
+ALLOWED_SHARE, ALLOWED_STEPS = 0.03, 1.0
+
+
+class Stated(NamedTuple):
+    """What the prototype gave; None where no figure is stated."""
+
+    suite: str
+    agent: str
+    accuracy: float | None = None
+    steps: float | None = None
+    exactly_n: float | None = None
+    eligible: float | None = None
+
+    @property
+    def figures(self) -> tuple[float | None, ...]:
+        return self.accuracy, self.steps, self.exactly_n, self.eligible
+
+
+STATED = (
+    Stated("conjunctive", "static", 1.0, 7.5),
+    Stated("conjunctive", "switch-aware", 1.0, 15.6),
+    Stated("conjunctive", "seek", None, 39.3),
+    Stated("easy-3", "static", 0.25, 7.5),
+    Stated("easy-3", "switch-aware", 1.0, 15.5, 0.0, 0.95),
+    Stated("easy-3", "seek", None, 15.9, None, 1.0),
+    Stated("easy-5", "static", 0.94, 7.5),
+    Stated("easy-5", "switch-aware", 1.0, 17.0, 0.0, 0.44),
+    Stated("easy-5", "seek", None, 23.0, None, 1.0),
+    Stated("hard-3", "static", 0.25, 7.5, 0.75),
+    Stated("hard-3", "switch-aware", 1.0, 16.1, 0.0, 0.95),
+    Stated("hard-3", "seek", None, 16.6, None, 1.0),
+    Stated("hard-3-edge", "static", 1.0),
+    Stated("stochastic", "static", 0.36, 7.7),
+    Stated("stochastic", "noise-aware", 0.994, 19.4),
+    Stated("stochastic", "noise-aware@0.2", 0.718, 11.4),
+    Stated("stochastic", "noise-aware@0.1", 0.846, 13.1),
+    Stated("stochastic", "noise-aware@0.05", 0.93, 14.8),
+    Stated("stochastic", "noise-aware@0.001", 1.0, 27.5),
+    Stated("order", "static", 0.25, 6.5),
+    Stated("order", "order-aware", 1.0, 11.7),
+    Stated("order-2-of-4", "static", 0.32),
+    Stated("order-2-of-4", "order-aware", 1.0, 8.7),
+    Stated("order-3-of-4", "static", 0.15),
+    Stated("order-3-of-4", "order-aware", 1.0, 16.1),
+    Stated("order-4-of-4", "static", 0.1),
+    Stated("order-4-of-4", "order-aware", 1.0, 21.3),
+    Stated("hard-3", "script/db/confirm-1", None, None, 0.0),
+    Stated("hard-3", "script/db/confirm-2", None, None, 1.0),
+    Stated("hard-3", "script/db/confirm-3", None, None, 0.45),
+    Stated("hard-3", "script/db/silent", None, None, 0.0),
+)
+HEADINGS = (
+    Heading("accuracy", "Accuracy"),
+    Heading("steps", "Steps"),
+    Heading("exactly_n_rate", "Exactly-N rate"),
+    Heading("eligible_rate", "RE rate"),
+    Heading("differs", "Differs"),
+)
+_MEASURES = ("accuracy", "steps", "exactly-N", "RE rate")
+
+
+def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Sequence[Stated] | None = None) -> Table:
+    """Each row of the prototype, then ours, then ours with ties at random where there is such a learner."""
+    at_random = {agent.name for agent in AT_RANDOM}
+    shown = [
+        (line, agent)
+        for line in (STATED if stated is None else stated)
+        for agent in (line.agent, f"{line.agent}-at-random")
+        if agent == line.agent or agent in at_random
+    ]
+    parts = played_pairs([(agent, line.suite) for line, agent in shown], episodes, seed=seed, jobs=jobs)
+    rows: list[TableRow] = []
+    for (line, agent), played in zip(shown, parts, strict=True):
+        if agent == line.agent:
+            rows.append(TableRow((line.suite, agent), (*_stated_cells(line), NOTHING), Source.PROTOTYPE))
+        rows.append(TableRow((line.suite, agent), _cells(line, played)))
+    return Table(
+        "learners",
+        "Exact learners beside a prototype's",
+        "Percent with 95 % score intervals, means with normal ones. Differs: beyond chance (95 %, both being samples);"
+        f" ! beyond {100 * ALLOWED_SHARE:.0f} points or {ALLOWED_STEPS:.0f} step.",
+        (Heading("condition", "Condition"), Heading("agent", "Agent")),
+        HEADINGS,
+        tuple(rows),
+    )
+
+
+def _stated_cells(line: Stated) -> Iterator[Cell]:
+    for measure, figure in zip(_MEASURES, line.figures, strict=True):
+        percent = "" if figure is None else f"{figure:.1f}" if measure == "steps" else f"{100 * figure:.1f}"
+        yield Cell(percent) if percent else NOTHING
+
+
+def _cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
+    counts = counted(episode.grade for episode in played)
+    steps = [episode.grade.steps for episode in played]
+    shares = (counts.exactly_n_rate, counts.eligible_rate)
+    return (
+        percent_cell(counts.accuracy, with_interval=True),
+        mean_cell(steps),
+        *(percent_cell(share, with_interval=True) for share in shares),
+        Cell(", ".join(_differences(line, counts.accuracy, steps, *shares)) or "no"),
+    )
+
+
+def _differences(
+    line: Stated, accuracy: Share, steps: Sequence[int], exactly_n: Share | None, eligible: Share | None
+) -> Iterator[str]:
+    ours = (accuracy, None, exactly_n, eligible)
+    for measure, figure, share in zip(_MEASURES, line.figures, ours, strict=True):
+        if figure is None:
+            continue
+        if measure == "steps":
+            yield from difference_of_means(steps, figure)
+        elif share is not None:
+            yield from (f"{measure} {text}" for text in difference_of_shares(share, figure))
+
+
+def difference_of_shares(ours: Share, stated: float) -> Iterator[str]:
+    """The difference in points, if chance between two samples does not explain it. stated: rounded to 1/200"""
+    pooled = (ours.hits + stated * STATED_EPISODES) / (ours.number + STATED_EPISODES)
+    error = sqrt(pooled * (1 - pooled) * (1 / ours.number + 1 / STATED_EPISODES))
+    difference = ours.rate - stated
+    if abs(difference) > NORMAL_95 * error + 0.005:
+        yield f"{100 * difference:+.1f}" + "!" * (abs(difference) > ALLOWED_SHARE)
+
+
+def difference_of_means(ours: Sequence[int], stated: float) -> Iterator[str]:
+    """The same for mean steps; the spread of the stated ones is taken to be that of ours. stated: to one decimal"""
+    spread = stdev(ours) if len(ours) > 1 else 0.0
+    error = spread * sqrt(1 / len(ours) + 1 / STATED_EPISODES)
+    difference = sum(ours) / len(ours) - stated
+    if abs(difference) > NORMAL_95 * error + 0.05:
+        yield f"steps {difference:+.1f}" + "!" * (abs(difference) > ALLOWED_STEPS)
