@@ -39,10 +39,18 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LearnerAgent:
-    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted.
+    """An exact learner that submits what it found, or its best guess where its class or the budget is exhausted."""
 
-    learner: makes one for a task; the generator is for those that draw among equally good configurations
-    """
+    name: str
+    learner: Callable[[Task], Learner]
+
+    def play(self, episode: Episode[Task, str], rng: Random) -> None:
+        answered(episode, learn(episode, self.learner(episode.task)).guess)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawingLearner:
+    """The same for a learner that draws among equally good configurations."""
 
     name: str
     learner: Callable[[Task, Random], Learner]
@@ -59,19 +67,23 @@ _SPACES: dict[str, Callable[[Task], Revisable]] = {
 }
 
 
-def _greedy(family: str, delta: float = DELTA, *, at_random: bool = False) -> Callable[[Task, Random], Learner]:
-    return lambda task, rng: Greedy(task, _SPACES[family](task), delta, rng if at_random else None)
+def _greedy(name: str, family: str, delta: float = DELTA) -> LearnerAgent:
+    return LearnerAgent(name, lambda task: Greedy(task, _SPACES[family](task), delta))
+
+
+def _drawing(name: str, family: str, delta: float = DELTA) -> DrawingLearner:
+    return DrawingLearner(name, lambda task, ties: Greedy(task, _SPACES[family](task), delta, ties))
 
 
 LEARNERS = (
-    LearnerAgent("static", lambda task, _: Static(task)),
-    LearnerAgent("switch-aware", lambda task, _: SwitchAware(task)),
-    LearnerAgent("seek", lambda task, _: Seek(task)),
-    *(LearnerAgent(family, _greedy(family)) for family in ("noise-aware", "order-aware", "universal")),
+    LearnerAgent("static", Static),
+    LearnerAgent("switch-aware", SwitchAware),
+    LearnerAgent("seek", Seek),
+    *(_greedy(family, family) for family in ("noise-aware", "order-aware", "universal")),
 )
-AT_RANDOM = (  # what ties decide: the same learners, which draw among equally good configurations
-    LearnerAgent("switch-aware-at-random", lambda task, rng: SwitchAware(task, ties=rng)),
-    *(LearnerAgent(f"{family}-at-random", _greedy(family, at_random=True)) for family in _SPACES),
+AT_RANDOM = (  # what ties decide
+    DrawingLearner("switch-aware-at-random", lambda task, ties: SwitchAware(task, ties=ties)),
+    *(_drawing(f"{family}-at-random", family) for family in _SPACES),
 )
 
 _NAMED: tuple[Agent, ...] = (*LEARNERS, *AT_RANDOM, *GRID, *SIMPLE)
@@ -91,7 +103,7 @@ def agent(name: str) -> Agent:
         return AGENTS[name]
     sure = _SURE.fullmatch(name)
     if sure is not None and sure[1] in _SPACES and float(sure[3]):
-        return LearnerAgent(name, _greedy(sure[1], float(sure[3]), at_random=bool(sure[2])))
+        return (_drawing if sure[2] else _greedy)(name, sure[1], float(sure[3]))
     asked = _CONFIRMING.fullmatch(name)
     if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
         raise CalibrantError(

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from bench.blickets.agents import AT_RANDOM
 from bench.blickets.rates import Share, counted
-from bench.blickets.standing import NORMAL_95, SEED, mean_cell, played_pairs
+from bench.blickets.standing import SEED, mean_cell, played_pairs
 from bench.blickets.tables import PlayedEpisode, percent_cell
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from bench.statistics import NORMAL_95
 
 STATED_EPISODES = 500
 ALLOWED_SHARE, ALLOWED_STEPS = 0.03, 1.0
