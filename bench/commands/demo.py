@@ -11,7 +11,12 @@ import typer
 from bench.commands.guard import Writes
 from bench.commands.options import AsJson, Workers, execution
 
-PROTOCOLS = {"replayscm": ("exact", "posterior"), "blickets": ("static", "switch-aware", "quiet")}
+PROTOCOLS = {
+    "replayscm": ("exact", "posterior"),
+    "blickets": ("static", "switch-aware", "quiet"),
+    "causalab": ("exact", "greedy", "abstain"),
+    "causim": ("exact", "graph_only", "copy"),
+}
 FOLDER = Path("calibrant-demo")
 
 
@@ -31,10 +36,10 @@ def demo(
     from bench.benchmarks.registry import benchmark
     from bench.commands.run import run_all
     from bench.commands.table import print_table
-    from bench.pools.bundled import bundled_blickets, bundled_pools
+    from bench.pools.bundled import bundled_files
     from bench.protocols.registry import make_protocol
 
-    pools = {"replayscm": bundled_pools(), "blickets": (bundled_blickets(),)}
+    pools = bundled_files()
     crashed = 0
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
         records = out or Path(scratch)

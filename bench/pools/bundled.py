@@ -1,21 +1,37 @@
 """The pools that come with the package.
 
-Of ReplaySCM three sampled problems of each named stratum, in all four settings; of blickets four items of six suites.
+Of ReplaySCM three sampled problems of each named stratum, in all four settings. Of the others what
+`calibrant generate --benchmark B --strata SUITE,... --seed 20 --per-stratum N --out sample_B.jsonl` gives;
+SAMPLES has the suites and numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from bench.benchmarks.registry import benchmark
+from bench.benchmarks.registry import DEFAULT
 from dsl.replayscm.pools.files import write_pool
 from dsl.replayscm.sampling.problems import SETTINGS, sample_pool
 from dsl.replayscm.sampling.strata import NAMED_STRATA
 
 BUNDLED_SEED = 20
 BUNDLED_PER_STRATUM = 3
-BLICKET_SUITES = ("conjunctive", "disjunctive", "easy-3", "hard-3", "stochastic", "order-2-of-4")
-BLICKETS_PER_SUITE = 4
+
+
+class Sample(NamedTuple):
+    """Suites, and how many items of each."""
+
+    suites: tuple[str, ...]
+    each: int
+
+
+SAMPLES: Mapping[str, Sample] = {
+    "blickets": Sample(("conjunctive", "disjunctive", "easy-3", "hard-3", "stochastic", "order-2-of-4"), 4),
+    "causalab": Sample(("3nodes", "4nodes", "5nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"), 4),
+    "causim": Sample(("chain", "tree", "layered", "inverted_star"), 12),
+}
 
 _FOLDER = Path(__file__).resolve().parent.parent / "data"
 
@@ -32,15 +48,14 @@ def bundled_pools() -> tuple[Path, ...]:
     return tuple(bundled_pool(setting) for setting in SETTINGS)
 
 
-def bundled_blickets() -> Path:
-    """The bundled pool file of blickets."""
-    return _FOLDER / "sample_blickets.jsonl"
+def bundled_sample(of: str) -> Path:
+    """The bundled pool file of a benchmark of SAMPLES."""
+    return _FOLDER / f"sample_{of}.jsonl"
 
 
-def write_bundled_blickets(folder: Path) -> None:
-    """Draw the bundled blickets again into a folder; the same bytes unless the generator has changed."""
-    path = folder / bundled_blickets().name
-    benchmark("blickets").write_drawn(path, BLICKET_SUITES, BUNDLED_SEED, BLICKETS_PER_SUITE)
+def bundled_files() -> Mapping[str, tuple[Path, ...]]:
+    """All bundled pool files by the name of their benchmark, in the order of benchmarks."""
+    return {DEFAULT: bundled_pools(), **{of: (bundled_sample(of),) for of in SAMPLES}}
 
 
 def write_bundled_pools(folder: Path) -> None:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from bench.app import app
 from bench.cli import main
+from bench.pools.bundled import SAMPLES
 from bench.runs.records import FILE_NAME, folder_records
 from dsl.replayscm.pools.files import read_pool, write_pool
 from tests.support.commands import CHECKOUT, command, program, refused
@@ -236,7 +237,12 @@ def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plo
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
     replayed = [(setting, system) for setting in settings for system in ("exact", "posterior")]
     conditions, agents = ("conjunctive", "disjunctive", "moderator", "order", "stochastic"), ("quiet", "static")
-    assert [*rows] == [*replayed, *((one, name) for one in conditions for name in (*agents, "switch-aware"))]
+    played = [(one, name) for one in conditions for name in (*agents, "switch-aware")]
+    labs = [(suite, name) for suite in SAMPLES["causalab"].suites for name in ("abstain", "exact", "greedy")]
+    assert [*rows][: len(replayed) + len(played) + len(labs)] == [*replayed, *played, *labs]
+    asked = [*rows][len(replayed) + len(played) + len(labs) :]
+    assert {name for _, name in asked} == {"exact", "graph_only", "copy"}
+    assert all(rows[key]["accuracy"] == 1 for key in (*labs, *asked) if key[1] == "exact")
     for key in replayed:
         assert (rows[key]["coverage"], rows[key]["valid"], rows[key]["train_exact"]) == (1, 1, 1)
     assert [rows["conjunctive", name]["accuracy"] for name in agents] == [1, 1]
