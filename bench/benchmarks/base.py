@@ -18,6 +18,7 @@ from bench.pages.timeline import Timeline
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
+from bench.training.base import Training
 from bench.verbs.base import Verbs
 from dsl.action import Action
 from dsl.episode import Episode, Step
@@ -99,6 +100,11 @@ class Benchmark(ABC, Generic[I]):
     def verbs(self) -> Verbs:
         """What the public face does with its items."""
         raise CalibrantError(f"the public names do not know {self.title} yet")
+
+    @property
+    def training(self) -> Training:
+        """What trainers are told beside its verdicts."""
+        self._absent("rewards")
 
     @abstractmethod
     def read_pool(self, path: Path) -> ItemPool[I]:

@@ -26,6 +26,7 @@ from dsl.item import Pool
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from bench.training.blickets import BlicketTraining
     from bench.verbs.blickets import BlicketVerbs
 
 
@@ -52,6 +53,12 @@ class Blickets(Benchmark[BlicketItem]):
         from bench.verbs.blickets import BlicketVerbs
 
         return BlicketVerbs(self, BlicketItem)
+
+    @property
+    def training(self) -> BlicketTraining:
+        from bench.training.blickets import TRAINING
+
+        return TRAINING
 
     def read_pool(self, path: Path) -> Pool[BlicketItem]:
         from dsl.blickets.records import read_pool

@@ -32,6 +32,7 @@ from solvers.budget import BudgetSpent
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from bench.training.causalab import LabTraining
     from bench.verbs.causalab import LabVerbs
 
 
@@ -58,6 +59,12 @@ class CausaLab(Benchmark[LabItem]):
         from bench.verbs.causalab import LabVerbs
 
         return LabVerbs(self, LabItem)
+
+    @property
+    def training(self) -> LabTraining:
+        from bench.training.causalab import TRAINING
+
+        return TRAINING
 
     def read_pool(self, path: Path) -> Pool[LabItem]:
         """A native pool, or a released suite: its configs with fresh crystals of seed 0."""

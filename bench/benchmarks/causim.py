@@ -26,6 +26,7 @@ from dsl.records import converted
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from bench.training.causim import CausimTraining
     from bench.verbs.causim import CausimVerbs
 
 
@@ -51,6 +52,12 @@ class Causim(Benchmark[CausimItem]):
         from bench.verbs.causim import CausimVerbs
 
         return CausimVerbs(self)
+
+    @property
+    def training(self) -> CausimTraining:
+        from bench.training.causim import TRAINING
+
+        return TRAINING
 
     def read_pool(self, path: Path) -> Pool[CausimItem]:
         from dsl.causim.records import read_pool

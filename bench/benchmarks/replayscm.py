@@ -21,6 +21,7 @@ from dsl.replayscm.problem import Pool, Problem
 
 if TYPE_CHECKING:
     from audits.replayscm.attribution import HeldoutDecision
+    from bench.training.replayscm import ReplayScmTraining
 
 
 class ReplayScm(Benchmark[Problem]):
@@ -51,6 +52,12 @@ class ReplayScm(Benchmark[Problem]):
         from bench.verbs.replayscm import VERBS
 
         return VERBS
+
+    @property
+    def training(self) -> ReplayScmTraining:
+        from bench.training.replayscm import TRAINING
+
+        return TRAINING
 
     def read_pool(self, path: Path) -> Pool:
         from dsl.replayscm.pools.files import read_pool
@@ -115,6 +122,28 @@ class ReplayScm(Benchmark[Problem]):
         read = converted(record, ProblemRecord)
         read.results = []
         return problem_from_record(read)
+
+    @property
+    def suites(self) -> Sequence[str]:
+        """A stratum and what is disclosed. (`calibrant generate` names them apart, and does more than draw.)"""
+        from dsl.replayscm.sampling.problems import SETTINGS
+        from dsl.replayscm.sampling.strata import STRATA
+
+        return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
+
+    def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
+        """As `calibrant sample` draws them."""
+        from dsl.replayscm.sampling.problems import sample_pool
+        from dsl.replayscm.sampling.strata import stratum
+
+        parts = [suite.partition("/") for suite in suites]
+        pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]
+        return tuple(problem for pool in pools for problem in pool.problems)
+
+    def write_native(self, pool: Any, path: Path) -> None:
+        from dsl.replayscm.pools.files import write_pool
+
+        write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
 
     @property
     def report_tables(self) -> Sequence[str]:

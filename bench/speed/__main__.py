@@ -32,6 +32,7 @@ BENCHMARKS = {
     "blickets": "blickets.rates",
     "causalab": "causalab.rates",
     "causim": "causim.rates",
+    "rewards": "rewards",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file

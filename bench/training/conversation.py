@@ -1,0 +1,62 @@
+"""Items as conversations: what is said to a model, and the verdict on what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from bench.benchmarks.base import Benchmark
+from bench.episodes import JsonChat
+from dsl.action import ActionError
+from dsl.episode import Step
+
+TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothing, but there is an end to them
+TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused
+
+
+class Said(NamedTuple):
+    """verdict: that of the benchmark's verbs
+    steps: of an interactive item, all that came of the replies; answered: whether an answer was read and accepted
+    """
+
+    verdict: Any
+    steps: Sequence[Step[Any]]
+    answered: bool
+
+
+def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonChat:
+    """A fresh conversation about an interactive item, in which a reply holds one action."""
+    episode = of.episode(item)
+    turns = TURNS_PER_ACTION * episode.left + TURNS_BESIDE
+    return JsonChat(episode, instructions, lambda step, _: of.told(episode, step), max_turns=turns)
+
+
+def said(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Said:
+    """The verdict on the replies to an item, in their order; they are all that it depends on.
+
+    An item that is answered at once has its answer in the last reply. The replies to an interactive one are its
+    conversation again; if that is still open at the end, an answer that the last reply states is handed in.
+    """
+    if not of.transcripts:
+        verdict = of.verbs.score(item, replies[-1] if replies else None)
+        return Said(verdict, (), verdict.valid)
+    chat = conversation(of, item)
+    for reply in replies[:-1]:
+        if not chat.closed:
+            chat.hear(reply)
+    if replies and not chat.closed:
+        _close(of, item, chat, replies[-1])
+    steps = tuple(chat.episode.steps)
+    verdict = of.verbs.score(item, None, steps=steps)
+    return Said(verdict, steps, of.handed_in(steps) is not None)
+
+
+def _close(of: Benchmark[Any], item: Any, chat: JsonChat, reply: str) -> None:
+    """The last reply: the answer that it states is handed in, whether or not it says so; else it is an action."""
+    try:
+        answer = of.extract(item, reply)
+    except ActionError:
+        chat.hear(reply)
+        return
+    for action in of.handing_in(answer, tuple(chat.episode.steps)):
+        chat.episode.act(action)

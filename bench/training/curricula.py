@@ -1,0 +1,64 @@
+"""Items without end, by seed, with labels of their difficulty, in an order to learn them in.
+
+The same arguments give the same items in the same order, however many are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, cycle, islice
+from typing import Any
+
+from bench.benchmarks.base import Benchmark
+from dsl.errors import CalibrantError
+
+FIRST_DRAWN = 4
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An item of a curriculum.
+
+    stage: number of its suite in the curriculum, from 0; place: of the item in that suite
+    """
+
+    item: Any
+    suite: str
+    stage: int
+    place: int
+
+
+def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
+    """The items of a suite: item i is the same however many are drawn."""
+    taken = 0
+    for doubling in count():
+        items = of.drawn((of.suite(suite),), seed, FIRST_DRAWN << doubling)
+        yield from items[taken:]
+        taken = len(items)
+
+
+def in_turns(of: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:
+    """One item of each suite, then the next of each, without end."""
+    streams = [_drawn(of, suite, stage, seed) for stage, suite in enumerate(_known(of, suites))]
+    for stream in cycle(streams):
+        yield next(stream)
+
+
+def in_stages(of: Benchmark[Any], suites: Sequence[str], seed: int, per_stage: int) -> Iterator[Drawn]:
+    """So many items of the first suite, then as many of the next; the last one goes on without end."""
+    if per_stage < 1:
+        raise CalibrantError(f"{per_stage} items a stage; at least 1 is meant")
+    *earlier, last = enumerate(_known(of, suites))
+    for stage, suite in earlier:
+        yield from islice(_drawn(of, suite, stage, seed), per_stage)
+    yield from _drawn(of, last[1], last[0], seed)
+
+
+def _drawn(of: Benchmark[Any], suite: str, stage: int, seed: int) -> Iterator[Drawn]:
+    return (Drawn(item, suite, stage, place) for place, item in enumerate(endless(of, suite, seed)))
+
+
+def _known(of: Benchmark[Any], suites: Sequence[str]) -> list[str]:
+    """The suites of a curriculum, by default those that the benchmark orders by difficulty."""
+    return [of.suite(suite) for suite in suites or of.training.stages]

@@ -1,0 +1,94 @@
+"""Rewards for trainers: a batch of completions in, one number each out.
+
+They have the signature that TRL's trainers call, and take the columns that `calibrant export` writes:
+`GRPOTrainer(..., reward_funcs=[verdict, shaped])` on the part with gold. Pure, and without a clock.
+
+completions: texts, or lists of messages; on an interactive item every message of the model is a reply in its
+    conversation, and a text is a conversation of one reply
+record, benchmark: the columns of these names, an entry for each completion
+log_metric: called as `log_metric(name, mean over the batch)`
+columns: whatever else a data set has; not read
+
+A completion without an answer gets 0. None stands for what cannot be scored: a completion that is neither text nor
+messages, an entry of `record` that is None or empty (a row of another task in the same data set), and in `attributed`
+an item of which it is not known what its evidence decides. `CalibrantError` names the entry of a record that cannot be
+meant, and columns of unequal length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.training import rewards
+from bench.training.replies import Completion
+from dsl.errors import CalibrantError
+
+__all__ = ["attributed", "shaped", "verdict"]
+
+LogMetric = Callable[[str, float], object]
+
+
+def verdict(
+    completions: Sequence[Completion | None],
+    record: Sequence[str | None],
+    benchmark: Sequence[str | None],
+    log_metric: LogMetric | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """1 for a correct answer, 0 for any other, as the benchmark counts."""
+    return _each(rewards.verdict, completions, record, benchmark, log_metric)
+
+
+def shaped(
+    completions: Sequence[Completion | None],
+    record: Sequence[str | None],
+    benchmark: Sequence[str | None],
+    log_metric: LogMetric | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """The share of an answer that is right: of replayed cells, of sets of objects, of frequency and edges, of nodes."""
+    return _each(rewards.shaped, completions, record, benchmark, log_metric)
+
+
+def attributed(
+    completions: Sequence[Completion | None],
+    record: Sequence[str | None],
+    benchmark: Sequence[str | None],
+    log_metric: LogMetric | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """1 for an answer that the evidence decided and that is right; 0.5 for one that fits evidence which leaves others.
+
+    So luck is not paid, and an agent that experiments until the question is decided gets more than one that guesses.
+    """
+    return _each(rewards.attributed, completions, record, benchmark, log_metric)
+
+
+def _each(
+    worth: rewards.Worth,
+    completions: Sequence[Completion | None],
+    record: Sequence[str | None],
+    benchmark: Sequence[str | None],
+    log_metric: LogMetric | None,
+) -> list[float | None]:
+    if not len(completions) == len(record) == len(benchmark):
+        lengths = f"{len(completions)} completions, {len(record)} records, {len(benchmark)} names of benchmarks"
+        raise CalibrantError(f"{lengths}: there has to be one of each for every completion")
+    found: list[float | None] = []
+    answered = []
+    for number, (completion, text, name) in enumerate(zip(completions, record, benchmark, strict=True)):
+        if completion is None or not text or not name:
+            found.append(None)
+            continue
+        try:
+            asked = rewards.lesson(name, text)
+        except CalibrantError as error:
+            raise CalibrantError(f"entry {number}: {error}") from None
+        said = asked.said(completion)
+        found.append(None if said is None else worth(asked, said))
+        if said is not None:
+            answered.append(said.answered)
+    if log_metric is not None and answered:
+        log_metric("calibrant/answered", sum(answered) / len(answered))
+    return found
