@@ -1,4 +1,4 @@
-"""Rewards a second on one core, of items that a trainer asks for again: right, wrong and unreadable answers in turns."""
+"""Rewards a second on one core, of items that a trainer asks for again: right, wrong and unreadable answers."""
 
 from __future__ import annotations
 
