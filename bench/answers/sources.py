@@ -18,6 +18,8 @@ from bench.runs.records import Key, Record, folder_records
 from dsl.errors import CalibrantError, shown
 from dsl.replayscm.pools.published_files import table_setting
 
+PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
+
 _Answer = tuple[str, str, str, int]  # pool digest, instance, model, number of the sample
 
 
@@ -47,7 +49,7 @@ def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerOrigin, Mapping[
     for record in folder_records(folder):
         score = record.score
         if record.attribution is not msgspec.UNSET:
-            score = {**score, KEY: record.attribution}
+            score = {**score, KEY: record.attribution, PROVENANCE: record.provenance}
         yield record.key, _content(record), origin_of(record), score
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -18,7 +18,7 @@ from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
 from dsl.blickets.item import Condition, Task
 from dsl.blickets.sampling import SUITES, drawn
-from dsl.episode import Episode
+from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
@@ -127,15 +127,20 @@ def learner_for(task: Task) -> str:
             return "noise-aware"
 
 
+def firings(player: Agent, task: Task, steps: Sequence[Step[str]]) -> dict[str, int] | None:
+    """Which dynamic behaviours fired for an agent that heeds them, with the moves until then; None for others."""
+    watches = isinstance(player, GridAgent) and player.revise is Revise.DB
+    return first_firings(task, steps) if watches else None
+
+
 def played(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEpisode]:
     """The agent of that name on the first items of a suite and seed, graded.
 
     Equal arguments give equal episodes, in any process.
     """
     player = agent(name)
-    watches = isinstance(player, GridAgent) and player.revise is Revise.DB
     for number, item in enumerate(islice(drawn(SUITES[suite], seed), episodes)):
         episode = BlicketEpisode(item)
         player.play(episode, Random(f"{seed} {name} {suite} {number}"))
-        fired = "DB4" in first_firings(item.task, episode.steps) if watches else None
-        yield PlayedEpisode(name, item, grade(item, episode.steps), fired, suite)
+        fired = firings(player, item.task, episode.steps)
+        yield PlayedEpisode(name, item, grade(item, episode.steps), None if fired is None else "DB4" in fired, suite)

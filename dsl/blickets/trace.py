@@ -152,7 +152,7 @@ def _stated(step: tuple[int, str | None, bool, int, list[str]]) -> str:
     t, reading, refused, activations, state = step
     read = reading if reading in (ACTIVE, INACTIVE, None) else shown(reading)
     told = "refused" if refused else read or "no reading"
-    return f"t = {t}, {told}, {activations} activations, {shown(', '.join(state))} on the detector"
+    return f"t = {shown(t)}, {told}, {shown(activations)} activations, {shown(', '.join(state))} on the detector"
 
 
 def _check_result(trace: Trace, found: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult
+from bench.protocols.base import Outcome, Protocol, ProtocolResult
 
 if TYPE_CHECKING:
     from bench.blickets.agents import Agent
@@ -31,9 +31,16 @@ class AgentRow(Protocol, frozen=True):
         return Random(f"{self.name} {task.objects} {task.budget}")
 
     def answer(self, given: Episode[Task, str]) -> ProtocolResult:
-        self.player(given.task).play(given, self.generator(given.task))
+        """The provenance says of agents with dynamic behaviours which fired, and after how many moves."""
+        from bench.blickets.agents import firings
+
+        player = self.player(given.task)
+        player.play(given, self.generator(given.task))
+        fired = firings(player, given.task, given.steps)
+        provenance = {} if fired is None else {"fired": fired}
         submitted = next((dict(s.action["check"]) for s in given.steps if "check" in s.action and not s.refused), None)
-        return ProtocolResult("out_of_budget" if submitted is None else "found", submitted)
+        outcome: Outcome = "out_of_budget" if submitted is None else "found"
+        return ProtocolResult(outcome, submitted, provenance=provenance)
 
 
 class Exact(AgentRow, frozen=True):

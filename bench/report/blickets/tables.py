@@ -69,6 +69,12 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
 # --- the paper's ------------------------------------------------------------------------------------------------------
 
 
+class _Provenance(msgspec.Struct, frozen=True):
+    """fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded"""
+
+    fired: dict[str, int] | None = None
+
+
 class _Scored(msgspec.Struct, frozen=True, rename={"faults": "errors", "exposed": "class"}):
     """What the paper's tables count of a score."""
 
@@ -76,6 +82,7 @@ class _Scored(msgspec.Struct, frozen=True, rename={"faults": "errors", "exposed"
     faults: tuple[Fault, ...]
     exposed: Exposed | None
     steps: int
+    provenance: _Provenance = _Provenance()
 
 
 @cache
@@ -94,7 +101,8 @@ def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]
         except msgspec.ValidationError as error:
             where = f"{one.origin.system} on {shown(one.origin.instance)} of {one.origin.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
-        yield PlayedEpisode(one.system, item, score, suite=one.origin.stratum)
+        fired = score.provenance.fired
+        yield PlayedEpisode(one.system, item, score, None if fired is None else "DB4" in fired, one.origin.stratum)
 
 
 def _paper_tables(answers: Sequence[Named], items: Items, *, with_paper: bool) -> list[Table]:

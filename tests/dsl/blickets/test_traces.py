@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dsl.blickets.grading import grade
 from dsl.blickets.reference import ACTIVE
+from dsl.blickets.rule import Form, Rule
 from dsl.blickets.text_game import text_runs
 from dsl.blickets.trace import (
     Monitor,
@@ -26,7 +27,7 @@ from dsl.blickets.trace import (
 )
 from dsl.episode import TranscriptError
 from dsl.errors import CalibrantError, PoolError
-from tests.support.blickets.items import JUNK, actions, items, opened, text_game_expected, text_game_lines
+from tests.support.blickets.items import JUNK, actions, items, opened, static_item, text_game_expected, text_game_lines
 
 
 @settings(deadline=None)
@@ -76,6 +77,16 @@ def test_a_changed_trace_is_refused_by_step_or_field(data: st.DataObject) -> Non
     )
     with pytest.raises(PoolError, match=field):
         check_trace(msgspec.convert(raw, type(trace)), item)
+
+
+def test_a_long_number_makes_no_long_message() -> None:
+    item = static_item(Rule(Form.CONJUNCTIVE, 0b11), 3)
+    trace = trace_of(item, "a", opened(item, [{"place": "A"}]).steps)
+    for field in ("t", "activations"):
+        odd = msgspec.structs.replace(trace, steps=[msgspec.structs.replace(trace.steps[0], **{field: 10**4000})])
+        with pytest.raises(TranscriptError) as refused:
+            check_trace(odd, item)
+        assert len(str(refused.value)) < 500
 
 
 def test_every_public_run_is_read_and_none_contradicts_its_truth() -> None:

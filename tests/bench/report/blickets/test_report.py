@@ -6,10 +6,14 @@ import csv
 import io
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from baselines.blickets.monitors import first_firings
 from bench.cli import main
-from bench.runs.records import Record
+from bench.runs.records import Record, folder_records
+from dsl.blickets.records import read_pool
+from dsl.episode import Step
 from dsl.errors import shown
 from tests.support.commands import refused
 from tests.support.graded_records import blicket_record, graded, write_records
@@ -96,6 +100,43 @@ def test_the_items_decide_on_the_condition_where_their_pool_is_given(tmp_path: P
     assert "is read off their stratum" not in made(tmp_path / "b.md", tmp_path / "run", "--pools", renamed)
 
 
+def test_table_nine_counts_what_the_records_say_of_db4(tmp_path: Path) -> None:
+    """Two RE and correct, of which one with DB4; at exactly N, wrong, with DB4; before the switch, with DB1 alone."""
+    fired: tuple[dict[str, int], ...] = ({"DB4": 12}, {}, {"DB3": 9, "DB4": 14}, {"DB1": 6})
+    watched = [
+        msgspec.structs.replace(record, protocol="cg+db", provenance={"fired": behaviours})
+        for record, behaviours in zip(_records(), fired, strict=True)
+    ]
+    found = _figures(made(tmp_path / "r.csv", write_records(tmp_path / "watched", watched)))
+    ours = {column: value[0] for (table, source, _, column), value in found.items() if (table, source) == ("9", "ours")}
+    assert ours == {
+        "switched": "3",
+        "firings": "2",
+        "true": "1",
+        "false": "1",
+        "missed": "1",
+        "sensitivity": "50.0",
+        "precision": "50.0",
+    }
+    old = made(tmp_path / "old.csv", write_records(tmp_path / "old", _records()))
+    assert not any(line.startswith("9,") for line in old.splitlines())  # they do not say what fired
+
+
+def test_a_run_records_which_behaviours_fired(tmp_path: Path) -> None:
+    pool, out = tmp_path / "pool.jsonl", tmp_path / "run"
+    drawn = ["generate", "--benchmark", "blickets", "--seed", "1", "--strata", "stochastic", "--per-stratum", "3"]
+    assert main([*drawn, "--out", str(pool)]) == 0
+    for protocol in ("cg+db", "cg"):
+        assert main(["run", protocol, str(pool), "--out", str(out), "--workers", "1"]) == 0
+    said = {(record.protocol, record.instance): record.provenance for record in folder_records(out)}
+    items = {item.id: item for item in read_pool(pool).items}
+    for record in folder_records(out):
+        steps = [Step(step.action, step.reading, step.refused, step.cost) for step in record.steps or []]
+        fired = first_firings(items[record.instance].task, steps)
+        assert said[record.protocol, record.instance] == ({"fired": fired} if record.protocol == "cg+db" else {})
+    assert any("DB3" in provenance.get("fired", {}) for provenance in said.values())
+
+
 @pytest.mark.parametrize("suffix", [".html", ".md", ".csv", ".tex", ".txt"])
 def test_the_bytes_depend_on_the_answers_alone(tmp_path: Path, suffix: str) -> None:
     records = [*_records(), *_records(protocol="quiet"), *_records("hard-3", pool_digest="e" * 64)]
@@ -153,7 +194,11 @@ def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pyt
     assert "no answers that belong into table 11" in refused(capsys, "report", run, "--table", "11")
     known = refused(capsys, "report", run, "--table", "Z.9")
     assert known.startswith("unknown table 'Z.9'; known: 1, 2, ")
-    assert "standing, evidence, errors, attribution, 5a, 5b, 6, 7, 8, 9, 10, 11" in known
+    ids = ["standing", "evidence", "errors", "attribution", "5a", "5b", "6", "7", "8", "9", "10", "11"]
+    assert set(ids) <= set(known.partition("known: ")[2].split(", "))
     broken = blicket_record(0, graded() | {"class": "nonsense"})
     said = refused(capsys, "report", write_records(tmp_path / "broken", [broken]))
+    assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")
+    odd = blicket_record(0, graded(), provenance={"fired": ["DB4"]})
+    said = refused(capsys, "report", write_records(tmp_path / "odd", [odd]))
     assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")
