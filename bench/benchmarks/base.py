@@ -180,6 +180,14 @@ class Benchmark(ABC, Generic[I]):
         """One line on what came of the last step."""
         self._absent("episodes")
 
+    def drawing(self, item: I, *, told: bool) -> str:
+        """The item as a picture in text, above its prompt; empty if it has none. told: with what is sealed"""
+        return ""
+
+    def page(self, item: I, *, told: bool) -> str:
+        """The item as an HTML file; as `drawing`."""
+        self._absent("pages of items (give --run for one of its episodes)")
+
     def timeline(self, item: I, steps: Sequence[Step[Any]], system: str) -> Timeline:
         """An episode step by step; `TranscriptError` if the item does not answer so."""
         self._absent("timelines of episodes")

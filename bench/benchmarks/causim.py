@@ -127,6 +127,17 @@ class Causim(Benchmark[CausimItem]):
     def prompt(self, item: CausimItem) -> str:
         return item.task.prompt
 
+    def drawing(self, item: CausimItem, *, told: bool) -> str:
+        from bench.causim.picture import question_picture
+        from bench.pages.layered import layered_text
+
+        return layered_text(question_picture(item, told=told))
+
+    def page(self, item: CausimItem, *, told: bool) -> str:
+        from bench.causim.picture import question_page
+
+        return question_page(item, told=told)
+
     def record(self, item: CausimItem) -> dict[str, Any]:
         """With the world and the labels, which are not in the prompt, under `sealed`."""
         from dsl.causim.records import record_of_item

@@ -28,7 +28,9 @@ def show(
         READS,
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the episodes, step by step, as a page."), WRITES
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page: the episodes of --run, or a CauSim question."),
+        WRITES,
     ] = None,
     system: Annotated[
         str | None, typer.Option("--system", metavar="NAME", help="Only the episodes of this protocol or model.")
@@ -37,16 +39,19 @@ def show(
 ) -> None:
     """Show one instance as a solver may see it; or, with --run and --html, how it was played.
 
-    The page shows every system's episode step by step: what was done, what was read, which hypotheses it left, and the
-    decision. It needs no network.
+    With --run the page shows every system's episode step by step: what was done, what was read, which hypotheses it
+    left, and the decision. Without, the page of a CauSim question draws its program's graph with noise and `do`, and
+    with --gold what changes. A page needs no network.
     """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
 
-    if bool(runs) != (html is not None) or (system is not None and not runs):
+    if (runs and html is None) or (system is not None and not runs):
         raise typer.BadParameter("a page is made of episodes: give --run and --html", param_hint="--html")
     of = benchmark_of(pool)
-    if html is not None:
-        _write_episodes(of, pool, instance, runs or [], system, html)
+    if html is not None and runs:
+        _write_episodes(of, pool, instance, runs, system, html)
+    elif html is not None:
+        _write_page(of, pool, instance, html, gold=gold)
     elif of.name == DEFAULT:
         _show_problem(pool, instance, gold=gold, as_json=as_json)
     else:
@@ -62,7 +67,16 @@ def _show_item(of: Benchmark[Any], pool: Path, instance: str, *, gold: bool, as_
     if as_json:
         typer.echo(json.dumps(record | (sealed if gold else {}), indent=1))
     else:
-        typer.echo("\n\n".join([of.prompt(item), *([json.dumps(sealed, indent=1)] if gold else [])]))
+        parts = [of.drawing(item, told=gold), of.prompt(item), json.dumps(sealed, indent=1) if gold else ""]
+        typer.echo("\n\n".join(part for part in parts if part))
+
+
+def _write_page(of: Benchmark[Any], pool: Path, instance: str, page: Path, *, gold: bool) -> None:
+    from bench.pools.items import item_of
+    from dsl.whole_file import write_whole
+
+    write_whole(page, of.page(item_of(of.read_pool(pool), instance), told=gold))
+    typer.echo(f"{instance}: {page}")
 
 
 def _show_problem(pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:

@@ -1,0 +1,150 @@
+"""A question drawn: the program's graph with noise and `do`, what is seen and, where it may be told, what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from bench.pages.html_page import html_page
+from bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from bench.version import program_version
+from dsl.causim.item import CausimItem
+from dsl.causim.model import Node, run
+from dsl.causim.question import Question
+from dsl.causim.values import Symbol, assignment_text
+from dsl.errors import in_one_line
+from solvers.budget import Budget, BudgetSpent
+from solvers.causim.answers import AnswerSet
+from solvers.outcome import Found
+
+MAX_ANSWERS: Final = 40  # that a page lists
+MAX_VALUES: Final = 12  # of a noise variable that a page lists
+_BUDGET: Final = 20_000
+_LONGEST: Final = 16  # letters of a value in a box
+
+
+def question_picture(item: CausimItem, *, told: bool) -> LayeredPicture:
+    """told: whether the world is shown that the question was drawn from, or one that fits, and what changes in it"""
+    model, question = item.task.model, item.task.question
+    worlds = _worlds(item) if told else None
+    reached = _reached(item)
+    nodes = []
+    for node in model.nodes:
+        facts = {"seen": question.observed.get(node.name, "")} if question.observed else {}
+        if question.do:
+            facts["do"] = f":= {question.do[node.name]}" if node.name in question.do else ""
+        marks = {Mark.SET} if node.name in question.do else {Mark.REACHED} if node.name in reached else set()
+        value = _given(question, node.name)
+        if worlds is not None:
+            before, after = worlds[0][node.name], worlds[1][node.name]
+            facts["noise was"] = worlds[2][node.noise]
+            facts["value"] = before
+            if question.do:
+                facts["under do"] = after
+                facts["changed"] = "yes" if before != after else ""
+                marks |= {Mark.CHANGED} if before != after and node.name not in question.do else set()
+            value = _short(before) if before == after else f"{_short(before)} \N{RIGHTWARDS ARROW} {_short(after)}"
+        nodes.append(LayeredNode(node.name, node.parents, _noise(node, question), value, frozenset(marks), facts))
+    return LayeredPicture(in_one_line(item.id), _remark(item, told=told), tuple(nodes))
+
+
+def _worlds(item: CausimItem) -> tuple[Mapping[str, Symbol], Mapping[str, Symbol], Mapping[str, Symbol]] | None:
+    """The values before and under `do` in one world that fits, and its noise; None if none does or none was found."""
+    model, question, world = item.task.model, item.task.question, item.sealed.world
+    if not world:
+        members = AnswerSet(model, question)
+        try:
+            found = next(members.fitting_worlds(Budget(_BUDGET)), None)
+        except BudgetSpent:
+            found = None
+        if found is None:
+            return None
+        world = {node.noise: node.support[k] for node, k in zip(model.nodes, found, strict=True)}
+    return run(model, world, {}), run(model, world, question.do), world
+
+
+def _reached(item: CausimItem) -> set[str]:
+    """Nodes outside `do` below something that is set."""
+    moved = set(item.task.question.do)
+    for node in item.task.model.nodes:
+        if node.name not in moved and any(parent in moved for parent in node.parents):
+            moved.add(node.name)
+    return moved - set(item.task.question.do)
+
+
+def _given(question: Question, name: str) -> str:
+    if name in question.do:
+        return f":= {_short(question.do[name])}"
+    return _short(question.observed[name]) if name in question.observed else ""
+
+
+def _noise(node: Node, question: Question) -> str:
+    if node.noise in question.fixed:
+        return f"{node.noise} = {_short(question.fixed[node.noise])}"
+    return f"{node.noise} ? {len(node.support)}"
+
+
+def _short(value: Symbol) -> str:
+    return value if len(value) <= _LONGEST else value[: _LONGEST - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _remark(item: CausimItem, *, told: bool) -> str:
+    model = item.task.model
+    shape = (item.topology or "program").replace("_", " ")
+    said = f"{item.setting}; {shape} of {len(model)} nodes; U ? n: unknown noise with n values"
+    if not told:
+        return said
+    members = AnswerSet(model, item.task.question)
+    size = members.size(Budget(_BUDGET))
+    right = f"{size.value:,} right" if isinstance(size, Found) else "right ones not counted"
+    return f"{said}; {members.worlds:,} worlds agree with the fixed noise, {members.fitting:,} fit; answers: {right}"
+
+
+def question_page(item: CausimItem, *, told: bool) -> str:
+    """One HTML file that needs no network: the drawing, noise with its probabilities, what is asked, right answers."""
+    picture = question_picture(item, told=told)
+    headings = list(picture.nodes[0].facts or {}) if picture.nodes else []
+    rows = [
+        {
+            "name": drawn.name,
+            "parents": ", ".join(drawn.parents) or "\N{EN DASH}",
+            "noise": node.noise,
+            "support": _values(node),
+            "facts": [(drawn.facts or {}).get(heading, "") for heading in headings],
+            "marks": " ".join(drawn.marks),
+        }
+        for drawn, node in zip(picture.nodes, item.task.model.nodes, strict=True)
+    ]
+    content: dict[str, Any] = {
+        "title": picture.title,
+        "remark": picture.remark,
+        "drawing": Markup(layered_svg(picture)),  # it escapes its texts
+        "headings": headings,
+        "rows": rows,
+        "prompt": item.task.prompt,
+        "answers": _answers(item) if told else None,
+        "program": program_version(),
+    }
+    return html_page("program.html", content)
+
+
+def _values(node: Node) -> str:
+    pairs = list(zip(node.support, node.weights, strict=True))
+    listed = ", ".join(f"{value} {weight}" for value, weight in pairs[:MAX_VALUES])
+    return listed + (f", and {len(pairs) - MAX_VALUES} more" if len(pairs) > MAX_VALUES else "")
+
+
+def _answers(item: CausimItem) -> dict[str, Any]:
+    """The first right answers with their probabilities, given fixed noise and evidence; whether these are all."""
+    members = AnswerSet(item.task.model, item.task.question)
+    found, whole = [], True
+    try:
+        answers = list(islice(members.answers(Budget(_BUDGET)), MAX_ANSWERS + 1))
+        whole = len(answers) <= MAX_ANSWERS
+        found = [(assignment_text(one), str(members.probability(one))) for one in answers[:MAX_ANSWERS]]
+    except BudgetSpent:
+        whole = False
+    return {"listed": found, "whole": whole}
