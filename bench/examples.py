@@ -16,6 +16,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant score ordered.yaml hidden.yaml predictions.jsonl.gz --out scores.jsonl",
         "calibrant score pool.yaml out.jsonl --id-field custom_id --text-field response.body",
         "zcat out.gz | calibrant score pool.yaml - --json",
+        "calibrant score text_game_results.jsonl.gz --out runs.jsonl",
     ),
     "table": (
         "calibrant table runs scores.jsonl",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from audits.attribution import Attribution, FourCounts, Kind, four_counts
+from audits.blickets.attribution import EpisodeAttribution
 from audits.finding import Finding, Standing
 from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.text_game import TextRun
+from dsl.episode import Step
 from solvers.blickets.static import StaticSpace
 
 
@@ -51,16 +53,41 @@ def attributed_runs(runs: Iterable[TextRun]) -> PublicRuns:
     kinds: dict[str, list[Kind]] = defaultdict(list)
     kept = 0
     for run in runs:
-        space = _space(run)
+        space = _last(run)
         kept += space.fits(run.rule)
-        sets = {rule.blickets for rule in space.verdicts()}
-        kinds[run.setting].append(Attribution(len(sets) == 1, run.right, None, space.count, space.in_words).kind)
+        kinds[run.setting].append(_attribution(run, space).kind)
     total = sum(len(some) for some in kinds.values())
     return PublicRuns({setting: four_counts(some) for setting, some in kinds.items()}, total, kept)
 
 
-def _space(run: TextRun) -> StaticSpace:
+def attributed_run(run: TextRun) -> EpisodeAttribution:
+    """One run's attribution, as `attributed_runs` counts it; submitted after the last move."""
+    moves, decided_at = 0, None
+    for step, space in _spaces(run):
+        moves += step.cost
+        if decided_at is None and len(_sets(space)) == 1:
+            decided_at = moves
+    return EpisodeAttribution(_attribution(run, _last(run)), decided_at, moves)
+
+
+def _spaces(run: TextRun) -> Iterator[tuple[Step[str], StaticSpace]]:
+    """Every step with the space after it."""
     space = StaticSpace.full(len(run.objects))
-    for placed, active in run.readings():
-        space = space.after(placed, ACTIVE if active else INACTIVE)
-    return space
+    readings = run.readings()
+    for step in run.steps:
+        if not step.refused:
+            placed, active = next(readings)
+            space = space.after(placed, ACTIVE if active else INACTIVE)
+        yield step, space
+
+
+def _last(run: TextRun) -> StaticSpace:
+    return [space for _, space in _spaces(run)][-1]
+
+
+def _sets(space: StaticSpace) -> set[int]:
+    return {rule.blickets for rule in space.verdicts()}
+
+
+def _attribution(run: TextRun, space: StaticSpace) -> Attribution:
+    return Attribution(len(_sets(space)) == 1, run.right, None, space.count, space.in_words)

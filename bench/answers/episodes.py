@@ -2,11 +2,14 @@
 
 A line may have `steps`, as records have them. Each is played again; the first that the item does not answer so is
 refused with its line and number. An answer is submitted after the steps, if these have not submitted the same already.
+A line with `item`, `agent` and `steps` is a trace in the benchmark's own format; all that it says has to be so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,11 +18,13 @@ from bench.answers.fields import AnswerField, answer_field
 from bench.answers.played import played
 from bench.answers.predictions import Prediction
 from bench.answers.replies import ReplyPredictions, ReplyScorer
+from bench.benchmarks.registry import one_benchmark
 from bench.runs.records import StepRecord
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
 
 STEPS_FIELD = "steps"
+ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
 
 
 class EpisodeScorer(ReplyScorer):
@@ -30,20 +35,49 @@ class EpisodeScorer(ReplyScorer):
 
         `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
         """
-        found = played(self.benchmark, self.item(prediction), prediction.answer, _steps(line.get(STEPS_FIELD)))
+        item = self.item(prediction)
+        steps = self.benchmark.traced(item, line) if is_trace(line) else _steps(line.get(STEPS_FIELD))
+        found = played(self.benchmark, item, prediction.answer, steps)
         return prediction._replace(answer=found.answer, steps=found.steps, problem=found.problem)
 
 
 class EpisodePredictions(ReplyPredictions):
     """The predictions of a file, played: `CalibrantError` names file, line and step of the first that is not true."""
 
+    def _instance(self, line: Mapping[str, Any]) -> tuple[str, str]:
+        if is_trace(line) and not self._fields.id:
+            return ITEM_FIELD, str(line[ITEM_FIELD])
+        return super()._instance(line)
+
+    def _model(self, line: Mapping[str, Any]) -> str | None:
+        if is_trace(line) and not self._fields.model:
+            self.recognised.found["model"][AGENT_FIELD] += 1
+            return str(line[AGENT_FIELD])
+        return super()._model(line)
+
     def _answers(self, line: Mapping[str, Any]) -> AnswerField:
+        if is_trace(line):
+            return AnswerField(STEPS_FIELD, "trace", ("",))
         try:
             return answer_field(line, self._fields.text)
         except CalibrantError:
             if line.get(STEPS_FIELD) is None or self._fields.text:
                 raise
             return AnswerField(STEPS_FIELD, "transcript", ("",))
+
+
+def reply_reader(pools: Sequence[Path]) -> tuple[ReplyScorer, Callable[..., ReplyPredictions]]:
+    """What scores predictions for pools of one benchmark, and what reads them; of any benchmark but ReplaySCM."""
+    if one_benchmark(pools).transcripts:
+        episodes = EpisodeScorer(pools)
+        return episodes, partial(EpisodePredictions, scorer=episodes)
+    replies = ReplyScorer(pools)
+    return replies, partial(ReplyPredictions, scorer=replies)
+
+
+def is_trace(line: Mapping[str, Any]) -> bool:
+    """Whether a line is one in a benchmark's own trace format."""
+    return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line
 
 
 def _steps(value: Any) -> list[Step[Any]]:

@@ -171,6 +171,14 @@ class Benchmark(ABC, Generic[I]):
         """Whether two answers of the item's schema state the same."""
         return dict(one) == dict(other)
 
+    def traced(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        """The steps of a line in its own trace format; `CalibrantError` names the step or the field that is not so."""
+        self._absent("traces")
+
+    def scored_log(self, path: Path) -> Iterator[Answer]:
+        """The verdicts on what was played elsewhere, in a file that brings its items along; lines as `score` writes."""
+        self._absent("logs")
+
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
         """What a line of `calibrant score` holds."""

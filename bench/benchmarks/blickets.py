@@ -142,6 +142,17 @@ class Blickets(Benchmark[BlicketItem]):
         objects = item.task.objects
         return rule_from_json(one, objects) == rule_from_json(other, objects)
 
+    def traced(self, item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
+        from dsl.blickets.trace import checked_steps, trace_from_object
+
+        return checked_steps(trace_from_object(line), item)
+
+    def scored_log(self, path: Path) -> Iterator[Answer]:
+        """Of the public text game's question runs."""
+        from bench.blickets.logs import scored_runs
+
+        return scored_runs(path)
+
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
         from bench.schemas.blickets import BlicketVerdict

@@ -15,6 +15,7 @@ from dsl.errors import CalibrantError, PoolError, shown
 from dsl.pool_text import pool_head
 
 NAMES = ("replayscm", "blickets", "causalab", "causim")
+LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 
@@ -62,14 +63,26 @@ def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
     return benchmark(next(iter(found), DEFAULT))
 
 
-def _named(path: Path) -> Any:
-    """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+def log_benchmark(path: Path) -> Benchmark[Any] | None:
+    """The benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
+    header = _header(path)
+    known = [name for field, name in LOGS.items() if isinstance(header, dict) and field in header]
+    return benchmark(known[0]) if known else None
+
+
+def _header(path: Path) -> Any:
+    """The first line, if it is JSON; None if it is not."""
     try:
-        header = json.loads(pool_head(path))
+        return json.loads(pool_head(path))
     except PoolError as error:
         raise error.located(file=path.name) from None
     except (ValueError, RecursionError):
-        return DEFAULT
+        return None
+
+
+def _named(path: Path) -> Any:
+    """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
+    header = _header(path)
     if is_config(header):
         return "causalab"
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

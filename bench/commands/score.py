@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 import typer
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from bench.answers.predictions import PoolItems, Predictions
     from bench.answers.replies import ReplyScorer
     from bench.answers.verdicts import PredictionScorer
+    from bench.benchmarks.base import Benchmark
+    from bench.report.part import Answer
+    from bench.report.rate_rows import CalibrationTable
 
 
 def score(
@@ -57,18 +61,22 @@ def score(
     samples: mean, pass@k and majority. A field seconds is what the answer took.
 
     On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
-    false one is refused by its number. An answer without steps is submitted at once. On CauSim pools an answer is the
-    last JSON object of the response, and a wrong one is explained node by node.
+    false one is refused by its number. An answer without steps is submitted at once. Traces of blickets (item, agent,
+    steps) are lines too; results of the public blicket text game bring their items along and need no POOL. On CauSim
+    pools an answer is the last JSON object of the response, and a wrong one is explained node by node.
 
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
     from bench.answers.fields import FieldNames
-    from bench.answers.verdicts import json_line
-    from bench.benchmarks.registry import one_benchmark
+    from bench.benchmarks.registry import log_benchmark, one_benchmark
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
 
+    if (logs := log_benchmark(paths[0])) is not None:
+        _require_published(logs, extractor=extractor, structure=structure)
+        _score_logs(paths, logs, out=out, as_json=as_json)
+        return
     if len(paths) < 2:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     *pools, file = paths
@@ -77,27 +85,60 @@ def score(
     hint = "; --skip-unknown passes over such lines"
     fields = FieldNames(id_field, text_field, model_field)
     predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    _collect(map(scorer.score, predictions), collected, out=out, as_json=as_json)
+    _tell(file, predictions, scorer.items)
+    print_rows(collected, err=as_json)
+
+
+def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
+    """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
+    from bench.benchmarks.registry import log_benchmark
+    from bench.commands.table import print_rows
+    from bench.report.rate_rows import CalibrationTable, Grouping
+
+    for path in paths:
+        if log_benchmark(path) is not of:
+            raise CalibrantError(f"{path}: logs of played episodes are scored without pools; this is none")
+    collected, everybody = (CalibrationTable(of.measures, by=Grouping.STRATUM) for _ in range(2))
+    scored = chain.from_iterable(map(of.scored_log, paths))
+    _collect(_counted(scored, everybody), collected, out=out, as_json=as_json)
+    for table in (collected, everybody):
+        print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json)
+
+
+def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[Answer]:
+    """The same, counted for all systems together too."""
+    for origin, verdict in scored:
+        everybody.add(origin._replace(system="(all)"), verdict)
+        yield origin, verdict
+
+
+def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path | None, as_json: bool) -> None:
+    """Every verdict into the table, and as a line to where lines are wanted."""
+    from bench.answers.verdicts import json_line
+
     with _output(out) as written:
-        for prediction in predictions:
-            scored = scorer.score(prediction)
-            collected.add(scored.origin, scored.line)
+        for origin, verdict in scored:
+            collected.add(origin, verdict)
             if as_json or written:
-                line = json_line(scored.line) + "\n"
+                line = json_line(verdict) + "\n"
                 if as_json:
                     sys.stdout.write(line)
                 if written:
                     written.write(line)
-    _tell(file, predictions, scorer.items)
-    print_rows(collected, err=as_json)
+
+
+def _require_published(benchmark: Benchmark[Any], *, extractor: str, structure: bool) -> None:
+    if structure or extractor != "paper":
+        raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
 
 
 def _scorer(
     pools: list[Path], *, extractor: str, structure: bool
 ) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
-    from bench.answers.episodes import EpisodePredictions, EpisodeScorer
+    from bench.answers.episodes import reply_reader
     from bench.answers.predictions import Predictions
-    from bench.answers.replies import ReplyPredictions, ReplyScorer
     from bench.answers.verdicts import PredictionScorer
     from bench.benchmarks.registry import DEFAULT, one_benchmark
 
@@ -105,13 +146,8 @@ def _scorer(
     if benchmark.name == DEFAULT:
         scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
         return scorer, partial(Predictions, pools=scorer.items)
-    if structure or extractor != "paper":
-        raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
-    if benchmark.transcripts:
-        episodes = EpisodeScorer(pools)
-        return episodes, partial(EpisodePredictions, scorer=episodes)
-    replies = ReplyScorer(pools)
-    return replies, partial(ReplyPredictions, scorer=replies)
+    _require_published(benchmark, extractor=extractor, structure=structure)
+    return reply_reader(pools)
 
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.answers.fields import FieldNames
+from bench.answers.lines import json_object, numbered_lines
 from bench.answers.sources import scored_answers
 from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from bench.report.part import Answer
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError, shown
+
+if TYPE_CHECKING:
+    from bench.answers.predictions import Predictions
+    from bench.answers.replies import ReplyScorer
+    from bench.answers.verdicts import PredictionScorer
 
 
 @dataclass(frozen=True)
@@ -60,16 +66,40 @@ class Sources:
             yield from self._predicted(path, recognised)
 
     def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+        if not self.pools:
+            raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
+        scorer, predictions = self._reader(path)
+        yield from map(scorer.score, predictions)
+        recognised.append(f"{path}: {predictions.recognised}")
+
+    def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
+        """What scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
+        from bench.answers.episodes import reply_reader
         from bench.answers.predictions import Predictions
         from bench.answers.verdicts import PredictionScorer
 
-        pools = [pool for pool in self.pools if benchmark_of(pool).name == DEFAULT]
-        if not pools:
-            raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
-        scorer = PredictionScorer(pools, with_structure=True)
-        predictions = Predictions(path, scorer.items, fields=self.fields)
-        yield from map(scorer.score, predictions)
-        recognised.append(f"{path}: {predictions.recognised}")
+        pools = self._pools_of(path)
+        if benchmark_of(pools[0]).name == DEFAULT:
+            scorer = PredictionScorer(pools, with_structure=True)
+            return scorer, Predictions(path, scorer.items, fields=self.fields)
+        replies, read = reply_reader(pools)
+        return replies, read(path, fields=self.fields)
+
+    def _pools_of(self, path: Path) -> list[Path]:
+        """The pools of one benchmark: that of which the file's first line names an item, if there are several."""
+        of: dict[str, list[Path]] = {}
+        for pool in self.pools:
+            of.setdefault(benchmark_of(pool).name, []).append(pool)
+        if len(of) > 1:
+            named = {value for value in _first_line(path).values() if isinstance(value, str)}
+            for pools in of.values():
+                if any(item.id in named for pool in pools for item in benchmark_of(pool).read_pool(pool).items):
+                    return pools
+        return next(iter(of.values()))
+
+
+def _first_line(path: Path) -> dict[str, Any]:
+    return next((json_object(raw) or {} for _, raw in numbered_lines(path)), {})
 
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:

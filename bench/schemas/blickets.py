@@ -54,10 +54,11 @@ class BlicketVerdict(
     split: pre, switched-blind or switched-seen; null without a switch
     post_evidence: readings under the rule in force at the end, if it is not the first; null without a switch
     distinct_configurations: different sets that were read; first_activation: move that first read ACTIVE; null if none
-    answer: as submitted; null if nothing was
+    answer: as submitted; null if nothing was, and of the text game's runs, whose answers are not public
     problem: why nothing was submitted; empty if something was
     attribution: what the readings decided; seconds: what the answer took, if the prediction says so
     pool_digest, poolDigest: SHA-256 of what the pool's file holds, decompressed
+    poolSize: of the pool; 0 for a file of the text game
     """
 
     benchmark: Literal["blickets"]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS
+from dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS, BlicketItem, Condition, Mechanism, Sealed, Task
 from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.rule import Form, Rule, set_of
 from dsl.episode import Step
@@ -51,6 +51,14 @@ class TextRun:
     def setting(self) -> str:
         """The group that such runs are counted in."""
         return f"{len(self.objects)} objects, {self.rule.form}"
+
+    def item(self, name: str) -> BlicketItem:
+        """The item that was played: the rule, with as many moves as were made, and these objects at the start."""
+        start = tuple(self.objects.index(one) for one in self.steps[0].action["start"])
+        task = Task(self.objects, sum(step.cost for step in self.steps))
+        sealed = Sealed((Mechanism(self.rule),), start_on=start)
+        stratum = f"{len(self.objects)} objects"
+        return BlicketItem(name, Condition(self.rule.form), task, sealed, {"stratum": stratum})
 
     def readings(self) -> Iterator[tuple[tuple[int, ...], bool]]:
         """Reading by reading: what was on the machine, first placed first (object numbers); was it active?"""

@@ -19,7 +19,7 @@ from dsl.blickets.item import BlicketItem
 from dsl.blickets.reference import ACTIVE, INACTIVE, History, run
 from dsl.episode import Step, TranscriptError
 from dsl.errors import PoolError, shown
-from dsl.records import decoded
+from dsl.records import converted, decoded
 
 
 class Transition(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -132,6 +132,23 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
 
     `TranscriptError` names the first step that is not; `PoolError` names another field that is not.
     """
+    return _checked(trace, item)[1]
+
+
+def checked_steps(trace: Trace, item: BlicketItem) -> list[Step[str]]:
+    """The steps of a trace, if it is one that `check_trace` accepts."""
+    return _checked(trace, item)[0]
+
+
+def _checked(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+    steps, found = _replayed(trace, item)
+    _check_result(trace, found.as_json(item.task.objects))
+    _check_rules(trace, item)
+    return steps, found
+
+
+def _replayed(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+    """What the item answers to the actions, if that is what the trace says."""
     if trace.item != item.id:
         raise PoolError(f"a trace of {shown(trace.item)}, not of {shown(item.id)}", field="item")
     moments = _history(item, [step.action for step in trace.steps]).moments
@@ -143,9 +160,7 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
         if said != true:
             raise TranscriptError(number, f"recorded as {_stated(said)}; was {_stated(true)}")
     replayed = [Step(s.action, m.reading, m.refused, m.cost) for s, m in zip(trace.steps, moments, strict=True)]
-    found = grade(item, replayed)
-    _check_result(trace, found.as_json(item.task.objects))
-    return found
+    return replayed, grade(item, replayed)
 
 
 def _stated(step: tuple[int, str | None, bool, int, list[str]]) -> str:
@@ -167,13 +182,23 @@ def _check_result(trace: Trace, found: Mapping[str, Any]) -> None:
             raise PoolError(f"{shown(said)} recorded, was {shown(true)}", instance=trace.item, field=field)
 
 
+def _check_rules(trace: Trace, item: BlicketItem) -> None:
+    for number, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
+        if step.rule_in_force is not UNSET and step.rule_in_force != rule:
+            raise TranscriptError(number, f"rule_in_force {shown(step.rule_in_force)} recorded, was {shown(rule)}")
+
+
+def _rules(trace: Trace, item: BlicketItem) -> list[dict[str, Any]]:
+    """The rule of the next reading after each step."""
+    moments = _history(item, [step.action for step in trace.steps]).moments
+    phases = (item.sealed.phase(moment.activations, moment.t) for moment in moments)
+    return [item.sealed.mechanisms[phase].rule.as_json(item.task.objects) for phase in phases]
+
+
 def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
     """A checked trace with the rule in force after each step."""
     check_trace(trace, item)
-    moments = _history(item, [step.action for step in trace.steps]).moments
-    rules = [
-        item.sealed.mechanisms[item.sealed.phase(m.activations, m.t)].rule.as_json(item.task.objects) for m in moments
-    ]
+    rules = _rules(trace, item)
     steps = [msgspec.structs.replace(step, rule_in_force=rule) for step, rule in zip(trace.steps, rules, strict=True)]
     return msgspec.structs.replace(trace, steps=steps)
 
@@ -181,6 +206,11 @@ def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
 def trace_from_line(line: str) -> Trace:
     """A trace as written by `trace_line`; `PoolError` names the field of what cannot be meant."""
     return decoded(line, Trace)
+
+
+def trace_from_object(value: Mapping[str, Any]) -> Trace:
+    """The same of a JSON object that has been read already."""
+    return converted(value, Trace)
 
 
 def trace_line(trace: Trace) -> str:

@@ -1,0 +1,70 @@
+"""The public text game's question runs under `calibrant score`: replayed, graded, and what their readings had decided.
+
+Its answers are not public, only how many of the questions were answered rightly. All of them right is `correct`, and
+decided means that the readings left one set of blickets, for its questions ask for no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from audits.blickets.public_runs import attributed_run
+from bench.answers.attribution import KEY, attribution_record
+from bench.answers.lines import json_object, numbered_lines, shown_name
+from bench.answers.verdicts import ScoredPrediction, origin_of_line
+from dsl.blickets.grading import grade
+from dsl.blickets.text_game import TextRun, text_run
+from dsl.episode import Step
+from dsl.errors import CalibrantError
+from dsl.pool_text import pool_digest
+
+
+def scored_runs(path: Path) -> Iterator[ScoredPrediction]:
+    """A verdict on every trial of a results file; `CalibrantError` names file and line of one that is not so."""
+    file, digest, found = shown_name(path), pool_digest(path), 0
+    for number, raw in numbered_lines(path):
+        try:
+            line = json_object(raw)
+            if line is None:
+                raise CalibrantError("not a JSON object in UTF-8")
+            if line.get("metric_type") == "trial":
+                found += 1
+                yield _scored(text_run(line), number, path.name, digest)
+        except CalibrantError as error:
+            raise CalibrantError(f"{file}: line {number}: {error}") from None
+    if not found:
+        raise CalibrantError(f"{file}: no line with the metric_type trial in it")
+
+
+def _scored(run: TextRun, number: int, file: str, digest: str) -> ScoredPrediction:
+    """poolSize is 0: a log is no pool, of which somebody may have left items out."""
+    item = run.item(f"line {number}")
+    found = grade(item, [_as_played(step) for step in run.steps]).as_json(item.task.objects)
+    attributed = attributed_run(run)
+    times = {"decided_at": attributed.decided_at, "submitted_at": attributed.submitted_at}
+    line = {
+        "benchmark": "blickets",
+        "instanceId": item.id,
+        "model": run.answered_by or None,
+        "sample": 0,
+        **found,
+        "correct": run.right,
+        "errors": [],
+        "strict": None,
+        "closed": "answered",
+        "problem": "",
+        KEY: attribution_record(attributed.attribution) | times,
+        "pool": file,
+        "poolDigest": digest,
+        "poolSize": 0,
+        "setting": item.setting,
+        "stratum": item.stratum,
+        "seconds": None,
+    }
+    return ScoredPrediction(origin_of_line(line), line)
+
+
+def _as_played(step: Step[str]) -> Step[str]:
+    """The same; what the text game refused, for whatever reason, is refused here too."""
+    return Step({"unreadable": str(dict(step.action))}, None, step.refused, step.cost) if step.refused else step
