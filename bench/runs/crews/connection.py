@@ -21,7 +21,7 @@ CONNECTING = 10.0  # seconds in which a scheduler has to answer
 LOOK = 1.0  # seconds between looks at who is there
 PATIENCE = 5.0  # seconds without workers before that is said
 FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
-LOGGERS = ("distributed", "tornado", "asyncio")
+LOGGERS = ("distributed", "tornado", "asyncio")  # what they have to say is said here, in one line
 START_A_WORKER = "dask worker {address} --nthreads 1"
 
 
@@ -96,8 +96,7 @@ def _client(address: str) -> Client:
     except ImportError:
         message = "dask.distributed is not installed; it comes with: pip install 'calibrant[cluster]'"
         raise MissingExtraError(message) from None
-    for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    _silence()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared by each job
@@ -105,3 +104,9 @@ def _client(address: str) -> Client:
     except (OSError, TimeoutError, ValueError) as error:
         why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
         raise CalibrantError(why) from None
+
+
+def _silence() -> None:
+    for name in [*LOGGERS, *logging.root.manager.loggerDict]:
+        if name.partition(".")[0] in LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

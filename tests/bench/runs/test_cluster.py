@@ -20,6 +20,7 @@ from dsl.errors import CalibrantError, MissingExtraError
 from dsl.replayscm.pools.files import write_pool
 from tests.support.commands import refused
 from tests.support.packages import needs
+from tests.support.processes import all_end
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_pool
 
 needs("distributed")
@@ -126,10 +127,7 @@ def test_a_killed_worker_loses_nothing_and_its_process_ends_with_it(loopback: Lo
             os.kill(worker, signal.SIGKILL)
             killed = True
     assert found == {number: number / 2 for number in range(20)}
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{doing}").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{doing}").exists()
+    assert all_end([doing], 30.0)
 
 
 def test_a_scheduler_that_is_lost_is_one_line(
