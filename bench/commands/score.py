@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import typer
 
 from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, IdField, ModelField, TextField
+from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, execution
 from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
 
@@ -49,6 +49,7 @@ def score(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Score model outputs with the published metrics.
@@ -72,9 +73,12 @@ def score(
     from bench.benchmarks.registry import log_benchmark, one_benchmark
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
+    from bench.runs.scoring import scored
 
     if (logs := log_benchmark(paths[0])) is not None:
         _require_published(logs, extractor=extractor, structure=structure)
+        if cluster is not None:
+            raise typer.BadParameter("logs of played episodes are scored here", param_hint="--cluster")
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
     if len(paths) < 2:
@@ -85,7 +89,8 @@ def score(
     hint = "; --skip-unknown passes over such lines"
     fields = FieldNames(id_field, text_field, model_field)
     predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
-    _collect(map(scorer.score, predictions), collected, out=out, as_json=as_json)
+    verdicts = scored(scorer, predictions, execution(None if cluster else 1, cluster))
+    _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json)
 

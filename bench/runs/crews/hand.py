@@ -56,11 +56,17 @@ def do_job(job: bytes, of: bytes) -> Any:
     work: Work = pickle.loads(of)
     differs = difference(work.versions, versions())
     if differs:
-        return CalibrantError(f"{differs}; install the same on all of them")
+        return CalibrantError(f"{differs}, at the worker {_address()}; install the same on all of them")
     try:
         return _this_thread.process().done(job, work)
     except CalibrantError as error:
         return error
+
+
+def _address() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)
 
 
 class _Process:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -11,14 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from bench.cli import main
 from bench.faults.loopback import Loopback
+from bench.pools.bundled import bundled_blickets
 from bench.runs.crews.opening import completed, open_crew
 from bench.runs.jobs import Execution, Failure
 from bench.runs.records import FILE_NAME, folder_records
 from bench.runs.runner import RunSummary, run
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.replayscm.pools.files import write_pool
-from tests.support.commands import refused
+from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
 from tests.support.processes import all_end
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_pool
@@ -41,8 +44,8 @@ def on_cluster(loopback: Loopback) -> Execution:
     return Execution(cluster=loopback.address)
 
 
-def without_timing(folder: Path) -> list[bytes]:
-    return [line.partition(b'"timing"')[0] for line in (folder / FILE_NAME).read_bytes().splitlines()]
+def without_timing(folder: Path, name: str = FILE_NAME) -> list[bytes]:
+    return [line.partition(b'"timing"')[0] for line in (folder / name).read_bytes().splitlines()]
 
 
 def slow_half(number: int) -> float:
@@ -96,6 +99,39 @@ def test_what_is_wrong_with_every_job_is_one_line(tmp_path: Path, on_cluster: Ex
     assert list(folder_records(tmp_path / "out")) == []
 
 
+def test_audits_and_verdicts_are_those_made_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], loopback: Loopback
+) -> None:
+    write_pool(small_pool(["good", "or", "or"]), tmp_path / "p.jsonl")
+    answers = [{"X3": "(and X1 X2)"}, {"X3": "(or X1 X2)"}, {"X3": "X1"}, "nothing"]  # "nothing" has no verdict there
+    lines = [
+        {"id": f"I{number % 3}", "sample": number, "answer": {"mechanisms": answers[number % 4]}}
+        for number in range(130)  # in three groups
+    ]
+    predictions = jsonl(tmp_path / "predictions.jsonl", *lines)
+    for where in (["--cluster", loopback.address], []):
+        to = tmp_path / ("cluster" if where else "here")
+        assert main(["score", str(tmp_path / "p.jsonl"), str(predictions), "--out", f"{to}.jsonl", *where]) == 0
+        assert main(["audit", str(tmp_path / "p.jsonl"), "--out", str(to), *(where or ["--workers", "1"])]) == 0
+        (to / "printed").write_text(capsys.readouterr().out)
+    cluster, here = tmp_path / "cluster", tmp_path / "here"
+    verdicts = here.with_suffix(".jsonl").read_bytes()
+    assert cluster.with_suffix(".jsonl").read_bytes() == verdicts
+    assert [verdicts.count(b'"trainExact": ' + value) for value in (b"true", b"false")] == [33, 65]
+    assert without_timing(cluster, "audits.jsonl") == without_timing(here, "audits.jsonl") != []
+    assert (cluster / "printed").read_text() == (here / "printed").read_text()
+
+
+def test_claims_are_those_made_here(capsys: pytest.CaptureFixture[str], loopback: Loopback) -> None:
+    pool = str(bundled_blickets())
+    printed = []
+    for where in (["--cluster", loopback.address], []):
+        assert main(["audit", pool, "--only", "easy-3-20-0", "--only", "easy-3-20-1", "--json", *where]) == 0
+        printed.append(json.loads(capsys.readouterr().out))
+    assert printed[0] == printed[1]
+    assert {found["instance"] for found in printed[0]} == {"easy-3-20-0", "easy-3-20-1"}
+
+
 def test_a_large_work_is_sent_to_each_worker_once(on_cluster: Execution) -> None:
     ballast = bytes(range(256)) * 1_000
 
@@ -109,7 +145,7 @@ def test_a_large_work_is_sent_to_each_worker_once(on_cluster: Execution) -> None
 def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"Python": "3.99", "numpy": "1.0"}
     monkeypatch.setattr("bench.runs.crews.cluster.versions", lambda: ours)
-    with pytest.raises(CalibrantError, match=r"^Python 3\.99 here, 3\.\d+ there; install the same on all of them$"):
+    with pytest.raises(CalibrantError, match=r"^Python 3\.99 here, 3\.\d+ there, at the worker tcp://127\.0\.0\.1:\d+; install the same on all of them$"):
         dict(completed(slow_half, {"a": 1}, on_cluster))
 
 

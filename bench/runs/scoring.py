@@ -1,0 +1,65 @@
+"""Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Protocol
+
+from bench.answers.predictions import Prediction
+from bench.answers.verdicts import ScoredPrediction
+from bench.runs.crews.opening import open_crew
+from bench.runs.jobs import Crew, Execution, Failure, error_line
+from dsl.errors import CalibrantError, shown
+
+GROUP = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
+AT_ONCE = 100  # groups that are read before all of them are scored
+
+
+class Scorer(Protocol):
+    """What has a verdict on each prediction. It can be pickled."""
+
+    def score(self, prediction: Prediction) -> ScoredPrediction: ...
+
+
+def scored(scorer: Scorer, predictions: Iterable[Prediction], execution: Execution) -> Iterator[ScoredPrediction]:
+    """Each prediction's verdict; in this process where there is no cluster."""
+    if execution.cluster is None:
+        yield from map(scorer.score, predictions)
+        return
+    left = iter(predictions)
+    with open_crew(_nothing, execution) as crew:
+        while groups := _groups(islice(left, GROUP * AT_ONCE)):
+            yield from _in_order(crew, scorer, groups)
+
+
+def _groups(predictions: Iterable[Prediction]) -> list[list[Prediction]]:
+    all_of_them = list(predictions)
+    return [all_of_them[start : start + GROUP] for start in range(0, len(all_of_them), GROUP)]
+
+
+def _in_order(crew: Crew, scorer: Scorer, groups: list[list[Prediction]]) -> Iterator[ScoredPrediction]:
+    found: dict[int, list[ScoredPrediction]] = {}
+    for number, verdicts in crew.completed(partial(_verdicts, scorer), dict(enumerate(groups))):
+        if isinstance(verdicts, Failure):
+            first, last = groups[number][0].instance, groups[number][-1].instance
+            raise CalibrantError(f"predictions from {shown(first)} to {shown(last)}: {verdicts.error}")
+        found[number] = verdicts
+    for number in range(len(groups)):
+        yield from found[number]
+
+
+def _verdicts(scorer: Scorer, group: list[Prediction]) -> list[ScoredPrediction]:
+    return [_verdict(scorer, prediction) for prediction in group]
+
+
+def _verdict(scorer: Scorer, prediction: Prediction) -> ScoredPrediction:
+    try:
+        return scorer.score(prediction)
+    except Exception as error:
+        raise CalibrantError(f"{shown(prediction.instance)}: {error_line(error)}") from error
+
+
+def _nothing() -> None:
+    pass
