@@ -14,7 +14,7 @@ import pytest
 
 from bench.cli import main
 from bench.faults.loopback import Loopback
-from bench.pools.bundled import bundled_blickets
+from bench.pools.bundled import bundled_files
 from bench.runs.crews.opening import completed, open_crew
 from bench.runs.jobs import Execution, Failure
 from bench.runs.records import FILE_NAME, folder_records
@@ -123,7 +123,7 @@ def test_audits_and_verdicts_are_those_made_here(
 
 
 def test_claims_are_those_made_here(capsys: pytest.CaptureFixture[str], loopback: Loopback) -> None:
-    pool = str(bundled_blickets())
+    pool = str(bundled_files()["blickets"][0])
     printed = []
     for where in (["--cluster", loopback.address], []):
         assert main(["audit", pool, "--only", "easy-3-20-0", "--only", "easy-3-20-1", "--json", *where]) == 0
