@@ -15,6 +15,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.pages.timeline import Timeline
+from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -29,6 +30,7 @@ from dsl.message import Message
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from audits.soundness import Soundness
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
@@ -212,6 +214,19 @@ class Benchmark(ABC, Generic[I]):
     def verifiers(self) -> Mapping[str, Verifier]:
         """Checkers of its claims that share no code with what makes them."""
         self._absent("certificates")
+
+    def suite_of(self, item: I) -> str:
+        """The group that `calibrant pool stats` counts an item in, beside its setting."""
+        return item.stratum
+
+    def figures(self, items: Sequence[I]) -> Mapping[str, Figure]:
+        """What items are made of, as `calibrant pool stats` shows it; the same columns for any items."""
+        self._absent("statistics")
+
+    @property
+    def soundness(self) -> Soundness[I]:
+        """What `calibrant pool check` asks of its items."""
+        self._absent("checks")
 
     @property
     def suites(self) -> Sequence[str]:

@@ -14,6 +14,7 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.pages.timeline import Timeline
+from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -26,6 +27,7 @@ from dsl.item import Pool
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from audits.soundness import Soundness
     from bench.training.blickets import BlicketTraining
     from bench.verbs.blickets import BlicketVerbs
 
@@ -188,6 +190,17 @@ class Blickets(Benchmark[BlicketItem]):
         from audits.blickets.verification import VERIFIERS
 
         return VERIFIERS
+
+    def figures(self, items: Sequence[BlicketItem]) -> Mapping[str, Figure]:
+        from bench.pools.figures.blickets import figures
+
+        return figures(items)
+
+    @property
+    def soundness(self) -> Soundness[BlicketItem]:
+        from audits.blickets.soundness import SOUNDNESS
+
+        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

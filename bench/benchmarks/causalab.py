@@ -11,6 +11,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
+from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -32,6 +33,7 @@ from solvers.budget import BudgetSpent
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from audits.soundness import Soundness
     from bench.training.causalab import LabTraining
     from bench.verbs.causalab import LabVerbs
 
@@ -176,6 +178,17 @@ class CausaLab(Benchmark[LabItem]):
         from audits.causalab.verification import VERIFIERS
 
         return VERIFIERS
+
+    def figures(self, items: Sequence[LabItem]) -> Mapping[str, Figure]:
+        from bench.pools.figures.causalab import figures
+
+        return figures(items)
+
+    @property
+    def soundness(self) -> Soundness[LabItem]:
+        from audits.causalab.soundness import SOUNDNESS
+
+        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

@@ -12,6 +12,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -26,6 +27,7 @@ from dsl.records import converted
 if TYPE_CHECKING:
     from audits.claims import Verifier
     from audits.finding import Finding
+    from audits.soundness import Soundness
     from bench.training.causim import CausimTraining
     from bench.verbs.causim import CausimVerbs
 
@@ -173,6 +175,21 @@ class Causim(Benchmark[CausimItem]):
         from audits.causim.certificates import VERIFIERS
 
         return VERIFIERS
+
+    def suite_of(self, item: CausimItem) -> str:
+        """Its topology; a stratum has the number of nodes beside it."""
+        return item.topology
+
+    def figures(self, items: Sequence[CausimItem]) -> Mapping[str, Figure]:
+        from bench.pools.figures.causim import figures
+
+        return figures(items)
+
+    @property
+    def soundness(self) -> Soundness[CausimItem]:
+        from audits.causim.soundness import SOUNDNESS
+
+        return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:

@@ -11,6 +11,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -63,6 +64,11 @@ class ReplayScm(Benchmark[Problem]):
         from dsl.replayscm.pools.files import read_pool
 
         return read_pool(path, keep_results=False)
+
+    def figures(self, items: Sequence[Problem]) -> Mapping[str, Figure]:
+        from bench.pools.figures.replayscm import figures
+
+        return figures(items)
 
     def handout(self, item: Problem) -> TaskHandout:
         return TaskHandout(item.task)

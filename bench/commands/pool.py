@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +11,10 @@ import typer
 from bench.commands.guard import WRITES, guarded
 from bench.commands.options import AsJson, PoolPath, PoolPaths
 from bench.examples import epilog
-from dsl.errors import in_one_line
+from dsl.errors import CalibrantError, in_one_line
 
 if TYPE_CHECKING:
-    from bench.pools.check import CheckReport
+    from bench.pools.soundness import CheckReport
 
 pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
@@ -86,10 +85,22 @@ def check(
     fields: Annotated[bool, typer.Option("--fields", help="List the fields that were not read.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Check that gold is legal and replays its worlds, and that the file says what it says consistently."""
-    from bench.pools.check import check_pool
+    """Check that gold is legal and replays its worlds, and that the file says what it says consistently.
 
-    reports = [check_pool(path, must_be_official=official) for path in pools]
+    Of the other benchmarks: that what the file states of an item is true. What may not be wanted, though it is true, is
+    noted: duplicates, items that nobody can decide within what they allow, and whatever `calibrant audit` proves.
+    """
+    from bench.benchmarks.registry import DEFAULT, one_benchmark
+    from bench.pools.check import check_pool
+    from bench.pools.soundness import check_items
+
+    of = one_benchmark(pools)
+    if of.name == DEFAULT:
+        reports = [check_pool(path, must_be_official=official) for path in pools]
+    elif official:
+        raise CalibrantError(f"--official: {of.title} has no such thing here")
+    else:
+        reports = list(check_items(of, pools))
     if as_json:
         typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
     else:
@@ -100,11 +111,15 @@ def check(
 def _text(report: CheckReport, *, list_unread: bool) -> str:
     verdict = "failed" if report.official_failure else "ok"
     lines = [f"{report.pool}   {report.num_instances} instances   sha256 {report.digest}"]
-    lines.append(f"  {verdict:6}  {report.official}")
+    lines.append(f"  {verdict:6}  {report.official or 'every record was read'}")
     for name, applied in report.applied.items():
         failed = [(instance, reason) for check, instance, reason in report.failures if check == name]
         lines.append(f"  {'failed' if failed else 'ok':6}  {name}: {applied - len(failed)} of {applied}")
         lines += [f"            {instance}: {reason}" for instance, reason in failed]
+    for kind in dict.fromkeys(note.kind for note in report.notes or ()):
+        own = [note for note in report.notes or () if note.kind == kind]
+        lines.append(f"  note    {kind}: {len({note.instance for note in own})} of {report.num_instances}")
+        lines.append(f"            {own[0].instance}: {own[0].claim}")
     if report.unread:
         hint = "" if list_unread else "; --fields lists them"
         lines.append(f"          {len(report.unread)} fields of the file are not read{hint}")
@@ -116,24 +131,31 @@ def _text(report: CheckReport, *, list_unread: bool) -> str:
 @pool_app.command(epilog=epilog("pool stats"))
 @guarded
 def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
-    """Describe pools by stratum: sizes, worlds, intervention modes, gold."""
+    """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
+    from itertools import groupby
+
+    from bench.benchmarks.registry import benchmark_of
     from bench.pages.aligned import aligned
     from bench.pools.stats import pool_stats
     from bench.report.rate_rows import pool_labels
-    from dsl.replayscm.pools.files import file_digest, read_pool
+    from dsl.pool_text import pool_digest
 
-    loaded = {path: read_pool(path, keep_results=False) for path in pools}
-    digests = {path: file_digest(path) for path in loaded}
-    labels = pool_labels({digests[path]: pool.name for path, pool in loaded.items()})
+    loaded = {path: (benchmark_of(path), benchmark_of(path).read_pool(path)) for path in pools}
+    digests = {path: pool_digest(path) for path in loaded}
+    labels = pool_labels({digests[path]: pool.name for path, (_, pool) in loaded.items()})
     found = [
-        (path, replace(row, pool=labels[digests[path]])) for path, pool in loaded.items() for row in pool_stats(pool)
+        (path, row) for path, (of, pool) in loaded.items() for row in pool_stats(labels[digests[path]], pool.items, of)
     ]
     if as_json:
         made = [row.to_dict() | {"file": path.name, "digest": digests[path]} for path, row in found]
         typer.echo(json.dumps(made, indent=1))
-    elif found:
-        rows = [row.cells() for _, row in found]
-        typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+        return
+    tables = []
+    for _, rows in groupby((row.cells() for _, row in found), key=list):
+        listed = list(rows)
+        tables.append(aligned(list(listed[0]), [list(row.values()) for row in listed]))
+    if tables:
+        typer.echo("\n\n".join(tables))
 
 
 @pool_app.command(epilog=epilog("pool schema"))

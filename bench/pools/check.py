@@ -1,14 +1,13 @@
-"""Checks of a pool: does its gold do what it claims, is it an official file, and what in it was not read."""
+"""Checks of a pool of ReplaySCM: does gold do what it claims, is it an official file, and what in it was not read."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from audits.soundness import Check
+from bench.pools.soundness import CheckReport
 from bench.pools.unread import unread_fields
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
@@ -18,37 +17,6 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Panel, World
 from solvers.replayscm.roots import nested_variables
-
-Check = Callable[[Problem], str | None]
-"""Why a problem fails, "" if it passes, None if the check does not apply to it."""
-
-
-@dataclass
-class CheckReport:
-    """What was checked of one file.
-
-    applied: per check on how many instances; failures: (check, instance, reason)
-    official: what is known of the file by its name and digest; `official_failure` is set where that is asked for
-    unread: field paths of the file that no part of an instance comes from, and in how many records
-    """
-
-    pool: str
-    digest: str
-    num_instances: int
-    applied: Counter[str] = field(default_factory=Counter)
-    failures: list[tuple[str, str, str]] = field(default_factory=list)
-    official: str = ""
-    official_failure: bool = False
-    unread: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        return not self.failures and not self.official_failure
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        made = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
-        return made | {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
 
 
 def check_pool(path: Path, *, must_be_official: bool = False) -> CheckReport:
@@ -135,7 +103,7 @@ def _has_scored_cells(problem: Problem) -> str | None:
     return "no training world has a scored cell" if len(unscored) == len(problem.task.training.worlds) else ""
 
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, Check[Problem]] = {
     "gold is legal under the disclosure": _gold_is_legal,
     "gold replays its training worlds": _gold_replays_training,
     "gold replays its held-out worlds": _gold_replays_heldout,

@@ -1,0 +1,64 @@
+"""Whether a laboratory is what its record says, and can be decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isclose
+
+import msgspec
+
+from audits.causalab.labels import labels
+from audits.soundness import Soundness
+from dsl.causalab.episode import LabEpisode
+from dsl.causalab.item import LabItem
+from solvers.causalab.evidence import evidence_of
+from solvers.causalab.exact import solve
+from solvers.causalab.replay import EXACT, misfit
+from solvers.outcome import Found, Impossible
+
+
+def mechanism_explains(item: LabItem) -> str | None:
+    """Records and baseline are recomputed on reading; a static trace is the file's own."""
+    if not item.task.trace:
+        return None
+    worst = misfit(item.sealed.mechanism, evidence_of(item.task), reading=item.task.reading, shifts=())
+    return f"a value of the static trace is off by {worst:g}" if worst > EXACT else ""
+
+
+def labels_hold(item: LabItem) -> str | None:
+    """Stated labels, recomputed."""
+    stated = item.sealed.labels
+    if not stated:
+        return None
+    try:
+        found = labels(item)
+    except ValueError as error:  # what is shown contradicts the mechanism
+        return str(error)
+    wrong = [name for name in sorted(stated) if name not in found or not isclose(stated[name], found[name])]
+    return "; ".join(f"{name} {stated[name]:g}, found {found.get(name, float('nan')):g}" for name in wrong)
+
+
+def undecided(item: LabItem) -> str | None:
+    """The exact solver gives up, or another mechanism reads the same as the true one in all that it sets."""
+    outcome = solve(LabEpisode(item))
+    if isinstance(outcome, Impossible):
+        return f"nothing fits: {outcome.exhausted}"
+    if not isinstance(outcome, Found):
+        return outcome.reached
+    if outcome.value.mechanism.edges != item.sealed.mechanism.edges:
+        return "another graph reads the same"
+    return ""
+
+
+def same(item: LabItem) -> bytes | None:
+    """All but names of the item, labels and the seed of noise."""
+    noise = item.sealed.noise
+    quiet = None if noise is None else replace(noise, seed=0)
+    return msgspec.json.encode((item.task, replace(item.sealed, noise=quiet, labels={})))
+
+
+SOUNDNESS = Soundness(
+    {"the mechanism explains the static trace": mechanism_explains, "stated labels are those of the item": labels_hold},
+    undecided,
+    same,
+)

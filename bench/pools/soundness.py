@@ -1,0 +1,95 @@
+"""Checks of a pool of any benchmark: is the file true, and what should its author know of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from audits.finding import Standing
+from audits.soundness import Soundness
+from bench.benchmarks.base import Benchmark
+from dsl.item import Item
+from dsl.pool_text import pool_digest
+
+UNDECIDED, DUPLICATE = "undecided", "duplicate"
+
+
+class Note(NamedTuple):
+    """Something true of an item that its author may not want."""
+
+    kind: str
+    instance: str
+    claim: str
+
+
+@dataclass
+class CheckReport:
+    """What was checked of one file.
+
+    applied: per check on how many instances; failures: (check, instance, reason)
+    official: what is known of the file by its name and digest; `official_failure` is set where that is asked for
+    unread: field paths of the file that no part of an instance comes from, and in how many records
+    notes: what is no error of the file; None of ReplaySCM, whose audits say more
+    """
+
+    pool: str
+    digest: str
+    num_instances: int
+    applied: Counter[str] = field(default_factory=Counter)
+    failures: list[tuple[str, str, str]] = field(default_factory=list)
+    official: str = ""
+    official_failure: bool = False
+    unread: Mapping[str, int] = field(default_factory=dict)
+    notes: list[Note] | None = None
+
+    @property
+    def passed(self) -> bool:
+        return not self.failures and not self.official_failure
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        made = dataclasses.asdict(self) | {"passed": self.passed, "applied": dict(self.applied)}
+        notes = made.pop("notes")
+        made |= {"failures": [{"check": c, "instance": i, "reason": r} for c, i, r in self.failures]}
+        return made if notes is None else made | {"notes": [note._asdict() for note in self.notes or ()]}
+
+
+def check_items(benchmark: Benchmark[Any], paths: Sequence[Path]) -> Iterator[CheckReport]:
+    """Read pools and check every item; a duplicate may stand in an earlier file. `PoolError` for what is no pool."""
+    seen: dict[bytes, str] = {}
+    soundness = benchmark.soundness
+    for path in paths:
+        pool = benchmark.read_pool(path)
+        report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=[])
+        for item in pool.items:
+            _check(report, item, soundness)
+            report.notes = [*(report.notes or ()), *_notes(benchmark, item, soundness, seen)]
+        yield report
+
+
+def _check(report: CheckReport, item: Item[Any, Any], soundness: Soundness[Any]) -> None:
+    for name, check in soundness.checks.items():
+        reason = check(item)
+        if reason is not None:
+            report.applied[name] += 1
+        if reason:
+            report.failures.append((name, item.id, reason))
+
+
+def _notes(
+    benchmark: Benchmark[Any], item: Item[Any, Any], soundness: Soundness[Any], seen: dict[bytes, str]
+) -> Iterator[Note]:
+    key = soundness.same(item)
+    if key is not None:
+        first = seen.setdefault(key, item.id)
+        if first is not item.id:
+            yield Note(DUPLICATE, item.id, f"the same as {first}")
+    if reason := soundness.undecided(item):
+        yield Note(UNDECIDED, item.id, reason)
+    for found in benchmark.findings(item):
+        if found.verdict is Standing.PROVED:
+            yield Note(found.kind, item.id, found.claim)
