@@ -23,7 +23,7 @@ from bench.training.base import Training
 from bench.verbs.base import Verbs
 from dsl.action import Action
 from dsl.episode import Episode, Step
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item, Pool
 from dsl.message import Message
 
@@ -196,7 +196,17 @@ class Benchmark(ABC, Generic[I]):
 
     def page(self, item: I, *, told: bool) -> str:
         """The item as an HTML file; as `drawing`."""
-        self._absent("pages of items (give --run for one of its episodes)")
+        self._absent("pages of items (give --run and --html for its episodes)")
+
+    def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
+        """What became of an episode, as a picture in text."""
+        self._absent("episodes as text (give --run and --html for a page)")
+
+    def episodes_page(self, item: I, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        """Episodes of an item as an HTML file, each with what its system is called."""
+        from bench.pages.filmstrip import timeline_page
+
+        return timeline_page(in_one_line(item.id), [self.timeline(item, steps, name) for name, steps in episodes])
 
     def timeline(self, item: I, steps: Sequence[Step[Any]], system: str) -> Timeline:
         """An episode step by step; `TranscriptError` if the item does not answer so."""

@@ -163,6 +163,32 @@ class CausaLab(Benchmark[LabItem]):
 
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
 
+    def drawing(self, item: LabItem, *, told: bool) -> str:
+        """Empty where the mechanisms left are not counted."""
+        from bench.causalab.picture import item_picture
+        from bench.pages.graph import graph_text
+
+        try:
+            return graph_text(item_picture(item, told=told))
+        except BudgetSpent:
+            return ""
+
+    def page(self, item: LabItem, *, told: bool) -> str:
+        from bench.causalab.picture import graphs_page, item_picture
+
+        return graphs_page(item, [item_picture(item, told=told)])
+
+    def account(self, item: LabItem, steps: Sequence[Step[Any]], system: str) -> str:
+        from bench.causalab.picture import run_picture
+        from bench.pages.graph import graph_text
+
+        return graph_text(run_picture(f"{system}, {item.id}", item, steps))
+
+    def episodes_page(self, item: LabItem, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
+        from bench.causalab.picture import graphs_page, run_picture
+
+        return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
+
     def findings(self, item: LabItem) -> Iterator[Finding]:
         from audits.causalab.items import item_findings
 

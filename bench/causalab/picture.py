@@ -1,14 +1,63 @@
-"""The graph that a run stated, beside what its evidence proves: a picture made from the run's attribution."""
+"""The graph that a run stated, beside what its evidence proves: a picture made from the run's attribution.
+
+Before anything is done the picture is of the item: what its records alone prove.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from bench.answers.causalab import GRAPH
-from bench.pages.graph import GraphPicture, Standing
+from markupsafe import Markup
+
+from audits.causalab.attribution import attributed_run
+from bench.answers.causalab import GRAPH, attributions_record
+from bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from bench.pages.html_page import html_page
+from bench.version import program_version
+from dsl.causalab.episode import LabEpisode, LabStep
+from dsl.causalab.hypothesis import stated
+from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY
+from dsl.episode import replayed
+from dsl.errors import in_one_line
+
+
+def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
+    """What a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
+    found = attributions_record(attributed_run(item, steps), item.task.nodes)
+    picture = lab_picture(title, found, item.task.nodes)
+    assert picture is not None
+    return picture
+
+
+def item_picture(item: LabItem, *, told: bool) -> GraphPicture:
+    """What is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
+    title = f"{item.id}, {'the true edges' if told else 'edges'} beside what the first measurements prove"
+    if not told:
+        picture = run_picture(title, item, ())
+        left = picture.remark.split("; ")[1]
+        return replace(picture, remark=f"nothing stated; {left}")
+    truth = {"hypothesis": stated(item.sealed.mechanism)}
+    return run_picture(title, item, replayed(LabEpisode(item), [{"submit": truth}]).steps)
+
+
+def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:
+    """One HTML file that needs no network: the pictures, and the same as text."""
+    task = item.task
+    remark = (
+        f"{len(task.nodes)} quantities, {task.allowance} settings allowed; what the lines mean stands below the graphs"
+    )
+    content = {
+        "title": in_one_line(item.id),
+        "remark": remark,
+        "drawing": Markup(graphs_svg(pictures)),  # it escapes its texts
+        "texts": [graph_text(picture) for picture in pictures],
+        "program": program_version(),
+    }
+    return html_page("graphs.html", content)
 
 
 def lab_picture(title: str, said: Mapping[str, Any], nodes: Iterable[str] = ()) -> GraphPicture | None:

@@ -10,7 +10,7 @@ import typer
 
 from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, PoolPath
-from dsl.errors import CalibrantError, in_one_line
+from dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
     from bench.benchmarks.base import Benchmark
@@ -23,13 +23,13 @@ def show(
     runs: Annotated[
         list[Path] | None,
         typer.Option(
-            "--run", metavar="DIR|FILE", help="Folder of a run, or predictions with steps: whose episodes --html shows."
+            "--run", metavar="DIR|FILE", help="Folder of a run, or predictions with steps: whose episodes are shown."
         ),
         READS,
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page: the episodes of --run, or a CauSim question."),
+        typer.Option("--html", metavar="FILE", help="Write a page: the episodes of --run, or the item's graph."),
         WRITES,
     ] = None,
     system: Annotated[
@@ -37,19 +37,21 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one instance as a solver may see it; or, with --run and --html, how it was played.
+    """Show one instance as a solver may see it; or, with --run, how it was played.
 
-    With --run the page shows every system's episode step by step: what was done, what was read, which hypotheses it
-    left, and the decision. Without, the page of a CauSim question draws its program's graph with noise and `do`, and
-    with --gold what changes. A page needs no network.
+    With --run the page shows every system's episode: on blickets step by step, with what was read, which hypotheses it
+    left, and the decision; on CausaLab the graph that it stated, with what was set and which edges its readings proved,
+    left open or contradicted, without --html as text. Without --run, the page of a CauSim question draws its program's
+    graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A page needs
+    no network.
     """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
 
-    if (runs and html is None) or (system is not None and not runs):
-        raise typer.BadParameter("a page is made of episodes: give --run and --html", param_hint="--html")
+    if system is not None and not runs:
+        raise typer.BadParameter("it chooses among episodes: give --run", param_hint="--system")
     of = benchmark_of(pool)
-    if html is not None and runs:
-        _write_episodes(of, pool, instance, runs, system, html)
+    if runs:
+        _show_episodes(of, pool, instance, runs, system, html)
     elif html is not None:
         _write_page(of, pool, instance, html, gold=gold)
     elif of.name == DEFAULT:
@@ -91,13 +93,12 @@ def _show_problem(pool: Path, instance: str, *, gold: bool, as_json: bool) -> No
         typer.echo("\n\n".join([instance_text(problem), *([sealed_text(problem)] if gold else [])]))
 
 
-def _write_episodes(
-    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, page: Path
+def _show_episodes(
+    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, page: Path | None
 ) -> None:
     from bench.answers.transcripts import named_systems, transcripts
-    from bench.pages.filmstrip import timeline_page
     from bench.pools.items import item_of
-    from dsl.episode import TranscriptError
+    from dsl.episode import TranscriptError, verified
     from dsl.pool_text import pool_digest
     from dsl.whole_file import write_whole
 
@@ -110,11 +111,14 @@ def _write_episodes(
     if not found:
         whose = "" if system is None else f" of {system}"
         raise CalibrantError(f"no episode{whose} on {instance} of this pool in {', '.join(map(str, runs))}")
-    timelines = []
-    for name, one in zip(named_systems(one.origin for one in found), found, strict=True):
+    episodes = list(zip(named_systems(one.origin for one in found), (one.steps for one in found), strict=True))
+    for name, steps in episodes:
         try:
-            timelines.append(of.timeline(item, one.steps, name))
+            verified(of.episode(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
-    write_whole(page, timeline_page(in_one_line(item.id), timelines))
+    if page is None:
+        typer.echo("\n\n".join(of.account(item, steps, name) for name, steps in episodes))
+        return
+    write_whole(page, of.episodes_page(item, episodes))
     typer.echo(f"{len(found)} episode{'' if len(found) == 1 else 's'}: {page}")

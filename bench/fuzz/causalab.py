@@ -21,6 +21,7 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Mechanism
 from dsl.causalab.pool import LabRecord, item_of_record, record_of_item
 from dsl.causalab.replies import controller_json, parsed
+from dsl.causalab.response import answer_of
 from dsl.causalab.run import run_score
 from dsl.causalab.score import Scorer, visualiser_score
 from dsl.episode import verified
@@ -85,6 +86,11 @@ def _reply(rng: random.Random) -> str:
     require(spelled is None or isinstance(spelled, str), "no text")
     found = parsed(text)
     _judged(number, found)
+    try:
+        answer = answer_of(text)
+        require(bool(answer) and answer.keys() <= {"frequency", "hypothesis"}, "an answer of another shape")
+    except CalibrantError as error:
+        require(0 < len(str(error)) <= LONGEST_MESSAGE and "\n" not in str(error), "a refusal that is no line")
     return "reply without an object" if found is None else "reply read"
 
 

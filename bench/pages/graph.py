@@ -90,6 +90,7 @@ LETTER, BOX, MARGIN, HEAD, LINE = (
     46,
     20,
 )  # a letter's width, a node's height, room around, above and a line
+NARROWEST = 70  # a node; as much as what a property was set to needs
 BEND = 0.12  # of an edge's length, so that two edges between the same nodes do not lie on each other
 WIDEST = 1100  # of all panels of a row
 STYLE = """
@@ -142,7 +143,7 @@ class _Panel(NamedTuple):
 
 
 def _panel(picture: GraphPicture) -> _Panel:
-    widths = {node: LETTER * len(node) + 18 for node in picture.nodes}
+    widths = {node: max(NARROWEST, LETTER * len(node) + 18) for node in picture.nodes}
     radius = max(88.0, 22.0 * len(picture.nodes))
     side = max(widths.values(), default=0.0) / 2 + MARGIN
     width = 2 * (radius + side)

@@ -201,7 +201,7 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     changed = [msgspec.structs.replace(record.steps[0], reading="?")]
     false = write_records(tmp_path / "false", [msgspec.structs.replace(record, steps=changed)])
     said = refused(capsys, "show", pool, "static", "--run", false, "--html", page)
-    assert "step 0: reading ? recorded, was " in said
+    assert "step 0: reading '?' recorded, was " in said
     assert not page.exists()
 
 

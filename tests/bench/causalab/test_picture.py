@@ -6,15 +6,22 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import msgspec
+import pytest
+
 from bench.benchmarks.causalab import BENCHMARK
 from bench.causalab.picture import lab_picture
+from bench.cli import main
 from bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from bench.runs.records import folder_records
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.hypothesis import stated
 from dsl.causalab.mechanism import FREQUENCY
 from dsl.episode import replayed
 from tests.support.browser import needs_chromium, pressed
 from tests.support.causalab.laboratories import made_item
+from tests.support.commands import refused
+from tests.support.graded_records import write_records
 
 NODES = ("a", "b", "c", "F")
 PICTURE = GraphPicture(
@@ -113,6 +120,77 @@ def test_large_numbers_of_mechanisms_are_shortened() -> None:
     assert picture is not None
     mantissa, _, exponent = picture.remark.split("; ")[1].removesuffix(" mechanisms left").partition("e")
     assert 0.98 < float(mantissa) * 10 ** int(exponent) / int(said["members"]) < 1.02
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a pool of two laboratories, and a run on it."""
+    folder = tmp_path_factory.mktemp("shown")
+    BENCHMARK.write_drawn(folder / "pool.jsonl", ["4nodes", "4nodes_quad_hard"], 3, 1)
+    line = ["run", "exact,total-effects", str(folder / "pool.jsonl"), "--out", str(folder / "run"), "--workers", "1"]
+    assert main(line) == 0
+    return folder
+
+
+def test_show_draws_what_the_records_prove_and_with_gold_the_true_edges(
+    played: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = str(played / "pool.jsonl")
+    item = made_item("4nodes", seed=3)
+    capsys.readouterr()
+    assert main(["show", pool, item.id]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{item.id}, edges beside what the first measurements prove"
+    assert lines[1] == "nothing stated; 289 mechanisms left"
+    assert sum(line.split()[1:].count("o") for line in lines[3:7]) == len(item.sealed.mechanism.frequency.parents)
+    assert main(["show", pool, item.id, "--gold"]) == 0
+    told = capsys.readouterr().out.splitlines()[3:7]
+    signs = [sign for line in told for sign in line.split()[1:] if sign != "-"]
+    assert len(signs) == len(item.sealed.mechanism.edges)
+    assert set(signs) == {"#", "?"}
+
+
+def test_show_tells_how_an_item_was_played_as_text(played: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["show", str(played / "pool.jsonl"), "4nodes/3/0", "--run", str(played / "run")]
+    capsys.readouterr()
+    assert main(line) == 0
+    both = capsys.readouterr().out
+    assert [text.splitlines()[0] for text in both.split("\n\n")] == ["exact, 4nodes/3/0", "total-effects, 4nodes/3/0"]
+    assert main([*line, "--system", "exact"]) == 0
+    assert capsys.readouterr().out.rstrip("\n") == both.split("\n\n")[0]
+    assert "no episode of nobody" in refused(capsys, *line, "--system", "nobody")
+    assert "give --run" in refused(capsys, *line[:3], "--system", "exact")
+
+
+def test_a_false_transcript_is_not_drawn(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = next(one for one in folder_records(played / "run") if one.instance == "4nodes/3/0" and one.steps)
+    assert record.steps
+    false = [msgspec.structs.replace(record.steps[0], cost=0), *record.steps[1:]]
+    folder = write_records(tmp_path / "false", [msgspec.structs.replace(record, steps=false)])
+    page = tmp_path / "page.html"
+    for further in ((), ("--html", page)):
+        said = refused(capsys, "show", played / "pool.jsonl", "4nodes/3/0", "--run", folder, *further)
+        assert f"{record.protocol} on 4nodes/3/0: step 0: cost 0 recorded, was 1" in said
+    assert not page.exists()
+
+
+@needs_chromium
+@pytest.mark.parametrize("shown", [("--run", "run"), ("--gold",)], ids=["played", "item"])
+def test_pages_of_laboratories_need_no_network(shown: tuple[str, ...], played: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    further = [str(played / word) if word == "run" else word for word in shown]
+    assert main(["show", str(played / "pool.jsonl"), "4nodes/3/0", *further, "--html", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    presses = """
+      said.push([...document.querySelectorAll(".title")].length);
+      said.push([...document.querySelectorAll(".node rect")].every((one) => one.getBoundingClientRect().width > 60));
+      said.push(getComputedStyle(document.querySelector(".edge.proven")).stroke);
+      said.push(performance.getEntriesByType("resource").length);
+    """
+    loosened = text.replace("style-src", "script-src 'unsafe-inline'; style-src")  # for the script of this test
+    pictures = "2" if "run" in shown else "1"
+    assert pressed(loosened, presses, tmp_path) == [pictures, "true", "rgb(29, 122, 62)", "0"]
+    assert "https:" not in text
 
 
 @needs_chromium
