@@ -47,9 +47,13 @@ class FieldNames(NamedTuple):
 
 @dataclass
 class Recognised:
-    """Where the parts of the predictions were found, and how often."""
+    """Where the parts of the predictions were found, and how often.
+
+    failed: samples of a log that ended with an error
+    """
 
     lines: int = 0
+    failed: int = 0
     found: dict[str, Counter[str]] = field(default_factory=lambda: {"item": Counter(), "model": Counter()})
     answers: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -59,7 +63,11 @@ class Recognised:
             parts.append(f"{what} from {_listed(names) or 'no field'}")
         parts.append("answer from " + _listed(Counter({f"{n} ({form})": k for (n, form), k in self.answers.items()})))
         empty = sum(number for (_, form), number in self.answers.items() if form == "null")
-        return "; ".join(parts) + (f"; {empty} null answers are scored as empty responses" if empty else "")
+        if empty:
+            parts.append(f"{empty} null answers are scored as empty responses")
+        if self.failed:
+            parts.append(f"{self.failed} samples ended with an error, have no answer and are left out")
+        return "; ".join(parts)
 
 
 def _listed(names: Counter[str]) -> str:

@@ -1,4 +1,4 @@
-"""Prediction files: JSON lines in, checked, one at a time.
+"""Prediction files: JSON lines or a log of Inspect in, checked, one at a time.
 
 A prediction names its item, usually its model, and gives an answer (bench.answers.fields says where it may stand).
 Several answers of one model to one item are samples, numbered in the order of the file unless it numbers them itself.
@@ -23,7 +23,8 @@ from bench.answers.fields import (
     keys_of,
     named_value,
 )
-from bench.answers.lines import json_object, numbered_lines, shown_name
+from bench.answers.input.objects import PredictionFile
+from bench.answers.lines import shown_name
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
 
@@ -83,15 +84,16 @@ class Predictions:
 
     def __iter__(self) -> Iterator[Prediction]:
         samples = Samples()
-        for number, raw in numbered_lines(self._path):
+        file = PredictionFile(self._path)
+        for where, line in file.objects():
             self.recognised.lines += 1
-            line = json_object(raw)
             try:
                 if line is None:
                     raise CalibrantError("not a JSON object in UTF-8")
                 yield from self._of_line(line, samples)
             except CalibrantError as error:
-                raise CalibrantError(f"{self._file}: line {number}: {error}") from None
+                raise CalibrantError(f"{self._file}: {where}: {error}") from None
+        self.recognised.failed = file.num_failed
         if self.recognised.lines == self.num_skipped:
             what = f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
             raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")

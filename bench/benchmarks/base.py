@@ -186,6 +186,10 @@ class Benchmark(ABC, Generic[I]):
         """What a line of `calibrant score` holds."""
         self._absent("lines of verdicts")
 
+    def unit(self, item: I) -> str:
+        """What items that are drawn together in a resampling share."""
+        return self.measures.unit(item.id)
+
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
         """One line on what came of the last step."""
         self._absent("episodes")

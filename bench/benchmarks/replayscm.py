@@ -104,6 +104,10 @@ class ReplayScm(Benchmark[Problem]):
         """What was counted for an item, which is the same for every answer to it; kept with it, so that ids stay."""
         return {}
 
+    def unit(self, item: Problem) -> str:
+        """The latent SCM that the pool file names, else the one that the instance's name says."""
+        return item.sealed.labels.get("latent") or self.measures.unit(item.id)
+
     def prompt(self, item: Problem) -> str:
         return "\n\n".join(message["content"] for message in self.messages(item))
 

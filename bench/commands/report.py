@@ -57,7 +57,10 @@ def report(
     sources: RunSources = None,
     predictions: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="Raw predictions (JSONL) for instances of --pools; may be repeated."),
+        typer.Option(
+            metavar="FILE",
+            help="Raw predictions (JSONL, or a log of Inspect) for instances of --pools; may be repeated.",
+        ),
         READS,
     ] = None,
     official: OfficialFiles = None,

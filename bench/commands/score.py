@@ -32,7 +32,8 @@ def score(
         list[Path],
         typer.Argument(
             metavar="POOL... PREDICTIONS",
-            help="Pool files, then JSON lines, also compressed (.gz); - reads standard input.",
+            help="Pool files, then JSON lines, also compressed (.gz), or a log of Inspect (.eval); - reads standard"
+            " input.",
         ),
         READS,
     ],

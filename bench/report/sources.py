@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.answers.fields import FieldNames
-from bench.answers.lines import json_object, numbered_lines
+from bench.answers.input.objects import PredictionFile
 from bench.answers.sources import scored_answers
 from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from bench.report.part import Answer
@@ -26,7 +26,8 @@ class Sources:
     """Where scored answers come from.
 
     runs: folders of runs, and files that `calibrant score` wrote
-    predictions: raw predictions, JSON lines, for instances of `pools`; a line of `calibrant score` will do too
+    predictions: raw predictions for instances of `pools`, JSON lines or a log of Inspect; a line of `calibrant score`
+        will do too
     official: pool files that embed model results
     pools: pool files; they say which instances share a latent SCM, where instance names do not
     fields: what the user calls the fields of raw predictions; say: is told what was recognised in them
@@ -99,7 +100,7 @@ class Sources:
 
 
 def _first_line(path: Path) -> dict[str, Any]:
-    return next((json_object(raw) or {} for _, raw in numbered_lines(path)), {})
+    return next((found or {} for _, found in PredictionFile(path).objects()), {})
 
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:

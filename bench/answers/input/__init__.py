@@ -1,0 +1,1 @@
+"""Files of predictions of any form, read into objects."""

@@ -1,0 +1,164 @@
+"""Predictions in a log of Inspect (`.eval`): its samples as lines of a prediction file, epochs as samples.
+
+A log is a ZIP archive of JSON files. It is read with the standard library, as untrusted as any other input; nothing of
+Inspect is imported. Its entries are compressed with Zstandard, which Python has from 3.14 on and a package of the extra
+`inspect` brings before.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dsl.errors import CalibrantError, MissingExtraError, in_one_line, shown
+
+_ZIP = b"PK\x03\x04"
+_ZSTANDARD = 93
+_HEADERS = ("header.json", "_journal/start.json")  # a log that was not finished has the second one only
+_LONGEST = 1 << 28  # bytes of an entry, decompressed
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError, OverflowError)
+_OWN_ROWS = "calibrant/protocol"
+
+
+def is_eval_log(path: Path) -> bool:
+    """Whether a file begins as a log does; standard input is none."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_ZIP)) == _ZIP
+
+
+class EvalLog:
+    """The samples of a log, in the order of its data set and by epochs; `CalibrantError` names what cannot be read.
+
+    num_failed: samples that ended with an error, so far; they have no answer and are left out
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.num_failed = 0
+
+    def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Where each prediction stands in the log, and the prediction."""
+        try:
+            with zipfile.ZipFile(self._path) as archive:
+                header = _header(archive)
+                system = _system(header)
+                for name in _samples(archive, header):
+                    where = f"sample {shown(name)}"
+                    sample = _object(archive, name)
+                    if sample.get("error"):
+                        self.num_failed += 1
+                    else:
+                        yield where, _prediction(sample, system)
+        except CalibrantError:
+            raise
+        except _UNREADABLE as error:
+            raise CalibrantError(f"not a whole log of Inspect: {in_one_line(str(error))[:200]}") from None
+
+
+def _header(archive: zipfile.ZipFile) -> Mapping[str, Any]:
+    names = set(archive.namelist())
+    for name in _HEADERS:
+        if name in names:
+            return _object(archive, name)
+    raise CalibrantError(f"not a log of Inspect: there is no {_HEADERS[0]} in the archive")
+
+
+def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    """The JSON object in an entry."""
+    entry = archive.getinfo(name)
+    if entry.compress_type == _ZSTANDARD:
+        _with_zstandard()
+    try:
+        with archive.open(entry) as file:
+            raw = file.read(_LONGEST + 1)
+    except (NotImplementedError, RuntimeError) as error:  # another compression; encryption
+        raise CalibrantError(f"{shown(name)}: {in_one_line(str(error))[:200]}") from None
+    except Exception as error:  # each decompressor has errors of its own
+        raise CalibrantError(f"{shown(name)}: damaged: {in_one_line(str(error))[:200]}") from None
+    if len(raw) > _LONGEST:
+        raise CalibrantError(f"{shown(name)}: larger than {_LONGEST} bytes")
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise CalibrantError(f"{shown(name)}: not a JSON object in UTF-8")
+    return value
+
+
+def _with_zstandard() -> None:
+    """Teach zipfile the compression, where it does not know it."""
+    if hasattr(zipfile, "ZIP_ZSTANDARD"):
+        return
+    try:
+        import_module("zipfile_zstd")
+    except ImportError:
+        raise MissingExtraError(
+            "a log of Inspect, compressed with Zstandard: pip install 'calibrant[inspect]' has what reads it"
+        ) from None
+
+
+def _samples(archive: zipfile.ZipFile, header: Mapping[str, Any]) -> list[str]:
+    """The entries of samples; of two of one name the later counts, as Inspect reads them."""
+    ids = _at(header, "eval", "dataset", "sample_ids")
+    order = {str(one): place for place, one in enumerate(ids if isinstance(ids, list) else ())}
+
+    def place(name: str) -> tuple[int, str, int, str]:
+        sample, _, epoch = name.removeprefix("samples/").removesuffix(".json").rpartition("_epoch_")
+        number = int(epoch) if epoch.isascii() and epoch.isdecimal() and len(epoch) < 10 else 0
+        return order.get(sample, len(order)), sample, number, name
+
+    names = {name for name in archive.namelist() if name.startswith("samples/") and name.endswith(".json")}
+    return sorted(names, key=place)
+
+
+def _system(header: Mapping[str, Any]) -> str | None:
+    """Who answered: the model, or the row of ours that did without one, with its options."""
+    steps = _at(header, "plan", "steps")
+    for step in steps if isinstance(steps, list) else ():
+        if _at(step, "solver") == _OWN_ROWS:
+            given = _at(step, "params")
+            options = dict(given) if isinstance(given, Mapping) else {}
+            name = options.pop("name", "")
+            return " ".join([str(name), *(f"{key}={value}" for key, value in sorted(options.items()))])
+    model = _at(header, "eval", "model")
+    return model if isinstance(model, str) else None
+
+
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _prediction(sample: Mapping[str, Any], system: str | None) -> dict[str, Any]:
+    """A sample as a line of predictions. What an episode handed in is in its steps, not in what was said last.
+
+    Seconds are those of a row of ours, else the sample's working time: waiting and retries are not in it.
+    """
+    line: dict[str, Any] = {"instanceId": str(sample.get("id")), "model": system}
+    epoch = sample.get("epoch")
+    if epoch is not None:
+        line["sample"] = epoch - 1 if type(epoch) is int else epoch
+    pool = _at(sample, "metadata", "poolDigest")
+    if pool is not None:
+        line["pool"] = pool
+    store = _at(sample, "store")
+    steps = _at(store, "Transcript:steps") or None
+    if steps is not None:
+        line["steps"] = steps
+    if steps is None or _at(store, "Transcript:handed_in") is not True:
+        line["response"] = _at(sample, "output", "completion") or ""
+    seconds = _at(store, "Transcript:seconds") or sample.get("working_time")
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds) and seconds >= 0:
+        line["seconds"] = seconds
+    return line

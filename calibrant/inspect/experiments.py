@@ -1,0 +1,112 @@
+"""Episodes for agents: a tool `run_experiment`, an agent that uses it, and the transcript that scoring replays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from inspect_ai.agent import AgentPrompt, AgentState, AgentSubmit, as_solver, react
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import Tool, tool
+from inspect_ai.util import StoreModel, store_as
+from pydantic import Field
+
+from bench.runs.records import StepRecord, step_records
+from calibrant.inspect.samples import SampleItem, item_of
+from dsl.action import ActionError, action_of_text
+from dsl.episode import Episode, Step, verified
+from dsl.errors import CalibrantError
+
+INSTRUCTIONS = """You do experiments with tools. Where the task says to reply with an action, call run_experiment with \
+that action, one JSON object, instead; you are then told what came of it. Think before each experiment about what you \
+want to learn from it. An action that submits your answer ends the task."""
+SUBMIT = "Submit the final answer: the JSON object that the task asks for, and nothing else. This ends the task."
+
+
+class Transcript(StoreModel):
+    """What was done in an episode, as records of runs have it.
+
+    steps: all of it, oldest first; each change is a new list
+    handed_in: whether they submit an answer; closed: whether nothing more can be done
+    outcome: of a row of ours, found, impossible, out_of_budget or crashed; seconds: what it took
+    """
+
+    steps: list[dict[str, Any]] = Field(default_factory=list)
+    handed_in: bool = False
+    closed: bool = False
+    outcome: str = ""
+    seconds: float | None = None
+
+    def as_steps(self) -> tuple[Step[Any], ...]:
+        """`CalibrantError` for steps that none can be meant by."""
+        try:
+            read = msgspec.convert(self.steps, list[StepRecord], strict=True)
+        except msgspec.ValidationError as error:
+            raise CalibrantError(f"transcript: {' '.join(str(error).split())[:300]}") from None
+        return tuple(Step(one.action, one.reading, one.refused, one.cost) for one in read)
+
+    def keep(self, of: SampleItem, episode: Episode[Any, Any]) -> None:
+        """What an episode has come to."""
+        self.steps = msgspec.to_builtins(step_records(episode.steps))
+        self.handed_in = of.benchmark.handed_in(episode.steps) is not None
+        self.closed = episode.closed
+
+
+def _experiment(of: SampleItem) -> Tool:
+    @tool
+    def run_experiment() -> Tool:
+        async def execute(action: str) -> str:
+            """Do one action of the task, and be told what came of it.
+
+            Args:
+                action: One JSON object, an action as the task describes them.
+            """
+            told = store_as(Transcript)
+            episode = verified(of.benchmark.episode(of.item), told.as_steps())
+            try:
+                step = episode.act(action_of_text(action))
+            except ActionError as error:
+                return f"Not understood: {error}."
+            told.keep(of, episode)
+            return of.benchmark.told(episode, step) + (" The task is over." if episode.closed else "")
+
+        return execute
+
+    return run_experiment()
+
+
+@solver
+def experiments() -> Solver:
+    """Give the sample its tool `run_experiment`; nothing on benchmarks without episodes."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        of = item_of(state.metadata)
+        if of.benchmark.transcripts:
+            state.store_as(Transcript).keep(of, of.benchmark.episode(of.item))
+            state.tools.append(_experiment(of))
+        return state
+
+    return solve
+
+
+@solver
+def experimenter(turns: int = 100) -> Solver:
+    """A ReAct agent with the sample's tools. It ends with a submission, by an action or the tool `submit`.
+
+    turns: replies that are taken at most
+    """
+
+    async def going_on(state: AgentState) -> bool:
+        taken = sum(message.role == "assistant" for message in state.messages)
+        return taken < turns and not store_as(Transcript).closed
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        agent = react(
+            prompt=AgentPrompt(instructions=INSTRUCTIONS),
+            tools=state.tools,
+            submit=AgentSubmit(description=SUBMIT, answer_only=True),  # an answer that is strict JSON stays it
+            on_continue=going_on,
+        )
+        return await as_solver(agent)(state, generate)
+
+    return solve

@@ -1,0 +1,55 @@
+"""Rows of `calibrant run` as solvers, so that they stand in the same logs as models."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from inspect_ai.model import ModelOutput
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from bench.benchmarks.registry import benchmark
+from bench.protocols.base import Protocol
+from bench.protocols.registry import make_protocol, with_installed
+from bench.runs.workers import timed_answer
+from calibrant.inspect.experiments import Transcript
+from calibrant.inspect.samples import item_of
+from dsl.episode import verified
+from dsl.errors import CalibrantError, shown
+
+
+@solver
+def protocol(name: str, **options: Any) -> Solver:
+    """Answer by a row of ours; no model is asked: `--model none/none`.
+
+    name: one of `calibrant protocols`; options: its options
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        of = item_of(state.metadata)
+        row = _row(of.benchmark.name, name, json.dumps(options, sort_keys=True))
+        answer = timed_answer(row, of.benchmark.handout(of.item))
+        given = of.benchmark.no_answer(of.item) if answer.result.answer is None else answer.result.answer
+        told = state.store_as(Transcript)
+        if answer.steps is not None:
+            told.keep(of, verified(of.benchmark.episode(of.item), answer.steps))
+        told.outcome, told.seconds = answer.result.outcome, answer.timing.seconds
+        text = json.dumps(given) if given else ""
+        state.output = ModelOutput.from_content(f"calibrant/{name}", text)
+        state.messages.append(state.output.message)
+        return state
+
+    return solve
+
+
+@lru_cache(maxsize=64)
+def _row(of: str, name: str, options: str) -> Protocol:
+    """The row, warmed up. A file's name is none here: logs hold the names of their solvers."""
+    known = with_installed(benchmark(of).protocols, of)
+    if name not in known:
+        raise CalibrantError(f"unknown protocol {shown(name)}; of {of} there are {', '.join(known)}")
+    row = make_protocol(known, name, json.loads(options))
+    row.require()
+    row.warm_up()
+    return row

@@ -1,0 +1,64 @@
+"""The scorer: our verdict on a completion, or on an episode that is replayed, with the figures of our tables."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState
+
+from bench.answers.columns import Means
+from bench.benchmarks.base import Benchmark
+from calibrant.inspect.experiments import Transcript
+from calibrant.inspect.samples import CLUSTER, item_of
+from calibrant.verbs import score as scored
+from dsl.replayscm.pools.published_files import table_setting
+
+FOUND = "found"
+
+
+@scorer(metrics={"*": [mean(), stderr(cluster=CLUSTER)]})
+def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
+    """The verdict of `calibrant score`, flat: `correct` and the columns of our tables; NaN is what is undefined.
+
+    The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once.
+
+    extractor: of ReplaySCM, how a response text becomes an answer: the protocol's rule or the released scorer's
+    """
+    options = {} if extractor == "paper" else {"extractor": extractor}
+
+    async def score(state: TaskState, target: Target) -> Score:
+        of, item = item_of(state.metadata)
+        told = state.store_as(Transcript)
+        played = {"steps": told.as_steps()} if of.transcripts else {}
+        response = "" if told.handed_in else state.output.completion
+        found = scored(item, response, **options, **played)
+        record = found.to_dict()
+        said = [told.outcome] if told.outcome not in ("", FOUND) else []
+        return Score(
+            value=figures(of, record, table_setting(state.metadata.get("poolDigest", ""), item.setting)),
+            answer=_answer(of, told, response),
+            explanation="; ".join([*said, *([found.failure] if found.failure else [])]) or None,
+            metadata={"verdict": record},
+        )
+
+    return score
+
+
+def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
+    """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
+    asked = of.measures.verdict(record, setting, Means.PUBLISHED)
+    columns = of.measures.views[of.measures.default_view]
+    values = {column.key: column.value(asked) for column in columns}
+    return {
+        "correct": float(record["correct"] is True),
+        **{key: math.nan if value is None else float(value) for key, value in values.items()},
+    }
+
+
+def _answer(of: Benchmark[Any], told: Transcript, response: str) -> str:
+    submitted = of.handed_in(told.as_steps()) if told.handed_in else None
+    return response if submitted is None else json.dumps(submitted)

@@ -1,0 +1,227 @@
+"""Logs of Inspect as predictions: they score as the same answers in JSON lines do; what cannot be read is one line.
+
+The archives are made by hand here; tests/integrations has logs that Inspect wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.answers.input import eval_logs
+from bench.answers.input.eval_logs import EvalLog, is_eval_log
+from bench.benchmarks.registry import benchmark
+from bench.cli import main
+from bench.pools.bundled import bundled_pools
+from bench.runs.records import step_records
+from bench.runs.workers import timed_answer
+from dsl.errors import CalibrantError
+from tests.support.commands import jsonl, refused
+
+POOL = bundled_pools()[0]
+REPLAY = benchmark("replayscm")
+IDS = [item.id for item in REPLAY.read_pool(POOL).items]
+HEADER = {
+    "eval": {"model": "maker/model-1", "dataset": {"sample_ids": IDS}},
+    "plan": {"steps": [{"solver": "generate"}]},
+}
+TEXTS = ['{"mechanisms": {}}', "no JSON at all", ""]
+
+
+def _sample(instance: object, epoch: object = 1, text: str = "", **more: Any) -> dict[str, Any]:
+    return {"id": instance, "epoch": epoch, "output": {"completion": text}, **more}
+
+
+def _log(path: Path, samples: list[dict[str, Any]], header: object = HEADER, name: str = "header.json") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for sample in samples:
+            archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+        archive.writestr(name, header if isinstance(header, str) else json.dumps(header))
+    return path
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [line for _, line in EvalLog(path).lines()]
+
+
+def _scored(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
+    assert main(["score", *map(str, arguments), "--json"]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_log_scores_as_the_same_answers_in_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [(instance, epoch, text) for instance in IDS[:4] for epoch, text in enumerate(TEXTS, 1)]
+    shuffled = [_sample(instance, epoch, text) for instance, epoch, text in answers]
+    random.Random(1).shuffle(shuffled)
+    log = _log(tmp_path / "log.eval", shuffled)
+    lines = [
+        {"instanceId": instance, "model": "maker/model-1", "sample": epoch - 1, "response": text}
+        for instance, epoch, text in answers
+    ]
+    predictions = jsonl(tmp_path / "predictions.jsonl", *lines)
+    assert _scored(capsys, POOL, log) == _scored(capsys, POOL, predictions)
+
+
+def test_samples_come_in_the_order_of_the_data_set_and_of_epochs(tmp_path: Path) -> None:
+    log = _log(tmp_path / "log.eval", [_sample(instance, epoch) for epoch in (10, 9, 1) for instance in IDS[::-1]])
+    assert [(line["instanceId"], line["sample"]) for line in _lines(log)] == [(i, e) for i in IDS for e in (0, 8, 9)]
+
+
+@pytest.mark.parametrize(
+    ("steps", "system"),
+    [
+        ([{"solver": "generate", "params": {}}], "maker/model-1"),
+        ([{"solver": "calibrant/protocol", "params": {"name": "exact"}}], "exact"),
+        (
+            [{"solver": "s"}, {"solver": "calibrant/protocol", "params": {"name": "a", "z": 1, "k": True}}],
+            "a k=True z=1",
+        ),
+        (None, "maker/model-1"),
+    ],
+)
+def test_who_answered(tmp_path: Path, steps: object, system: str) -> None:
+    log = _log(tmp_path / "log.eval", [_sample(IDS[0])], {**HEADER, "plan": {"steps": steps}})
+    assert [line["model"] for line in _lines(log)] == [system]
+
+
+def test_a_log_that_was_not_finished_has_its_samples(tmp_path: Path) -> None:
+    log = _log(tmp_path / "log.eval", [_sample(IDS[0], text="a")], name="_journal/start.json")
+    assert [line["response"] for line in _lines(log)] == ["a"]
+
+
+def test_samples_that_failed_are_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    samples = [_sample(IDS[0]), _sample(IDS[1], error={"message": "no connection"}), _sample(IDS[2])]
+    log = _log(tmp_path / "log.eval", samples)
+    assert main(["score", str(POOL), str(log), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == 2
+    assert "; 1 samples ended with an error, have no answer and are left out\n" in printed.err
+
+
+def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pools of two benchmarks, and a log of the second of them."""
+    other = tmp_path / "pool.jsonl"
+    benchmark("causim").write_drawn(other, ["chain"], 2, 2)
+    samples = [_sample(item.id, text="no JSON") for item in benchmark("causim").read_pool(other).items]
+    log = _log(tmp_path / "log.eval", samples)
+    assert main(["report", "--predictions", str(log), "--pools", str(POOL), "--pools", str(other)]) == 0
+    printed = capsys.readouterr()
+    assert "maker/model-1" in printed.out
+    assert f"{log}: 2 predictions; " in printed.err
+
+
+def test_an_episode_is_replayed_and_a_false_reading_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of, pool = benchmark("blickets"), tmp_path / "pool.jsonl"
+    of.write_drawn(pool, ["conjunctive"], 2, 1)
+    (item,) = of.read_pool(pool).items
+    row = of.protocols["exact"]()
+    answer = timed_answer(row, of.handout(item))
+    assert answer.steps is not None
+    steps = [
+        {"action": s.action, "reading": s.reading, "refused": s.refused, "cost": s.cost}
+        for s in step_records(answer.steps)
+    ]
+    store = {"Transcript:steps": steps, "Transcript:handed_in": True, "Transcript:seconds": 0.25}
+    text = '{"rule": "disjunctive", "blickets": []} was said last, and does not count'
+    log = _log(tmp_path / "log.eval", [_sample(item.id, text=text, store=store)])
+    (line,) = _scored(capsys, pool, log)
+    assert (line["correct"], line["answer"], line["seconds"]) == (True, answer.result.answer, 0.25)
+    read = next(number for number, step in enumerate(steps) if step["reading"])
+    steps[read]["reading"] = "ACTIVE" if steps[read]["reading"] == "INACTIVE" else "INACTIVE"
+    false = _log(tmp_path / "false.eval", [_sample(item.id, store=store)])
+    said = refused(capsys, "score", pool, false)
+    assert f": step {read}: reading " in said
+    assert said.startswith(f"{false}: sample 'samples/")
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        (_sample(IDS[0], "x"), "sample is 'x', not a number of a sample"),
+        (_sample(IDS[0], 0), "sample is -1, not a number of a sample"),
+        (_sample("nobody"), "has no instance 'nobody'"),
+        (_sample(IDS[0], text=3), "no answer in it"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_sample_cannot_mean_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], sample: dict[str, Any], said: str
+) -> None:
+    assert said in refused(capsys, "score", POOL, _log(tmp_path / "log.eval", [sample]))
+
+
+def _patched(path: Path, compression: int) -> Path:
+    """An archive that claims another compression of all its entries."""
+    raw = bytearray(path.read_bytes())
+    for start, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        place = raw.find(start)
+        while place >= 0:
+            raw[place + offset : place + offset + 2] = compression.to_bytes(2, "little")
+            place = raw.find(start, place + 1)
+    path.write_bytes(raw)
+    return path
+
+
+def test_without_zstandard_it_says_what_brings_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(eval_logs, "import_module", missing)
+    monkeypatch.delattr(zipfile, "ZIP_ZSTANDARD", raising=False)
+    log = _patched(_log(tmp_path / "log.eval", [_sample(IDS[0])]), 93)
+    assert "pip install 'calibrant[inspect]'" in refused(capsys, "score", POOL, log)
+
+
+def test_what_is_no_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = _log(tmp_path / "good.eval", [_sample(IDS[0])])
+    raw = good.read_bytes()
+    assert is_eval_log(good)
+    assert not is_eval_log(POOL)
+    assert not is_eval_log(Path("-"))
+    broken = {
+        "cut off": raw[: len(raw) // 2],
+        "no directory": raw[:-30],
+        "bytes of a sample": raw[:60] + b"\0\0\0\0" + raw[64:],
+    }
+    for name, content in broken.items():
+        (tmp_path / name).write_bytes(content)
+        refused(capsys, "score", POOL, tmp_path / name)
+    for name, header in (("no object", "[]"), ("no JSON", "{"), ("deep", "[" * 100_000)):
+        said = refused(capsys, "score", POOL, _log(tmp_path / name, [_sample(IDS[0])], header))
+        assert "'header.json': not a JSON object" in said
+    assert "there is no header.json" in refused(
+        capsys, "score", POOL, _log(tmp_path / "other", [_sample(IDS[0])], name="a.json")
+    )
+    assert "no predictions in it" in refused(capsys, "score", POOL, _log(tmp_path / "empty", []))
+    assert "'header.json'" in refused(capsys, "score", POOL, _patched(_log(tmp_path / "odd", [_sample(IDS[0])]), 97))
+
+
+def test_an_entry_that_grows_without_end_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eval_logs, "_LONGEST", 1 << 16)
+    log = _log(tmp_path / "log.eval", [_sample(IDS[0], text=" " * (1 << 20))])
+    assert log.stat().st_size < 1 << 14
+    assert "larger than 65536 bytes" in refused(capsys, "score", POOL, log)
+
+
+def test_any_damage_is_one_line_or_a_verdict(tmp_path: Path) -> None:
+    raw = _log(tmp_path / "log.eval", [_sample(IDS[0], text='{"mechanisms": {}}')]).read_bytes()
+    chance, path = random.Random(4), tmp_path / "damaged.eval"
+    for _ in range(600):
+        damaged = bytearray(raw)
+        for _ in range(chance.choice((1, 1, 2, 8))):
+            damaged[chance.randrange(4, len(raw))] = chance.randrange(256)
+        path.write_bytes(damaged)
+        said = ""
+        try:
+            _lines(path)
+        except CalibrantError as error:
+            said = str(error)
+        assert said.isprintable()

@@ -1,0 +1,40 @@
+"""Small pools of every benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.benchmarks.registry import NAMES, benchmark
+from dsl.replayscm.pools.files import write_pool
+from dsl.replayscm.sampling.problems import sample_pool
+from dsl.replayscm.sampling.strata import NAMED_STRATA
+
+SUITES = {
+    "blickets": ("conjunctive", "disjunctive"),
+    "causalab": ("3nodes", "4nodes"),
+    "causim": ("chain", "star"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Inspect and what it brings warn of themselves; ours is tested elsewhere with warnings as errors."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def pool(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A pool of each benchmark, four items; the file's name is the benchmark's."""
+    return pool_of(request.param, tmp_path_factory.mktemp("pool"))
+
+
+def pool_of(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.jsonl"
+    if name == "replayscm":
+        write_pool(sample_pool(NAMED_STRATA[:4], 1, 3, "ordered"), path)
+    else:
+        benchmark(name).write_drawn(path, SUITES[name], 3, 2)
+    return path

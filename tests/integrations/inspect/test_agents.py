@@ -1,0 +1,122 @@
+"""Agents in episodes: the tool does what the episode does; the transcript is what counts, also when scored again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("inspect_ai")
+
+from inspect_ai import score
+from inspect_ai.log import EvalLog
+from inspect_ai.model import ModelOutput
+
+from bench.benchmarks.registry import benchmark
+from bench.cli import main
+from bench.runs.workers import timed_answer
+from calibrant import inspect as adapter
+from calibrant.inspect import verdict
+from dsl.errors import CalibrantError
+from tests.integrations.inspect.conftest import pool_of
+from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, said, samples
+
+EPISODES = ("blickets", "causalab")
+
+
+@pytest.fixture(scope="module", params=EPISODES)
+def interactive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pool_of(request.param, tmp_path_factory.mktemp("pool"))
+
+
+def _actions(pool: Path) -> dict[str, list[dict[str, Any]]]:
+    """What the exact row does in each item's episode, the submission too."""
+    of = benchmark(pool.stem)
+    row = of.protocols["exact"]()
+    answers = {item.id: timed_answer(row, of.handout(item)) for item in of.read_pool(pool).items}
+    return {item: [dict(step.action) for step in answer.steps or ()] for item, answer in answers.items()}
+
+
+def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput]], **options: Any) -> EvalLog:
+    """A log in which each item's agent says these things in turn; what comes after them is idle talk.
+
+    A model knows an item by its prompt: of those that share one, the first is played.
+    """
+    of = benchmark(pool.stem)
+    items = of.read_pool(pool).items
+    known = {of.messages(item)[-1]["content"]: item.id for item in items[::-1]}
+
+    def reply(messages: list[Any]) -> ModelOutput:
+        asked = next(message.text for message in messages if message.role == "user")
+        (turns,) = [replies[item] for prompt, item in known.items() if asked.startswith(prompt)]
+        turn = sum(message.role == "assistant" for message in messages)
+        return turns[turn].model_copy(deep=True) if turn < len(turns) else said("And so on.")
+
+    task = getattr(adapter, of.name)(str(pool), **options)
+    task.dataset = task.dataset.filter(lambda sample: sample.id in known.values())
+    return evaluated(task, folder, reply=reply)
+
+
+def _experiments(actions: Sequence[dict[str, Any]]) -> list[ModelOutput]:
+    return [called("run_experiment", action=json.dumps(action)) for action in actions]
+
+
+def test_an_agent_that_does_what_the_exact_row_does_is_right(interactive: Path, tmp_path: Path) -> None:
+    actions = _actions(interactive)
+    log = _played(interactive, tmp_path, {item: _experiments(done) for item, done in actions.items()})
+    for sample in samples(log):
+        assert [step["action"] for step in sample.store["Transcript:steps"]] == actions[str(sample.id)]
+        assert sample.store["Transcript:handed_in"] is True
+    assert metrics(log)["correct"] == {"mean": 1.0, "stderr": 0.0}
+
+
+def test_the_same_answer_by_the_tool_submit_is_right(
+    interactive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = benchmark(interactive.stem)
+    replies = {}
+    for item, done in _actions(interactive).items():
+        kept = [action for action in done if not action.keys() & {"check", "submit", "reactor"}]
+        (last,) = [action[verb] for action in done for verb in ("check", "submit") if verb in action]
+        dialled = [action["reactor"] for action in done if "reactor" in action]
+        answer = last if of.name == "blickets" else {"frequency": dialled[-1], **last}
+        replies[item] = [*_experiments(kept), called("submit", answer=json.dumps(answer))]
+    log = _played(interactive, tmp_path, replies)
+    assert metrics(log)["correct"] == {"mean": 1.0, "stderr": 0.0}
+    assert all(sample.store["Transcript:handed_in"] is False for sample in samples(log))
+    assert main(["score", str(interactive), log.location, "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["correct"] for line in lines] == [True] * len(samples(log))
+    assert {line["model"] for line in lines} == {"mockllm/model"}
+
+
+def test_replies_that_are_no_action_cost_nothing_and_end(interactive: Path, tmp_path: Path) -> None:
+    nothing = [said("Hm."), called("run_experiment", action="no JSON"), called("run_experiment", action="{}")]
+    log = _played(interactive, tmp_path, dict.fromkeys(_actions(interactive), nothing), turns=6)
+    assert metrics(log)["correct"] == {"mean": 0.0, "stderr": 0.0}
+    for sample in samples(log):
+        told = [message.text for message in sample.messages if message.role == "tool"]
+        assert told[0].startswith("Not understood: ")
+        assert "Refused: " in told[1]
+        assert sum(message.role == "assistant" for message in sample.messages) == 6
+
+
+def test_scoring_again_replays_the_transcript(interactive: Path, tmp_path: Path) -> None:
+    pool = pool_of(interactive.stem, tmp_path)
+    log = _played(pool, tmp_path, {item: _experiments(done) for item, done in _actions(pool).items()})
+    pool.unlink()
+    assert all_figures(score(log, verdict(), action="overwrite", display="none")) == all_figures(log)
+    first = samples(log)[0]
+    steps = first.store["Transcript:steps"]
+    number = next(number for number, step in enumerate(steps) if step.get("reading") is not None)
+    steps[number]["reading"] = "ACTIVE 7"
+    with pytest.raises(CalibrantError, match=f"step {number}: reading"):
+        score(log, verdict(), action="overwrite", display="none")
+    steps[number] = {"nothing": 1}
+    with pytest.raises(CalibrantError, match="transcript: "):
+        score(log, verdict(), action="overwrite", display="none")

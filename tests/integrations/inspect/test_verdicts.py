@@ -1,0 +1,133 @@
+"""The scorer on replies of a model: the published verdict, clustered errors, the same again without the pool."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("inspect_ai")
+
+from inspect_ai import score
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import ModelOutput
+
+import calibrant
+from bench.benchmarks.registry import benchmark
+from bench.verbs.base import Solution
+from calibrant import inspect as adapter
+from calibrant.inspect import verdict
+from calibrant.inspect.samples import item_of
+from dsl.replayscm.pools.files import read_pool, write_pool
+from dsl.replayscm.pools.published_files import PAIR_SUFFIXES
+from dsl.replayscm.problem import Pool
+from dsl.replayscm.sampling.problems import sample_pool
+from dsl.replayscm.sampling.strata import NAMED_STRATA
+from solvers.outcome import Found
+from tests.integrations.inspect.conftest import pool_of
+from tests.integrations.inspect.logs import all_figures, evaluated, figures, metrics, said, samples
+
+
+def _solved(item: Any) -> dict[str, Any]:
+    found = calibrant.solve(item)
+    assert isinstance(found, Found)
+    assert isinstance(found.value, Solution)
+    return found.value.answer
+
+
+def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> None:
+    """Every second reply is right, one of them in a sentence; the others are none."""
+    for name in ("replayscm", "causim"):
+        pool = pool_of(name, tmp_path)
+        items = calibrant.load_pool(pool)
+        texts = [json.dumps(_solved(items[0])), f"It is {json.dumps(_solved(items[1]))}", "no answer", "{}"]
+        of = benchmark(name)
+        replies = {of.messages(item)[-1]["content"]: text for item, text in zip(items, texts, strict=True)}
+
+        def reply(messages: list[Any], replies: dict[str, str] = replies) -> ModelOutput:
+            return said(replies[messages[-1].text])
+
+        log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, reply=reply)
+        for sample, item, text in zip(samples(log), items, texts, strict=True):
+            expected = calibrant.score(item, text)
+            assert sample.scores is not None
+            found = sample.scores["verdict"]
+            assert figures(sample)["correct"] == expected.correct
+            assert found.explanation == expected.failure
+            assert found.answer == text
+            assert found.metadata == {"verdict": json.loads(json.dumps(expected.to_dict()))}
+        right = [calibrant.score(item, text).correct for item, text in zip(items, texts, strict=True)]
+        assert 0 < sum(right) < 4
+        assert metrics(log)["correct"]["mean"] == sum(right) / 4
+
+
+def test_the_extractor_is_an_option_of_task_and_scorer(tmp_path: Path) -> None:
+    """A reply that breaks off after its mechanisms is an answer by the protocol's rule only."""
+    pool = pool_of("replayscm", tmp_path)
+    texts = {
+        benchmark("replayscm").messages(item)[-1]["content"]: json.dumps(_solved(item))[:-1] + ', "because": "it'
+        for item in calibrant.load_pool(pool)
+    }
+
+    def reply(messages: list[Any]) -> ModelOutput:
+        return said(texts[messages[-1].text])
+
+    means: dict[Any, float] = {"paper": 1.0, "published": 0.0}
+    for extractor, mean in means.items():
+        log = evaluated(adapter.replayscm(str(pool), extractor), tmp_path, reply=reply)
+        assert metrics(log)["correct"]["mean"] == mean
+    causim = pool_of("causim", tmp_path)
+    log = evaluated(adapter.causim(str(causim)), tmp_path, reply=lambda messages: said("{}"))
+    with pytest.raises(calibrant.CalibrantError, match="extractor"):
+        score(log, verdict("published"), action="overwrite", display="none")
+
+
+def test_standard_errors_are_clustered_by_latent_scm(tmp_path: Path) -> None:
+    """Each SCM under two disclosures, half of the SCMs answered: by hand, sqrt(C/(C-1) * sum of squares) / n."""
+    pool = tmp_path / "pool.jsonl"
+    made = [
+        replace(problem, id=problem.id + suffix)
+        for setting, suffix in (("ordered", ""), ("hidden-order", PAIR_SUFFIXES[2]))
+        for problem in sample_pool(NAMED_STRATA[:6], 1, 3, setting).problems
+    ]
+    write_pool(Pool("pool", tuple(made)), pool)
+    task = adapter.replayscm(str(pool))
+    clusters = [(sample.metadata or {})["cluster"] for sample in task.dataset]
+    assert len(set(clusters)) == 6
+    assert len(clusters) == 12
+    answered = set(sorted(set(clusters))[:3])
+    items = read_pool(pool).problems
+    replies = {
+        benchmark("replayscm").messages(item)[-1]["content"]: json.dumps(_solved(item)) if one in answered else "?"
+        for item, one in zip(items, clusters, strict=True)
+    }
+    log = evaluated(task, tmp_path, reply=lambda messages: said(replies[messages[-1].text]))
+    found = metrics(log)["correct"]
+    assert found["mean"] == 0.5
+    squares = sum((2 * (float(one in answered) - 0.5)) ** 2 for one in set(clusters))
+    assert found["stderr"] == pytest.approx(math.sqrt(squares * 6 / 5) / 12)
+    assert found["stderr"] > 1.3 * math.sqrt(0.25 / 11)  # what it would be without clusters
+
+
+@pytest.mark.parametrize("name", ["replayscm", "blickets", "causalab", "causim"])
+def test_a_log_is_scored_again_without_the_pool(name: str, tmp_path: Path) -> None:
+    pool = pool_of(name, tmp_path)
+    log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, solver=adapter.protocol("exact"))
+    before = all_figures(log)
+    pool.unlink()
+    log = read_eval_log(log.location)
+    for sample in samples(log):
+        sample.scores = None
+    assert all_figures(score(log, verdict(), action="overwrite", display="none")) == before
+
+
+def test_samples_of_another_task_are_refused() -> None:
+    for metadata in ({}, {"benchmark": "replayscm"}, {"benchmark": 3, "record": {}}, {"benchmark": "no", "record": {}}):
+        with pytest.raises(calibrant.CalibrantError):
+            item_of(metadata)
