@@ -27,7 +27,11 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """First line of a pool file."""
+    """First line of a pool file.
+
+    benchmark: whose items follow; name: of the pool, by default that of the file
+    metadata: whatever its maker wants to say, such as seed and suites
+    """
 
     format: str
     version: int

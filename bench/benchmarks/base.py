@@ -182,6 +182,11 @@ class Benchmark(ABC, Generic[I]):
         self._absent("logs")
 
     @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        """What the lines of its native pool files hold: the header, then an item."""
+        self._absent("native pool files")
+
+    @property
     def verdict_record(self) -> type[msgspec.Struct]:
         """What a line of `calibrant score` holds."""
         self._absent("lines of verdicts")

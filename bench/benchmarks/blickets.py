@@ -156,6 +156,13 @@ class Blickets(Benchmark[BlicketItem]):
         return scored_runs(path)
 
     @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from dsl.blickets.records import ItemRecord
+        from dsl.records import Header
+
+        return Header, ItemRecord
+
+    @property
     def verdict_record(self) -> type[msgspec.Struct]:
         from bench.schemas.blickets import BlicketVerdict
 

@@ -153,6 +153,13 @@ class CausaLab(Benchmark[LabItem]):
         return HYPOTHESIS not in both or hypothesis(one[HYPOTHESIS]) == hypothesis(other[HYPOTHESIS])
 
     @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from dsl.causalab.pool import LabRecord
+        from dsl.records import Header
+
+        return Header, LabRecord
+
+    @property
     def verdict_record(self) -> type[msgspec.Struct]:
         from bench.schemas.causalab import LabVerdict
 

@@ -121,6 +121,13 @@ class Causim(Benchmark[CausimItem]):
         return answers[0] == answers[1] if None not in answers else dict(one) == dict(other)
 
     @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from dsl.causim.records import ItemRecord
+        from dsl.records import Header
+
+        return Header, ItemRecord
+
+    @property
     def verdict_record(self) -> type[msgspec.Struct]:
         from bench.schemas.causim import CausimVerdict
 

@@ -65,6 +65,18 @@ class ReplayScm(Benchmark[Problem]):
 
         return read_pool(path, keep_results=False)
 
+    @property
+    def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
+        from dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
+
+        return HeaderRecord, ProblemRecord
+
+    @property
+    def verdict_record(self) -> type[msgspec.Struct]:
+        from bench.schemas.verdicts import VerdictLine
+
+        return VerdictLine
+
     def figures(self, items: Sequence[Problem]) -> Mapping[str, Figure]:
         from bench.pools.figures.replayscm import figures
 

@@ -24,6 +24,7 @@ RunSources: TypeAlias = Annotated[
     typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
     READS,
 ]
+OfBenchmark: TypeAlias = Annotated[str, typer.Option("--benchmark", metavar="NAME", help="Of which benchmark.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Only: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")]
 Limit: TypeAlias = Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")]

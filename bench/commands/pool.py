@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.commands.guard import WRITES, guarded
-from bench.commands.options import AsJson, PoolPath, PoolPaths
+from bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths
 from bench.examples import epilog
 from dsl.errors import CalibrantError, in_one_line
 
@@ -160,8 +160,10 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 
 @pool_app.command(epilog=epilog("pool schema"))
 @guarded
-def schema() -> None:
+def schema(benchmark: OfBenchmark = "replayscm") -> None:
     """Print the JSON Schema of the native format."""
+    from bench.benchmarks.registry import DEFAULT
+    from bench.schemas.files import pools
     from dsl.replayscm.pools.records import schema as native_schema
 
-    typer.echo(json.dumps(native_schema(), indent=1))
+    typer.echo(json.dumps(native_schema() if benchmark == DEFAULT else pools(benchmark), indent=1))

@@ -1,9 +1,12 @@
-"""What a certificate file holds (audits.replayscm.certificates)."""
+"""What a certificate file holds: of ReplaySCM (audits.replayscm.certificates), and of the others (audits.claims)."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import UNSET, UnsetType
+
+from audits.claims import Certificate
+from audits.finding import Standing
 
 
 class CertifiedClass(msgspec.Struct, forbid_unknown_fields=True):
@@ -52,3 +55,29 @@ class CertificateFile(msgspec.Struct, forbid_unknown_fields=True, rename={"model
     by_roots: dict[str, str]
     count: str
     unique: UniqueMember | UnsetType = UNSET
+
+
+class ClaimFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A claim about an item, of any benchmark but ReplaySCM.
+
+    instance: id of the item; certificate: what is claimed, of which evidence
+    """
+
+    instance: str
+    certificate: Certificate
+
+
+class FindingRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """What `calibrant audit --json` lists of any benchmark but ReplaySCM.
+
+    instance: the item that it is about; kind: sort of flaw; claim: in a line
+    verdict: proved, refuted, or open where the budget ended first
+    data: the figures behind it; certificate: what a third party can check it by, null where there is none
+    """
+
+    instance: str
+    kind: str
+    verdict: Standing
+    claim: str
+    data: dict[str, int | float | str]
+    certificate: Certificate | None

@@ -28,7 +28,9 @@ def line_schema(title: str, *records: Any) -> dict[str, Any]:
 
 def _described(part: dict[str, Any]) -> dict[str, Any]:
     """A definition with its docstring shared out among its properties."""
-    text, properties = part.get("description", ""), part.get("properties", {})
+    text, properties = part.get("description", ""), part.get("properties")
+    if properties is None:  # an enumeration
+        return {**part, "description": _flat(text)}
     shared, told = shared_out(text, {*properties, *map(_snake, properties)})
     camel = {_camel(name): said for name, said in {**COMMON, **told}.items()}
     meanings = {**camel, **COMMON, **told}

@@ -5,41 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bench.benchmarks.registry import DEFAULT, benchmark
 from bench.schemas.described import line_schema
 
 
-def records() -> dict[str, Any]:
+def records(of: str = DEFAULT) -> dict[str, Any]:
+    """The same of every benchmark."""
     from bench.runs.records import Record
 
     return line_schema("A line of records.jsonl, which `calibrant run` writes", Record)
 
 
-def verdicts() -> dict[str, Any]:
-    from bench.schemas.verdicts import VerdictLine
-
-    return line_schema("A line that `calibrant score` writes", VerdictLine)
+def verdicts(of: str = DEFAULT) -> dict[str, Any]:
+    return line_schema("A line that `calibrant score` writes", benchmark(of).verdict_record)
 
 
-def audits() -> dict[str, Any]:
+def audits(of: str = DEFAULT) -> dict[str, Any]:
+    if of != DEFAULT:
+        from bench.schemas.certificates import FindingRecord
+
+        return line_schema("A finding, of the list that `calibrant audit --json` writes", FindingRecord)
     from bench.audit.records import AuditRecord
 
     return line_schema("A line of audits.jsonl, which `calibrant audit` writes", AuditRecord)
 
 
-def certificates() -> dict[str, Any]:
-    from bench.schemas.certificates import CertificateFile
+def certificates(of: str = DEFAULT) -> dict[str, Any]:
+    from bench.schemas.certificates import CertificateFile, ClaimFile
 
-    return line_schema("A certificate, which `calibrant audit --certificates` writes", CertificateFile)
-
-
-def pools() -> dict[str, Any]:
-    from dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
-
-    return line_schema(
-        "A line of a native pool file: the header first, then the instances", HeaderRecord, ProblemRecord
-    )
+    kind = CertificateFile if of == DEFAULT else ClaimFile
+    return line_schema("A certificate, which `calibrant audit --certificates` writes", kind)
 
 
-SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = {
+def pools(of: str = DEFAULT) -> dict[str, Any]:
+    title = "A line of a native pool file: the header first, then the instances"
+    return line_schema(title, *benchmark(of).pool_records)
+
+
+SCHEMAS: Mapping[str, Callable[..., dict[str, Any]]] = {
     made.__name__: made for made in (records, verdicts, audits, certificates, pools)
 }

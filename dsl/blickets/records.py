@@ -33,7 +33,11 @@ MAX_BUDGET = 100_000
 
 
 class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A rule; `order` lists the blickets in the order in which they have to be placed, if that matters."""
+    """A rule of the detector.
+
+    rule: its type; blickets: names of its objects
+    order: the blickets in the order in which they have to be placed; absent where that does not matter
+    """
 
     rule: Literal["conjunctive", "disjunctive"]
     blickets: list[str]
@@ -41,14 +45,27 @@ class RuleRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LaterRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """A further rule and the switch point after which it is in force."""
+    """A further rule.
+
+    rule: what is in force then; switch: number of activations, or moves, after which it is
+    """
 
     rule: RuleRecord
     switch: int
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The mechanism: `Sealed` says what each field means. `later` are the rules after rule2, if there are any."""
+    """What stays behind the detector.
+
+    rule1: in force at first; rule2: in force after the switch, if there is one; later: the rules after that
+    switch: number of activations, or moves, after which rule2 is in force
+    switch_by: what switch points count
+    p: probability that a satisfied rule reads ACTIVE
+    noise_seed: of the uniform draws, one a step; draws: the first of them, where they are given instead
+    start_on: objects on the detector at the start, in the order of placement; absent where it starts empty
+    check_after_moves: submissions are refused before that many moves
+    check_after_switch: submissions are refused until the last switch has left evidence
+    """
 
     rule1: RuleRecord
     rule2: RuleRecord | UnsetType = UNSET
@@ -64,7 +81,17 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """One item."""
+    """One item.
+
+    id: unique in the pool; n: number of objects; objects: their names; budget: how many moves may be made
+    condition: what hides behind the detector; informed: whether the agent is told
+    sealed: the mechanism
+    count: what counts as an activation; order_reading: whether distractors between ordered blickets matter
+    start: whether objects are on the detector at the start
+    strict_singleton: whether a rule of one blicket has to be called by the word that it is written with
+    graded: whether an ACTIVE reading tells how many blickets are on
+    labels: stratum, seed and difficulty, for tables and matching
+    """
 
     id: str
     n: int

@@ -19,19 +19,33 @@ from dsl.records import FORMAT, VERSION, Header, read_records, write_records
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """terms: (parent, power, weight); base: the frequency's only."""
+    """How a node is computed.
+
+    terms: what is added, each with parent, power (1 or 2) and weight; base: what it is added to, the frequency's only
+    """
 
     terms: list[tuple[str, int, float]] = []
     base: float | None = None
 
 
 class BasesRecord(msgspec.Struct, forbid_unknown_fields=True):
+    """The bases of the crystals, by property.
+
+    records: of the earlier crystals; manipulator: of the one that is set; reactor: of the one that is predicted
+    """
+
     records: list[dict[str, float]]
     manipulator: dict[str, float]
     reactor: dict[str, float]
 
 
 class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Hidden noise of settings.
+
+    values: what is drawn from; weight: by which a draw counts; affected: nodes that it is added to
+    seed: of the draws; draw: whether affected nodes share a draw
+    """
+
     values: list[float]
     weight: float
     affected: list[str]
@@ -40,6 +54,13 @@ class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """What only the evaluator may read.
+
+    equations: node -> how it is computed, in the order in which bases are drawn; bases: of all crystals
+    target: the reactor crystal's frequency; hidden: noise, if there is any
+    labels: how hard the item is, as numbers
+    """
+
     equations: dict[str, EquationRecord]
     bases: BasesRecord
     target: float
@@ -48,13 +69,28 @@ class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class TracedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One entry of a static trace.
+
+    values: of all nodes; set: the property that was set to get here from the entry before, null for a crystal as it is
+    value: what it was set to
+    """
+
     values: dict[str, float]
     property: str | None = msgspec.field(name="set", default=None)
     value: float | None = None
 
 
 class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One line of a native pool."""
+    """One laboratory.
+
+    id: unique in the pool; suite: where it belongs; line: its place there
+    family: shape of the equations; properties: their names, sorted
+    records: values of earlier crystals; baseline: of the manipulator crystal; reactor: shown of the reactor crystal
+    allowance: settings that may be made; tries: of the reactor; sealed: mechanism, bases and target
+    freq_parent: whether the frequency may be a parent; noise: whether settings are noisy
+    weights: class of the weights; settable: properties that may be set, null for all
+    trace: measurements and settings that the item shows; reading: what the value of a setting means
+    """
 
     id: str
     suite: str

@@ -20,7 +20,12 @@ from dsl.records import FORMAT, VERSION, Header, read_records, write_records
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """`Labels`; what does not apply is left out."""
+    """How hard a question is; what does not apply is left out.
+
+    size: number of right answers; trivial: `do` covers every required key
+    effect_all, effect_some: something outside `do` changes in all, in some worlds that fit
+    copy: the evidence with `do` written over it is right
+    """
 
     size: int
     trivial: bool
@@ -30,7 +35,16 @@ class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """One question. Values are JSON values; `world` is sealed."""
+    """One question. Values are JSON values; a tuple is a list behind the tag "tuple".
+
+    id: unique in the pool; type: of the question; scenario: whether one answer is right or several
+    program: the source, which is read and never run; view: whether the prompt shows it or sentences
+    fixed_exogenous: noise whose value is given; unknown_exogenous: the other noise
+    do: values set by intervention; observed_endogenous: values seen in the factual world
+    with_noise: a counterfactual that asks for the unknown noise too
+    labels: how hard it is; world: sealed, the noise of the world that the question was drawn from
+    scm_id, v: the program, and its number of nodes; topology: one of the six, or empty
+    """
 
     id: str
     type: QuestionType

@@ -9,28 +9,30 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pytest
 
+from bench.benchmarks.registry import NAMES
 from bench.cli import main
 from bench.commands.schema import schema as command_schema
-from bench.pools.bundled import bundled_pool
+from bench.pools.bundled import SAMPLES, bundled_pool, bundled_sample
 from bench.schemas.certificates import CertificateFile
 from bench.schemas.described import line_schema, shared_out
 from bench.schemas.files import SCHEMAS
 from bench.schemas.verdicts import VerdictLine
-from tests.support.commands import jsonl
+from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file, shared_vectors
 
 POOL = bundled_pool("ordered")
 
 
+@pytest.mark.parametrize("of", NAMES)
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_every_record_and_every_field_is_described(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema", name]) == 0
+def test_every_record_and_every_field_is_described(name: str, of: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", name, "--benchmark", of]) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["$schema"].startswith("https://json-schema.org/")
     assert made["title"]
     for part in made["$defs"].values():
         assert part["description"]
-        for field in part["properties"].values():
+        for field in part.get("properties", {}).values():
             assert len(field["description"]) >= 5
             assert "\n" not in field["description"]
 
@@ -68,7 +70,7 @@ def test_docstrings_are_shared_out_among_fields() -> None:
 def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
     """Whether a value is of a schema; the keywords that ours use, and no other."""
     known = {"$ref", "anyOf", "type", "properties", "required", "additionalProperties", "items", "enum", "default"}
-    known |= {"description", "title", "$schema", "$defs", "discriminator"}
+    known |= {"description", "title", "$schema", "$defs", "discriminator", "prefixItems", "minItems", "maxItems"}
     assert schema.keys() <= known, schema.keys() - known
     if "$ref" in schema:
         return _holds(whole["$defs"][schema["$ref"].rpartition("/")[2]], value, whole)
@@ -85,6 +87,9 @@ def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
                 return False
             rest = {} if isinstance(rest, bool) else rest
             return all(_holds(properties.get(key, rest), one, whole) for key, one in value.items())
+        case "array" if "prefixItems" in schema:
+            each = schema["prefixItems"]
+            return len(value) == len(each) and all(_holds(*pair, whole) for pair in zip(each, value, strict=True))
         case "array":
             return isinstance(value, list) and all(_holds(schema.get("items", {}), one, whole) for one in value)
         case "integer":
@@ -100,8 +105,8 @@ def _holds(schema: dict[str, Any], value: Any, whole: dict[str, Any]) -> bool:
     return True
 
 
-def _all_hold(name: str, lines: list[Any]) -> bool:
-    schema = SCHEMAS[name]()
+def _all_hold(name: str, lines: list[Any], of: str = "replayscm") -> bool:
+    schema = SCHEMAS[name](of)
     assert not _holds(schema, {**lines[-1], "nonsense": 1}, schema)
     return bool(lines) and all(_holds(schema, line, schema) for line in lines)
 
@@ -132,6 +137,34 @@ def test_records_audits_and_certificates_hold(tmp_path: Path) -> None:
     assert _all_hold("certificates", found)
     for one in found:
         msgspec.convert(one, CertificateFile, strict=True)
+
+
+@pytest.mark.parametrize("of", SAMPLES)
+def test_every_file_of_the_other_benchmarks_holds(of: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, runs, out = bundled_sample(of), tmp_path / "runs", tmp_path / "scored.jsonl"
+    assert _all_hold("pools", _lines(pool), of)
+    everything = tmp_path / "everything.jsonl"
+    drawn = ["--strata", "all", "--per-stratum", "1", "--seed", "2", "--out", str(everything)]
+    assert main(["generate", "--benchmark", of, *drawn]) == 0
+    assert _all_hold("pools", _lines(everything), of)
+    row = "copy" if of == "causim" else "abstain"
+    assert main(["run", f"exact,{row}", str(pool), "--out", str(runs), "--workers", "1", "--limit", "6"]) == 0
+    assert _all_hold("records", _lines(runs / "records.jsonl"), of)
+    line = ["--id-field", "instance", "--model-field", "protocol", "--out", str(out)]
+    assert main(["score", str(pool), str(runs / "records.jsonl"), *line]) == 0
+    assert _all_hold("verdicts", _lines(out), of)
+    certificates = tmp_path / "certificates"
+    capsys.readouterr()
+    assert main(["audit", str(pool), "--certificates", str(certificates), "--json"]) == 0
+    assert _all_hold("audits", json.loads(capsys.readouterr().out), of)
+    made = [json.loads(path.read_text(encoding="utf-8")) for path in certificates.glob("*.json")]
+    assert _all_hold("certificates", made, of)
+
+
+def test_a_schema_of_no_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown benchmark 'chess'; known: replayscm" in refused(capsys, "schema", "pools", "--benchmark", "chess")
+    assert main(["pool", "schema", "--benchmark", "causalab"]) == 0
+    assert "LabRecord" in json.loads(capsys.readouterr().out)["$defs"]
 
 
 @pytest.mark.parametrize("structure", [[], ["--structure"]])
