@@ -23,7 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def test_the_version_is_the_same_everywhere() -> None:
     newest = re.findall(r"^## (\S+)", CHANGELOG, re.MULTILINE)[0]
-    assert PROJECT["dynamic"] == ["version"]  # read from bench/version.py, tests/test_wheel.py sees it in the wheel
+    assert "version" in PROJECT["dynamic"]  # read from bench/version.py, tests/test_wheel.py sees it in the wheel
     assert newest == CITATION["version"] == program_version() == calibrant.__version__
 
 

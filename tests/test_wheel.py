@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -118,3 +120,49 @@ def test_a_row_of_an_installed_package_runs_beside_ours_in_workers(installed: En
     listed = installed.run("protocols", tool="calibrant", where=tmp_path).stdout
     assert "two-roots: Each mechanism is the formula of two roots that is wrong in the fewest" in listed
     assert "[my-rows 1.2]" in listed
+
+
+def test_what_a_package_index_shows_has_no_link_that_needs_a_checkout(installed: Environment) -> None:
+    (metadata,) = (name for name in zipfile.ZipFile(installed.wheel).namelist() if name.endswith("/METADATA"))
+    _, _, shown = zipfile.ZipFile(installed.wheel).read(metadata).decode().partition("\n\n")
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert readme.splitlines()[0] == shown.splitlines()[0] == "# Calibrant"
+    relative = re.compile(r"\]\((?!https?:|#)[^)]*\)")
+    assert relative.search(readme)
+    assert not relative.search(shown)
+    for path in re.findall(r"\]\((docs/[^)#]*)", readme):
+        assert f"`{path}" in shown
+
+
+def test_links_are_absolute_once_there_is_an_address() -> None:
+    spec = importlib.util.spec_from_file_location("hatch_build", CHECKOUT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    text = "[a](docs/a.md#b), ![c d](docs/images/c.svg), [e](https://e.org/f), [g](#h)"
+    kept = "[e](https://e.org/f), [g](#h)"
+    at = "https://x.org/blob"
+    assert hook.for_index(text, f"{at}/") == f"[a]({at}/docs/a.md#b), ![c d]({at}/docs/images/c.svg), {kept}"
+    assert hook.for_index(text) == f"a (`docs/a.md#b`), c d: `docs/images/c.svg`, {kept}"
+
+
+def test_the_source_distribution_has_no_tests_and_builds_the_same_wheel(installed: Environment, tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
+    done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    (source,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+        archive.extractall(tmp_path / "source", filter="data")
+    assert {"README.md", "LICENSE", "pyproject.toml", "docs/api.md", "bench/cli.py"} <= set(names)
+    assert not [name for name in names if name.startswith(("tests", ".ci", ".git/"))]
+    (folder,) = (tmp_path / "source").iterdir()
+    done = subprocess.run([*line, "-t", "wheel"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    (again,) = tmp_path.glob("*.whl")
+    assert _digests(again) == _digests(installed.wheel)
+
+
+def _digests(wheel: Path) -> dict[str, int]:
+    return {one.filename: one.CRC for one in zipfile.ZipFile(wheel).infolist()}

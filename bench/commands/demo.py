@@ -24,14 +24,15 @@ def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
-        Writes(("records.jsonl", "records.lock", "report.html", "*.svg"), goes_on=True),
+        Writes(("records.jsonl", "records.lock", "report.html", "report.md", "*.svg"), goes_on=True),
     ] = None,
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
 
-    The report is report.html, to open in any browser; its plots are SVG files next to it.
+    The report is report.html, to open in any browser; its plots are SVG files next to it. Without matplotlib it is
+    report.md, without plots.
     """
     from bench.benchmarks.registry import benchmark
     from bench.commands.run import run_all
@@ -47,13 +48,13 @@ def demo(
             chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
             crashed += run_all(chosen, pools[name], records, execution(workers, None))
         print_table([records], as_json=as_json)
-        for line in _written_report(records, out or FOLDER):
+        for line in written_report(records, out or FOLDER):
             typer.echo(line, err=True)
     return 1 if crashed else 0
 
 
-def _written_report(records: Path, folder: Path) -> list[str]:
-    """Write the report and its plots into the folder; lines that say where they are, or what is missing for them."""
+def written_report(records: Path, folder: Path) -> list[str]:
+    """Write the report and its plots, or the report alone; lines that say where it is, and what is missing."""
     from bench.report.part import ReportContents
     from bench.report.sources import Sources
     from bench.report.writing import HTML, report_text
@@ -64,6 +65,7 @@ def _written_report(records: Path, folder: Path) -> list[str]:
     try:
         text = report_text(answers, ReportContents(), HTML, plots=folder)
     except MissingExtraError as error:
-        return [f"no report: {error}"]
+        write_whole(folder / "report.md", report_text(answers, ReportContents(), "markdown"))
+        return [str(error), f"report: {folder / 'report.md'}"]
     write_whole(folder / "report.html", text)
     return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]

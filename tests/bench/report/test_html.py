@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.cli import main
+from bench.commands.demo import written_report
 from bench.pools.bundled import bundled_pool
 from dsl.formulas.text import render
 from dsl.replayscm.pools.files import read_pool
@@ -182,6 +183,21 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
     said = refused(capsys, "report", "--predictions", twice, "--predictions", twice, "--pools", pool)
     assert said.endswith("of sample_ordered is given twice")
     assert "folders of runs, --predictions or --official" in refused(capsys, "report")
+
+
+def test_without_matplotlib_the_demo_says_so_and_its_report_is_markdown(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = written_report(run, tmp_path / "demo")
+    assert said == [
+        "plots need matplotlib: pip install 'calibrant[report]'",
+        f"report: {tmp_path / 'demo' / 'report.md'}",
+    ]
+    assert [path.name for path in (tmp_path / "demo").iterdir()] == ["report.md"]
+    text = (tmp_path / "demo" / "report.md").read_text(encoding="utf-8")
+    assert "HeldoutExact" in text
+    assert "| alpha " in text
 
 
 def test_only_a_report_with_plots_needs_matplotlib(
