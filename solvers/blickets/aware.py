@@ -48,6 +48,9 @@ class SwitchAware:
         self.one_rule.read(placed, reading)
         self.readings.append((placed, reading))
 
+    def spend(self, moves: int) -> None:
+        """Switch points count activations."""
+
     def decide(self, placed: tuple[int, ...]) -> Decision:
         without_switch = self.one_rule.decide(placed)
         if isinstance(without_switch, Move):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
+from math import comb
 from typing import TypeAlias
 
-from dsl.blickets.item import BlicketItem, Condition, SwitchBy, Task
+from dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
 from dsl.blickets.readings import readings
 from dsl.episode import Step
 from solvers.blickets.aware import Seek, SwitchAware
+from solvers.blickets.chains import ChainLearner, ChainSpace
 from solvers.blickets.graded import GradedSpace
 from solvers.blickets.learner import Greedy, Learner, Static
 from solvers.blickets.noise import RELIABILITIES, NoiseSpace
@@ -17,6 +20,8 @@ from solvers.blickets.static import StaticSpace
 from solvers.blickets.switch import MAX_SWITCH, SwitchSpace
 from solvers.blickets.universal import UniversalSpace
 from solvers.outcome import Found, Impossible
+
+MAX_CHOICES = 5_000  # of switch points
 
 DetectorSpace: TypeAlias = StaticSpace | GradedSpace | SwitchSpace | OrderSpace | NoiseSpace | UniversalSpace
 
@@ -51,20 +56,56 @@ def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) ->
 def exact_learner(item: BlicketItem) -> Found[Callable[[Task], Learner]] | Impossible:
     """A learner whose class has the item's mechanism; Impossible if there is none here.
 
-    Where submissions are accepted after the switch only, it seeks activations; otherwise it avoids them.
+    Where submissions are accepted after one switch only, it seeks activations; otherwise it avoids them.
     """
     sealed = item.sealed
     ordered = [mechanism.order for mechanism in sealed.mechanisms if mechanism.order is not None]
-    if sealed.switches:
-        known = len(sealed.switches) == 1 and sealed.switch_by is SwitchBy.ACTIVATIONS and not ordered
-        first, second = (mechanism.rule.canonical for mechanism in sealed.mechanisms[:2])
-        if known and sealed.p == 1 and sealed.switches[0] <= MAX_SWITCH and first != second:
+    if sealed.switches and not ordered:
+        space = chain_class(item)
+        if space is None:
+            return Impossible(_KNOWN)
+        if _is_one_switch(sealed):
             return Found(Seek if sealed.exposure.after_switch else SwitchAware)
-    elif ordered:
+        return Found(lambda task: ChainLearner(task, space))
+    if ordered and not sealed.switches:
         if sealed.p == 1 and len(ordered[0]) > 1 and item.task.n <= MAX_CONTROLLED:
             return Found(lambda task: Greedy(task, OrderSpace.full(task.n, task.order_reading)))
-    elif sealed.p == 1:
+    elif not ordered and sealed.p == 1:
         return Found((lambda task: Greedy(task, GradedSpace.full(task.n))) if item.task.graded else Static)
-    elif sealed.p in RELIABILITIES:
+    elif not ordered and sealed.p in RELIABILITIES:
         return Found(lambda task: Greedy(task, NoiseSpace.full(task.n)))
-    return Impossible("one rule, one switch by activations, one order, or one rule with noise of a known level")
+    return Impossible(_KNOWN)
+
+
+_KNOWN = (
+    "one rule, one order, or one rule with noise of a known level; or different rules one after the other, by "
+    f"activations up to {MAX_SWITCH} or by moves, with or without such noise"
+)
+
+
+def _is_one_switch(sealed: Sealed) -> bool:
+    return len(sealed.switches) == 1 and sealed.switch_by is SwitchBy.ACTIVATIONS and sealed.p == 1
+
+
+def chain_class(item: BlicketItem) -> ChainSpace | None:
+    """All detectors that switch as often as the item's and count the same, before any reading; None if its is not one.
+
+    Noise is of a level that is not known; without it there is none. Of the item it depends on nothing else.
+    """
+    sealed, task = item.sealed, item.task
+    by_moves = sealed.switch_by is SwitchBy.STEPS
+    last = task.budget - 1 if by_moves else MAX_SWITCH
+    rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
+    levels = (1.0,) if sealed.p == 1 else RELIABILITIES
+    is_member = (
+        bool(sealed.switches)
+        and sealed.switches[-1] <= last
+        and sealed.p in levels
+        and all(mechanism.order is None for mechanism in sealed.mechanisms)
+        and all(one != other for one, other in pairwise(rules))
+    )
+    if not is_member or comb(last, len(sealed.switches)) > MAX_CHOICES:
+        return None
+    return ChainSpace.full(
+        task.n, len(sealed.switches), last, count_by=task.count, switch_by=sealed.switch_by, levels=levels
+    )

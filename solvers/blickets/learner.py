@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from dsl.blickets.item import Task
-from dsl.blickets.readings import moved, placed_after, readings
+from dsl.blickets.readings import followed, moved, placed_after
 from dsl.blickets.rule import Rule, all_rules
 from dsl.episode import Episode, Step
 from solvers.blickets.control import Belief, best_answer, greedy_move
@@ -26,6 +26,10 @@ class Learner(Protocol):
 
     def read(self, placed: tuple[int, ...], reading: str) -> None:
         """Take in one reading."""
+        ...
+
+    def spend(self, moves: int) -> None:
+        """Take in that moves were made, refused ones included; told after what they read."""
         ...
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
@@ -53,8 +57,8 @@ def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
     """Let a learner play an episode to its conclusion. Nothing is submitted."""
     task = episode.task
     placed: tuple[int, ...] = ()
-    for placed, reading in readings(task, episode.steps):  # the last one is where it stands
-        learner.read(placed, reading)
+    for placed, step in followed(task, episode.steps):  # the last one is where it stands
+        _take_in(learner, placed, step)
     while True:
         decision = learner.decide(placed)
         if not isinstance(decision, Move):
@@ -65,7 +69,13 @@ def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
         if step.reading is None:
             raise ValueError(f"the move {dict(decision.action)} was refused: {step.refused}")
         placed = decision.experiment
+        _take_in(learner, placed, step)
+
+
+def _take_in(learner: Learner, placed: tuple[int, ...], step: Step[str]) -> None:
+    if step.reading is not None:
         learner.read(placed, step.reading)
+    learner.spend(step.cost)
 
 
 class Revisable(Belief, Protocol):
@@ -98,6 +108,9 @@ class Greedy:
             self._before = self.space
         self.space = self.space.after(placed, reading)
 
+    def spend(self, moves: int) -> None:
+        """Moves as such say nothing about the classes here."""
+
     def decide(self, placed: tuple[int, ...]) -> Decision:
         if not self.space.count:
             return Impossible(self.space.in_words)
@@ -124,6 +137,9 @@ class Static:
         if self.space.bits:
             self._before = self.space
         self.space = self.space.after(placed, reading)
+
+    def spend(self, moves: int) -> None:
+        """Moves as such say nothing about one rule."""
 
     def decide(self, placed: tuple[int, ...]) -> Decision:
         bits = self.space.bits
