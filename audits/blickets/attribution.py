@@ -10,7 +10,7 @@ from dsl.blickets.grading import grade
 from dsl.blickets.item import BlicketItem, Task
 from dsl.blickets.readings import followed
 from dsl.episode import Step
-from solvers.blickets.families import DetectorSpace, knowing_space
+from solvers.blickets.families import DetectorSpace, after_step, class_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Narrowing:
     """What one step did to a space.
 
     placed: object numbers on the detector after the step, first placed first; moves: up to and with it
-    before, after: the members; the same where nothing was read
+    before, after: the members; the same where nothing was read, unless a rule may switch by moves
     """
 
     step: Step[str]
@@ -46,7 +46,7 @@ def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> It
     moves = 0
     for placed, step in followed(task, steps):
         moves += step.cost
-        before, space = space, space if step.reading is None else space.after(placed, step.reading)
+        before, space = space, after_step(space, placed, step)
         yield Narrowing(step, placed, moves, before, space)
 
 
@@ -55,11 +55,12 @@ def attributed_episode(
 ) -> EpisodeAttribution:
     """The attribution of an episode; `TranscriptError` if the item does not answer so.
 
-    space: the class, before any reading; by default the one that knows the item's condition. What a system that is
-    not told of switches, order or noise could have concluded is a question about another class: `StaticSpace.full`.
+    space: the class, before any reading; by default the one that knows the item's condition (`class_of`). What a
+    system that is not told of switches, order or noise could have concluded is a question about another class:
+    `StaticSpace.full`.
     """
     found = grade(item, steps)
-    space = knowing_space(item.task, item.condition) if space is None else space
+    space = class_of(item) if space is None else space
     decided_at = None
     for one in narrowed(item.task, steps, space):
         space = one.after

@@ -16,15 +16,18 @@ from baselines.blickets.simple import SIMPLE
 from bench.blickets.tables import PlayedEpisode
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
-from dsl.blickets.item import Condition, Task
+from dsl.blickets.item import Condition, SwitchBy, Task
 from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
+from solvers.blickets.chains import ChainLearner, ChainSpace
+from solvers.blickets.families import MAX_CHOICES
 from solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
-from solvers.blickets.noise import NoiseSpace
+from solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from solvers.blickets.order import OrderSpace
 from solvers.blickets.static import StaticSpace
+from solvers.blickets.switch import MAX_SWITCH
 from solvers.blickets.universal import UniversalSpace
 
 
@@ -75,11 +78,21 @@ def _drawing(name: str, family: str, delta: float = DELTA) -> DrawingLearner:
     return DrawingLearner(name, lambda task, ties: Greedy(task, _SPACES[family](task), delta, ties))
 
 
+def _chains(
+    task: Task, switches: int, by: SwitchBy = SwitchBy.ACTIVATIONS, levels: tuple[float, ...] = (1.0,)
+) -> Learner:
+    last = MAX_SWITCH if by is SwitchBy.ACTIVATIONS else min(max(1, task.budget - 1), MAX_CHOICES)
+    return ChainLearner(task, ChainSpace.full(task.n, switches, last, count_by=task.count, switch_by=by, levels=levels))
+
+
 LEARNERS = (
     LearnerAgent("static", Static),
     LearnerAgent("switch-aware", SwitchAware),
     LearnerAgent("seek", Seek),
     *(_greedy(family, family) for family in ("noise-aware", "order-aware", "universal")),
+    LearnerAgent("switches-aware", lambda task: _chains(task, 2)),
+    LearnerAgent("moves-aware", lambda task: _chains(task, 1, SwitchBy.STEPS)),
+    LearnerAgent("noisy-switch-aware", lambda task: _chains(task, 1, levels=RELIABILITIES)),
 )
 AT_RANDOM = (  # what ties decide
     DrawingLearner("switch-aware-at-random", lambda task, ties: SwitchAware(task, ties=ties)),
@@ -115,8 +128,10 @@ def agent(name: str) -> Agent:
 def learner_for(task: Task) -> str:
     """The exact learner of the condition that the task tells; of the mixture where it tells none."""
     match task.condition:
-        case None | Condition.NOISY_MODERATOR:
+        case None:
             return "universal"
+        case Condition.NOISY_MODERATOR:
+            return "noisy-switch-aware"
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
             return "static"
         case Condition.MODERATOR:

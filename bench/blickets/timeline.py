@@ -16,7 +16,7 @@ from dsl.blickets.reference import Ending, is_active, run
 from dsl.blickets.rule import Form, Rule, all_rules, names_of
 from dsl.episode import Step
 from dsl.errors import in_one_line, shown
-from solvers.blickets.families import DetectorSpace, knowing_space
+from solvers.blickets.families import DetectorSpace, class_of
 
 TITLES = ("one blicket", "all of these are needed", "any of these is enough")
 DETECTOR = "detector"
@@ -29,7 +29,7 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
     """
     found = grade(item, steps)
     attribution = attributed_episode(item, steps).attribution
-    space = knowing_space(item.task, item.condition)
+    space = class_of(item)
     listed = _listed(item.task.n)
     numbers = {rule: k for k, rule in enumerate(rule for rules in listed for rule in rules)}
     moves = list(narrowed(item.task, steps, space))

@@ -8,7 +8,7 @@ from math import comb
 from typing import TypeAlias
 
 from dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
-from dsl.blickets.readings import readings
+from dsl.blickets.readings import followed
 from dsl.episode import Step
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.chains import ChainLearner, ChainSpace
@@ -23,15 +23,16 @@ from solvers.outcome import Found, Impossible
 
 MAX_CHOICES = 5_000  # of switch points
 
-DetectorSpace: TypeAlias = StaticSpace | GradedSpace | SwitchSpace | OrderSpace | NoiseSpace | UniversalSpace
+DetectorSpace: TypeAlias = (
+    StaticSpace | GradedSpace | SwitchSpace | ChainSpace | OrderSpace | NoiseSpace | UniversalSpace
+)
 
 
 def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
     """The space of detectors that behave as a condition says, before any reading.
 
     Levels of a graded detector are read where there is one rule; elsewhere only whether it is active. A switch is one
-    switch by activations. What has both a switch and noise is in no space: the nearest is the mixture, which is also
-    what knows no condition (None).
+    switch by activations. What knows no condition (None) is the mixture of all without both a switch and noise.
     """
     match condition:
         case Condition.CONJUNCTIVE | Condition.DISJUNCTIVE:
@@ -42,14 +43,29 @@ def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
             return OrderSpace.full(task.n, task.order_reading)
         case Condition.STOCHASTIC:
             return NoiseSpace.full(task.n)
-        case _:
+        case Condition.NOISY_MODERATOR:
+            return ChainSpace.full(task.n, 1, MAX_SWITCH, count_by=task.count, levels=RELIABILITIES)
+        case None:
             return UniversalSpace.full(task.n, task.count, task.order_reading)
 
 
+def class_of(item: BlicketItem) -> DetectorSpace:
+    """The space that knows an item's condition, and of a moderator how often it switches and what that counts."""
+    sealed = item.sealed
+    chains = chain_class(item) if sealed.switches and not _is_one_switch(sealed) else None
+    return knowing_space(item.task, item.condition) if chains is None else chains
+
+
+def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:
+    """What a step leaves of a space. placed: what is on the detector after it"""
+    left = space if step.reading is None else space.after(placed, step.reading)
+    return left.spent(step.cost) if isinstance(left, ChainSpace) else left
+
+
 def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) -> DetectorSpace:
-    """What is left of a space after the readings of these steps."""
-    for placed, reading in readings(task, steps):
-        space = space.after(placed, reading)
+    """What is left of a space after these steps."""
+    for placed, step in followed(task, steps):
+        space = after_step(space, placed, step)
     return space
 
 

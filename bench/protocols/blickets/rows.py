@@ -84,6 +84,24 @@ class OrderAware(AgentRow, frozen=True):
     name = "order-aware"
 
 
+class SwitchesAware(AgentRow, frozen=True):
+    """Exact, for two switches by activations, to a rule that differs from the one before."""
+
+    name = "switches-aware"
+
+
+class MovesAware(AgentRow, frozen=True):
+    """Exact, for one switch after some number of moves; answers at 99 % belief, so mostly after it."""
+
+    name = "moves-aware"
+
+
+class NoisySwitchAware(AgentRow, frozen=True):
+    """Exact, for one switch by activations on an unreliable detector; answers at 99 % belief."""
+
+    name = "noisy-switch-aware"
+
+
 class Universal(AgentRow, frozen=True):
     """The mixture of all conditions, equally likely beforehand."""
 
@@ -158,5 +176,6 @@ class Abstain(AgentRow, frozen=True):
     name = "abstain"
 
 
-LEARNERS = (Exact, Static, SwitchAware, Seek, NoiseAware, OrderAware, Universal)
+_AWARE = (SwitchAware, Seek, NoiseAware, OrderAware, SwitchesAware, MovesAware, NoisySwitchAware)
+LEARNERS = (Exact, Static, *_AWARE, Universal)
 ROWS = (*LEARNERS, Base, ContextGraph, DynamicBehaviours, Grid, RandomRow, Quiet, Copy, Abstain)

@@ -111,9 +111,9 @@ def test_a_silent_switch_stands_where_it_happens() -> None:
 
 
 def test_a_class_that_is_refuted_says_so() -> None:
-    """A is active, later not, and then again: no single switch does that."""
-    rules = tuple(Mechanism(Rule(Form.DISJUNCTIVE, blickets)) for blickets in (0b01, 0b10, 0b01))
-    item = BlicketItem("twice", Condition.MODERATOR, Task(("A", "B"), 50), Sealed(rules, switches=(1, 3)))
+    """A is active, later not, and then again: no single switch does that. A last one to the same is in no class."""
+    rules = tuple(Mechanism(Rule(Form.DISJUNCTIVE, blickets)) for blickets in (0b01, 0b10, 0b01, 0b01))
+    item = BlicketItem("twice", Condition.MODERATOR, Task(("A", "B"), 50), Sealed(rules, switches=(1, 3, 40)))
     played: list[Any] = [{"place": "A"}, {"remove": "A"}, {"place": "B"}, {"remove": "B"}, {"place": "A"}]
     played += [{"remove": "A"}, {"place": "B"}, {"remove": "B"}, {"place": "A"}]
     found = timeline(item, [*played, {"check": {"rule": "disjunctive", "blickets": ["A"]}}])
