@@ -9,6 +9,7 @@ import typer
 from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
+from bench.commands.export import export
 from bench.commands.generate import generate, sample
 from bench.commands.guard import guarded
 from bench.commands.harden import harden
@@ -49,6 +50,7 @@ for command in (
     separate,
     verify,
     generate,
+    export,
     play,
     schema,
 ):

@@ -56,6 +56,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",
         "calibrant generate --benchmark blickets --seed 1 --strata easy-3,hard-3 --out pool.jsonl",
     ),
+    "export": (
+        "calibrant export pool.yaml --out dataset",
+        "calibrant export easy.jsonl hard.jsonl --out dataset --name 'Two pools' --license cc-by-4.0",
+    ),
     "play": (
         "calibrant play pool.jsonl INSTANCE",
         "calibrant play pool.jsonl INSTANCE --html episode.html",

@@ -1,0 +1,75 @@
+"""The dataset card of a part of an export: what the Hub shows, and where its loader finds the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import yaml
+
+from bench.hub.describe import RESPONSIBLE_AI, Described
+
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+def card(part: Described) -> str:
+    """README.md: settings of the Hub, then a page."""
+    return f"---\n{yaml.safe_dump(_settings(part), sort_keys=False, allow_unicode=True)}---\n\n" + "\n".join(
+        _page(part)
+    )
+
+
+def _settings(part: Described) -> dict[str, object]:
+    number = len(part.rows)
+    license_ = {"license": part.license} if part.license else {}
+    return {
+        "pretty_name": part.name,
+        "language": ["en"],
+        **license_,
+        "tags": ["causal-inference", "synthetic", "benchmark", "calibrant"],
+        "size_categories": [next((name for most, name in SIZES if number < most), "n>1M")],
+        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": part.file}]}],
+    }
+
+
+def _page(part: Described) -> Iterator[str]:
+    yield f"# {_plain(part.name)}"
+    yield ""
+    yield part.summary
+    yield ""
+    if part.with_gold:
+        yield "**This part has gold. Publish it only if these items are meant for training.**"
+    else:
+        yield "This part has no gold and no digest of it. Names of settings and ids may tell what kind an item is of."
+    yield ""
+    yield "| pool | items |"
+    yield "|---|--:|"
+    yield from (f"| {_plain(name)} | {number} |" for name, number in part.pools)
+    yield ""
+    yield "## Columns"
+    yield "| column | meaning |"
+    yield "|---|---|"
+    yield from (f"| `{column.name}` | {column.means} |" for column in part.columns)
+    yield ""
+    yield "## Use"
+    yield "```python"
+    yield "from datasets import load_dataset"
+    yield ""
+    yield f'items = load_dataset("parquet", data_files="{part.file}", split="train")'
+    yield "```"
+    yield "Answers are scored by `calibrant score`; `calibrant.rewards` takes these columns as they are."
+    yield ""
+    yield "## About the data"
+    yield from (f"- **{_spaced(name)}**: {said}" for name, said in RESPONSIBLE_AI.items())
+    yield ""
+    yield "## Canary"
+    yield next((row["canary"] for row in part.rows), "")
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Of a name from a file: on one line, and nothing that Markdown reads as more than a name."""
+    return " ".join("".join(c if c.isalnum() or c in " ._-+()" else " " for c in text).split())[:120]
+
+
+def _spaced(name: str) -> str:
+    return "".join(f" {c.lower()}" if c.isupper() else c for c in name).capitalize()

@@ -1,0 +1,113 @@
+"""The columns of an export, and the rows of a pool under them.
+
+The public part is what may be published: what a model is shown, and nothing that depends on what is sealed. So a digest
+there is one of the prompt: one of a record with few possible truths would give them away. Gold has all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import benchmark_of
+from dsl.pool_text import pool_digest
+
+Row: TypeAlias = dict[str, Any]
+DIFFICULTY = "difficulty_"
+CANARY = "Benchmark data; it should never appear in training corpora of models that are evaluated on it. canary GUID "
+_NAMESPACE = uuid.UUID("5a3d3c0e-1c1b-5f0e-9d55-3c7c1fb1a0c4")
+
+
+@dataclass(frozen=True)
+class Column:
+    """sealed: only the part with gold has it; kind: of its values, of which those of labels may be missing"""
+
+    name: str
+    means: str
+    sealed: bool = False
+    kind: Literal["text", "number"] = "text"
+
+
+COLUMNS = (
+    Column("id", "the item; unique in its pool"),
+    Column("benchmark", "which of the benchmarks it is of"),
+    Column("pool", "name of its pool"),
+    Column("setting", "row group of the benchmark's tables"),
+    Column("stratum", "finer group of its generator, empty if there is none"),
+    Column("system", "system message, empty if there is none"),
+    Column("prompt", "user message; of an interactive item what is said before the first action"),
+    Column("digest", "SHA-256 of system and prompt, a zero byte between them"),
+    Column("canary", "a text to find leaked copies by, the same in every row of an export"),
+    Column("record", "the native record as JSON, the sealed part too; rewards and `calibrant` read it", sealed=True),
+    Column("answer", "a right answer as JSON, empty where none can be handed in at once", sealed=True),
+    Column("record_digest", "SHA-256 of the record", sealed=True),
+    Column("pool_digest", "SHA-256 of the pool's file, by which records of runs name it", sealed=True),
+)
+
+
+def pool_rows(paths: Sequence[Path]) -> list[Row]:
+    """The rows of pools, in the order of their files, with all columns. `PoolError` as the readers of pools have it."""
+    rows = [row for path in paths for row in _rows(benchmark_of(path), path)]
+    canary = canary_of(rows)
+    return [{**row, "canary": canary} for row in rows]
+
+
+def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
+    pool, digest = of.read_pool(path), pool_digest(path)
+    for item in pool.items:
+        *system, user = of.messages(item)
+        told = "\n\n".join(message["content"] for message in system)
+        record = record_text(of.record(item))
+        gold = of.training.gold(item)
+        labels = of.training.difficulty(item)
+        yield {
+            "id": item.id,
+            "benchmark": of.name,
+            "pool": pool.name,
+            "setting": item.setting,
+            "stratum": item.stratum,
+            "system": told,
+            "prompt": user["content"],
+            "digest": prompt_digest(told, user["content"]),
+            "record": record,
+            "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
+            "record_digest": _digest(record),
+            "pool_digest": digest,
+            **{f"{DIFFICULTY}{name}": value for name, value in labels.items()},
+        }
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Column]:
+    """The columns that these rows need: with gold also a column for each label of difficulty that one of them has."""
+    if not with_gold:
+        return [column for column in COLUMNS if not column.sealed]
+    labels = sorted({name for row in rows for name in row if name.startswith(DIFFICULTY)})
+    made = [
+        Column(n, f"how many {n.removeprefix(DIFFICULTY)}; null where there is none", True, "number") for n in labels
+    ]
+    return [*COLUMNS, *made]
+
+
+def canary_of(rows: Iterable[Mapping[str, Any]]) -> str:
+    """The canary of an export: it depends on what is shown, and on nothing else."""
+    shown = "".join(row["digest"] for row in rows)
+    return f"{CANARY}{uuid.uuid5(_NAMESPACE, shown)}"
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """A record as the column has it: the same text for the same record."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"))
+
+
+def prompt_digest(system: str, prompt: str) -> str:
+    return _digest(f"{system}\0{prompt}")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

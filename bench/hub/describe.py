@@ -1,0 +1,70 @@
+"""What an export says of itself, for people and for programs: its numbers, and the words that both get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.benchmarks.registry import benchmark
+from bench.hub.columns import Column
+
+
+@dataclass(frozen=True)
+class Described:
+    """One part of an export.
+
+    file: name of its Parquet file; sha256 and size: of that file; license: an identifier, or empty
+    """
+
+    name: str
+    file: str
+    sha256: str
+    size: int
+    rows: Sequence[Mapping[str, Any]]
+    columns: Sequence[Column]
+    license: str = ""
+
+    @property
+    def with_gold(self) -> bool:
+        return any(column.sealed for column in self.columns)
+
+    @property
+    def benchmarks(self) -> list[str]:
+        return [benchmark(name).title for name in dict.fromkeys(row["benchmark"] for row in self.rows)]
+
+    @property
+    def pools(self) -> list[tuple[str, int]]:
+        """Names of pools, and how many items each has here."""
+        counts: dict[str, int] = {}
+        for row in self.rows:
+            counts[row["pool"]] = counts.get(row["pool"], 0) + 1
+        return list(counts.items())
+
+    @property
+    def summary(self) -> str:
+        part = "with their sealed parts and right answers" if self.with_gold else "as a model is shown them"
+        return (
+            f"{len(self.rows)} items of {' and '.join(self.benchmarks)}, {part}. A causal mechanism is to be"
+            " identified from finite evidence; answers are executed and checked, not compared with a reference text."
+        )
+
+
+RESPONSIBLE_AI: Mapping[str, str] = {
+    "dataCollection": "Drawn by programs from seeds. No part of it was collected from people or observed in the world.",
+    "dataCollectionType": "Synthetic",
+    "dataUseCases": (
+        "Evaluation and training of systems that identify causal mechanisms from interventional evidence."
+        " Not evidence about any real causal system."
+    ),
+    "dataLimitations": (
+        "Mechanisms are small and of few classes. The evidence of an item may leave several mechanisms open;"
+        " `calibrant audit` counts them. Training on the part with gold makes an evaluation on these items void."
+    ),
+    "dataBiases": (
+        "Items follow the generator's distribution over graphs, formulas and interventions, and names that it invents."
+    ),
+    "personalSensitiveInformation": "None.",
+    "dataSocialImpact": "None is expected of the data; scores on it say nothing of causal reasoning in general.",
+    "annotationsPerItem": "None by people; labels are computed.",
+}

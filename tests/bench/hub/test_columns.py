@@ -1,0 +1,90 @@
+"""What an export's parts hold, and that the public one tells nothing that is sealed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from bench.hub.card import card
+from bench.hub.columns import COLUMNS, columns_of, pool_rows
+from bench.hub.croissant import croissant
+from bench.hub.describe import RESPONSIBLE_AI, Described
+from bench.pools.bundled import bundled_pool
+from dsl.blickets.item import Mechanism
+from dsl.blickets.records import write_pool
+from dsl.blickets.rule import Form, Rule
+from dsl.blickets.sampling import SUITES, drawn
+
+PUBLIC = [column.name for column in COLUMNS if not column.sealed]
+
+
+def _pool(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.jsonl"
+    of = benchmark(name)
+    of.write_drawn(path, of.training.stages[:2], 5, 2)
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_of_every_benchmark(name: str, tmp_path: Path) -> None:
+    path = _pool(tmp_path, name)
+    items = benchmark_of(path).read_pool(path).items
+    rows = pool_rows([path])
+    assert [row["id"] for row in rows] == [item.id for item in items]
+    for row, item in zip(rows, items, strict=True):
+        assert row["benchmark"] == name
+        assert benchmark(name).item_of_record(json.loads(row["record"])) == item
+        assert row["record_digest"] == hashlib.sha256(row["record"].encode()).hexdigest()
+        assert row["pool_digest"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert row["digest"] == hashlib.sha256(f"{row['system']}\0{row['prompt']}".encode()).hexdigest()
+        told = [message["content"] for message in benchmark(name).messages(item)]
+        assert [text for text in (row["system"], row["prompt"]) if text] == told
+
+
+def test_nothing_sealed_is_in_the_public_part(tmp_path: Path) -> None:
+    """Another mechanism behind the same detector: the public part is the same text, gold is not."""
+    item = next(drawn(SUITES["conjunctive"], 1))
+    parts: list[list[dict[str, Any]]] = []
+    for blickets in (0b00011, 0b00110):
+        mechanisms = (Mechanism(Rule(Form.CONJUNCTIVE, blickets)),)
+        write_pool(tmp_path / "pool.jsonl", "pool", [replace(item, sealed=replace(item.sealed, mechanisms=mechanisms))])
+        parts.append(pool_rows([tmp_path / "pool.jsonl"]))
+    first, second = ([{name: row[name] for name in PUBLIC} for row in rows] for rows in parts)
+    assert first == second
+    assert all(parts[0][0][name] != parts[1][0][name] for name in ("record", "answer", "record_digest", "pool_digest"))
+    assert [column.name for column in columns_of(parts[0], with_gold=False)] == PUBLIC
+
+
+def test_labels_are_columns_of_gold() -> None:
+    rows = pool_rows([bundled_pool("ordered")])
+    labels = [column for column in columns_of(rows, with_gold=True) if column.kind == "number"]
+    assert [column.name.removeprefix("difficulty_") for column in labels] == ["edges", "parents", "variables", "worlds"]
+    assert all(column.sealed for column in labels)
+
+
+def test_a_canary_is_of_what_is_shown() -> None:
+    one, other = pool_rows([bundled_pool("ordered")]), pool_rows([bundled_pool("block")])
+    assert len({row["canary"] for row in one}) == 1
+    assert one[0]["canary"] != other[0]["canary"]
+    assert one[0]["canary"].rpartition("GUID ")[2].count("-") == 4
+
+
+def test_card_and_metadata_name_every_column_and_field() -> None:
+    rows = pool_rows([bundled_pool("ordered")])
+    for with_gold in (False, True):
+        columns = columns_of(rows, with_gold=with_gold)
+        part = Described("a name: with\nmore | in it", "part.parquet", "0" * 64, 12, rows, columns, "cc-by-4.0")
+        page, metadata = card(part), croissant(part)
+        assert all(f"| `{column.name}` |" in page for column in columns)
+        assert "\n# a name with more in it\n" in page
+        assert ("has gold" in page) is with_gold
+        assert rows[0]["canary"] in page
+        assert [field["name"] for field in metadata["recordSet"][0]["field"]] == [column.name for column in columns]
+        assert {f"rai:{name}" for name in RESPONSIBLE_AI} <= metadata.keys()
+        assert metadata["distribution"][0]["sha256"] == "0" * 64

@@ -1,0 +1,129 @@
+"""Exports written with pyarrow, and read by what users read them with: datasets and mlcroissant."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("pyarrow", "datasets", "mlcroissant")
+
+import datasets
+import mlcroissant
+import pyarrow.parquet
+
+from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from bench.cli import main
+from bench.hub.columns import COLUMNS
+from bench.hub.table import exported_pools
+from bench.pools.bundled import bundled_pools
+from calibrant.rewards import shaped, verdict
+from dsl.errors import CalibrantError
+from tests.support.commands import refused
+
+PARTS = ("questions", "gold")
+SEALED = {column.name for column in COLUMNS if column.sealed}
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Of every benchmark, and of every disclosure."""
+    folder = tmp_path_factory.mktemp("pools")
+    for name in NAMES[1:]:
+        of = benchmark(name)
+        of.write_drawn(folder / f"{name}.jsonl", of.suites, 5, 1)
+    return [*bundled_pools(), *sorted(folder.glob("*.jsonl"))]
+
+
+@pytest.fixture(scope="module")
+def exported(pools: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("exports") / "all"
+    assert main(["export", *map(str, pools), "--out", str(out), "--license", "cc-by-4.0"]) == 0
+    return out
+
+
+def test_items_come_back_equal(pools: list[Path], exported: Path) -> None:
+    read = exported_pools(exported / "gold" / "gold.parquet")
+    own = [benchmark_of(path).read_pool(path) for path in pools]
+    assert [(pool.name, list(pool.items)) for pool in read] == [(pool.name, list(pool.items)) for pool in own]
+
+
+def test_the_public_part_has_no_sealed_column(exported: Path) -> None:
+    columns = {part: set(pyarrow.parquet.read_schema(exported / part / f"{part}.parquet").names) for part in PARTS}
+    assert columns["questions"] == {column.name for column in COLUMNS} - SEALED
+    assert columns["gold"] >= SEALED
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_datasets_loads_a_part(part: str, exported: Path, tmp_path: Path, pools: list[Path]) -> None:
+    rows = datasets.load_dataset(str(exported / part), split="test", cache_dir=str(tmp_path))
+    assert rows["id"] == [item.id for path in pools for item in benchmark_of(path).read_pool(path).items]
+    assert ("record" in rows.column_names) is (part == "gold")
+
+
+def test_the_gold_column_is_what_rewards_take(exported: Path, tmp_path: Path) -> None:
+    rows = datasets.load_dataset(str(exported / "gold"), split="test", cache_dir=str(tmp_path))
+    batch = rows.filter(lambda row: row["answer"] != "")[:]
+    columns = {name: batch[name] for name in batch if name != "prompt"}
+    assert set(batch["benchmark"]) == set(NAMES)
+    assert set(verdict(completions=batch["answer"], **columns)) == {1.0}
+    assert set(shaped(completions=[""] * len(batch["id"]), **columns)) == {0.0}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_croissant_is_valid_and_loads_a_record(part: str, exported: Path) -> None:
+    """Validation alone misses a wrong checksum and a wrong column; loading does not."""
+    dataset = mlcroissant.Dataset(jsonld=str(exported / part / "croissant.json"))
+    assert not dataset.metadata.ctx.issues.errors
+    first = next(iter(dataset.records("items")))
+    row = pyarrow.parquet.read_table(exported / part / f"{part}.parquet").slice(0, 1).to_pylist()[0]
+    read = {name.removeprefix("items/"): value for name, value in first.items()}
+    assert {name: value.decode() if isinstance(value, bytes) else value for name, value in read.items()} == row
+
+
+def test_croissant_refuses_another_file(exported: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(exported / "questions", tmp_path / "copy")
+    shutil.copy(exported / "gold" / "gold.parquet", copy / "questions.parquet")
+    with pytest.raises(mlcroissant.GenerationError):
+        next(iter(mlcroissant.Dataset(jsonld=str(copy / "croissant.json")).records("items")))
+
+
+def test_the_same_pools_give_the_same_bytes(pools: list[Path], exported: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()  # an empty folder is taken
+    assert main(["export", *map(str, pools), "--out", str(tmp_path / "empty"), "--license", "cc-by-4.0"]) == 0
+    files = [path.relative_to(exported) for path in sorted(exported.rglob("*")) if path.is_file()]
+    assert len(files) == 6
+    assert all((tmp_path / "empty" / file).read_bytes() == (exported / file).read_bytes() for file in files)
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_what_fails_leaves_nothing_behind(
+    pools: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise CalibrantError("not the same")
+
+    monkeypatch.setattr("bench.hub.export._require_same", fails)
+    assert refused(capsys, "export", str(pools[0]), "--out", str(tmp_path / "out")).endswith("not the same")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_gold(exported: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        CalibrantError, match=r"questions\.parquet: row 1: record: none; only the part with gold has it"
+    ):
+        exported_pools(exported / "questions" / "questions.parquet")
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(CalibrantError, match=r"no\.parquet: not a Parquet file"):
+        exported_pools(tmp_path / "no.parquet")
+
+
+def test_cards_name_the_file_that_is_beside_them(exported: Path) -> None:
+    for part in PARTS:
+        metadata = json.loads((exported / part / "croissant.json").read_text())
+        assert metadata["distribution"][0]["contentUrl"] == f"{part}.parquet"
+        assert f"path: {part}.parquet" in (exported / part / "README.md").read_text()
