@@ -115,7 +115,8 @@ def lock_integrations(resolver: Environment) -> None:
         resolve = (*PIP, "--dry-run", "--ignore-installed", "--report", str(report), "-c", str(wanted))
         resolver.run(*resolve, "--editable", ".[integrations]")
         found = [package["metadata"] for package in json.loads(report.read_text())["install"]]
-    needed = _pinned(f"{package['name']}=={package['version']}" for package in found if package["name"] != "calibrant")
+    public = {package["name"]: package["version"].partition("+")[0] for package in found}  # 2.0+cpu is an index's own
+    needed = _pinned(f"{name}=={version}" for name, version in public.items() if name != "calibrant")
     added = [line for name, line in sorted(needed.items()) if line.lower() != base.get(name, "").lower()]
     (ROOT / INTEGRATIONS).write_text("\n".join([*(line for line in lines if line.startswith("#")), *added]) + "\n")
 

@@ -35,7 +35,7 @@ def read_table(path: Path) -> list[Row]:
 
 
 def exported_pools(path: Path) -> list[Pool[Item[Any, Any]]]:
-    """The pools of an exported part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
+    """The pools of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
     pools: dict[tuple[str, str, str], list[Item[Any, Any]]] = {}
     for number, row in enumerate(read_table(path), 1):
         try:

@@ -25,6 +25,10 @@ from calibrant.rewards import shaped, verdict
 from dsl.errors import CalibrantError
 from tests.support.commands import refused
 
+pytestmark = [  # of mlcroissant's own code
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame:Warning"),
+]
 PARTS = ("questions", "gold")
 SEALED = {column.name for column in COLUMNS if column.sealed}
 
@@ -88,7 +92,7 @@ def test_croissant_is_valid_and_loads_a_record(part: str, exported: Path) -> Non
 def test_croissant_refuses_another_file(exported: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(exported / "questions", tmp_path / "copy")
     shutil.copy(exported / "gold" / "gold.parquet", copy / "questions.parquet")
-    with pytest.raises(mlcroissant.GenerationError):
+    with pytest.raises(mlcroissant.GenerationError, match=r"Download\(questions\.parquet\)"):
         next(iter(mlcroissant.Dataset(jsonld=str(copy / "croissant.json")).records("items")))
 
 
