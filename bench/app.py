@@ -9,13 +9,12 @@ import typer
 from bench.commands.alternatives import alternatives
 from bench.commands.audit import audit
 from bench.commands.demo import demo
-from bench.commands.export import export
 from bench.commands.generate import generate, sample
 from bench.commands.guard import guarded
 from bench.commands.harden import harden
 from bench.commands.play import play
 from bench.commands.pool import pool_app
-from bench.commands.prompts import prompts
+from bench.commands.prompts import export, prompts
 from bench.commands.protocols import protocols
 from bench.commands.report import report
 from bench.commands.run import run
