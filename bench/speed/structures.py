@@ -57,7 +57,7 @@ def rows(options: Options) -> Iterator[Row]:
     for name in missing_libraries():
         yield Row(TOPIC, "libraries", name, note="not installed")
     with on_one_core():
-        for panel in panels_by_size(options.problems):
+        for panel in panels_by_size(options.problems)[: None if options.scale == 1 else 1]:
             frame = frame_from_panel(panel)
             yield from agreements(frame)
             for comparison in _comparisons(panel, frame, max(2, round(REPLICATES * options.scale))):
