@@ -42,13 +42,15 @@ def blicket_timeline(item: BlicketItem, steps: Sequence[Step[str]], system: str)
         moments[-1] = replace(moments[-1], remark=f"{verdict}. {decision.why}")
     decided = next((k for k, moment in enumerate(moments) if len(moment.answers) == 1), None)
     objects = item.task.objects
+    labels = _labels(objects)
     return Timeline(
         item.id,
         system,
         DETECTOR,
         tuple(map(in_one_line, objects)),
+        labels,
         tuple(
-            AnswerGroup(title, tuple(_short(rule, objects) for rule in rules))
+            AnswerGroup(title, tuple("".join(names_of(rule.blickets, labels)) for rule in rules))
             for title, rules in zip(TITLES, listed, strict=True)
         ),
         tuple(moments),
@@ -71,9 +73,12 @@ def _places(rule: Rule) -> tuple[int, ...]:
     return tuple(k for k in range(rule.blickets.bit_length()) if rule.blickets >> k & 1)
 
 
-def _short(rule: Rule, objects: Sequence[str]) -> str:
-    names = [in_one_line(name) for name in names_of(rule.blickets, objects)]
-    return ("" if all(len(name) == 1 for name in names) else ", ").join(names)
+def _labels(objects: Sequence[str]) -> tuple[str, ...]:
+    """A letter for each object: its name, or where it differs from the others; numbers from 1 where that is longer."""
+    columns = [set(letters) for letters in zip(*objects, strict=False)]
+    start = next((k for k, letters in enumerate(columns) if len(letters) > 1), len(columns))
+    labels = tuple(in_one_line(name[start:]) for name in objects)
+    return labels if all(len(label) == 1 for label in labels) else tuple(str(k + 1) for k in range(len(objects)))
 
 
 def _phases(item: BlicketItem, steps: Sequence[Step[str]]) -> list[int]:

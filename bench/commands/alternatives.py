@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from bench.commands.options import AsJson, Cluster, execution
 from bench.commands.progress import progress_bar
+from dsl.errors import CalibrantError
 from dsl.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from bench.runs.records import Record
 
 
 def alternatives(
@@ -43,7 +47,7 @@ def alternatives(
     if sweep:
         require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
         _sweep(sweep, folders[0], seeds, cluster)
-    found = FoundModels(chain.from_iterable(map(folder_records, folders)))
+    found = FoundModels(_of_scms(record) for record in chain.from_iterable(map(folder_records, folders)))
     others = found.alternatives()
     write_whole(out, "".join(f"{json.dumps(model.to_dict())}\n" for model in others))
     typer.echo(f"{len(others)} alternatives written to {out}", err=True)
@@ -52,6 +56,12 @@ def alternatives(
         typer.echo(json.dumps({"rows": found.figures(), "instances": found.counts()}, indent=1))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+
+
+def _of_scms(record: Record) -> Record:
+    if isinstance(record.benchmark, str):
+        raise CalibrantError(f"a run on a pool of {record.benchmark}; alternatives are SCMs, answers to ReplaySCM")
+    return record
 
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +31,9 @@ def play(
 ) -> int:
     """Play an episode: an action a line on standard input, what came of it on standard output, then the verdict.
 
-    An action is a JSON object such as {"place": "A"}. The episode ends with a submission, when the allowance is spent,
-    or with the input; the exit code is 0 if the answer was right, else 1.
+    An action is a JSON object such as {"place": "A"}, or without --jsonl two words for one, such as place A. The
+    episode ends with a submission, when the allowance is spent, or with the input; the exit code is 0 if the answer was
+    right, else 1.
     """
     from bench.benchmarks.registry import benchmark_of
     from bench.pools.items import item_of
@@ -39,11 +41,13 @@ def play(
     of = benchmark_of(pool)
     item = item_of(of.read_pool(pool), instance)
     episode: Episode[Any, Any] = of.episode(item)
+    if html is not None:
+        of.timeline(item, episode.steps, "you")  # said before the game where there is no such page
     _say({"event": "task", "instance": item.id, "text": of.prompt(item), "left": episode.left}, jsonl=jsonl)
     for step in list(episode.steps):
         _say(_observation(of, episode, step), jsonl=jsonl)
     for line in _lines(jsonl=jsonl):
-        action = _action(line)
+        action = _action(line if jsonl else _spelled(line))
         if isinstance(action, str):
             _say({"event": "unreadable", "text": action, "left": episode.left}, jsonl=jsonl)
             continue
@@ -69,6 +73,7 @@ def _observation(of: Benchmark[Any], episode: Episode[Any, Any], step: Any) -> d
         "action": dict(step.action),
         "reading": step.reading,
         "refused": step.refused,
+        "cost": step.cost,
         "left": episode.left,
         "closed": episode.closed,
         "text": of.told(episode, step),
@@ -88,6 +93,16 @@ def _lines(*, jsonl: bool) -> Iterator[str]:
             return
         if line.strip():
             yield line
+
+
+def _spelled(line: str) -> str:
+    """What a person may type for an action, as JSON: `place A`, `ACTION: place A`; anything else as it is."""
+    text = line.strip().removeprefix("ACTION:").strip()
+    match = re.fullmatch(r"([a-z]+)\s+([^\s{].*)", text)
+    if match is None:
+        return text
+    verb, about = match.groups()
+    return json.dumps({verb: float(about) if re.fullmatch(r"-?\d+(\.\d+)?", about) else about})
 
 
 def _action(line: str) -> Any:

@@ -35,7 +35,7 @@ def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
         "small": len(names) > MANY_ANSWERS,
         "decision": timeline.decision,
         "rows": [_row(one, number, timeline, names) for number, one in enumerate(timeline.moments)],
-        "scene": _scene(timeline.things),
+        "scene": _scene(timeline),
         "strip": _strip(timeline),
     }
 
@@ -64,17 +64,22 @@ def _row(moment: Moment, number: int, timeline: Timeline, names: Sequence[str]) 
 TOKEN = 54  # from one thing to the next
 
 
-def _scene(things: Sequence[str]) -> dict[str, Any]:
+def _scene(timeline: Timeline) -> dict[str, Any]:
     """Where each thing stands while it is out of place; in place they stand side by side in their order."""
-    width = max(360, TOKEN * len(things) + 40)
-    left = (width - TOKEN * len(things)) / 2 + TOKEN / 2
-    homes = [{"name": name, "x": left + TOKEN * k, "long": len(name) > 2} for k, name in enumerate(things)]
+    number = len(timeline.things)
+    width = max(360, TOKEN * number + 40)
+    left = (width - TOKEN * number) / 2 + TOKEN / 2
+    homes = [
+        {"name": name, "label": label, "x": left + TOKEN * k}
+        for k, (name, label) in enumerate(zip(timeline.things, timeline.labels, strict=True))
+    ]
     return {"width": width, "token": TOKEN, "things": homes}
 
 
 # --- the strip: all moments at once -----------------------------------------------------------------------------------
 
 LABELS, ROW, LAMP, CHART, TOP = 92, 15, 22, 70, 18
+LONGEST = 10  # letters of a name beside its row
 WIDEST, COLUMN, MARGIN = 1100, 44, 12
 NOTE = 96  # the width of what is written at a line
 
@@ -96,7 +101,10 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
         "floor": floor,
         "radius": round(min(6.5, column * 0.42), 2),
         "lamps": lamps + LAMP / 2,
-        "names": [{"name": name, "y": TOP + ROW * k + ROW / 2 + 4} for k, name in enumerate(timeline.things)],
+        "names": [
+            {"name": _beside(name, label), "y": TOP + ROW * k + ROW / 2 + 4}
+            for k, (name, label) in enumerate(zip(timeline.things, timeline.labels, strict=True))
+        ],
         "cells": list(_cells(timeline, column)),
         "lights": [
             {"light": moment.light, "x": round(LABELS + column * (k + 0.5), 1)} for k, moment in enumerate(moments)
@@ -109,6 +117,12 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
             {"x": round(LABELS + column * (k + 0.5), 1), "number": k} for k in range(0, len(moments), _every(column))
         ],
     }
+
+
+def _beside(name: str, label: str) -> str:
+    """What stands beside a thing's row: the end of a long name, and its label where that is not in it."""
+    short = name if len(name) <= LONGEST else "\N{HORIZONTAL ELLIPSIS}" + name[-LONGEST:]
+    return short if short.endswith(label) else f"{short} ({label})"
 
 
 def _cells(timeline: Timeline, column: float) -> list[dict[str, Any]]:

@@ -84,7 +84,8 @@ class Timeline:
     """One episode.
 
     item, system: what and whose it is; place: what the things stand on
-    things: their names; groups: the possible answers; in_words: the class of the hypotheses
+    things: their names; labels: of one or two letters, to stand on them
+    groups: the possible answers; in_words: the class of the hypotheses
     decided: the first moment in which one answer is left; changed: moments after which the mechanism is another one
     """
 
@@ -92,6 +93,7 @@ class Timeline:
     system: str
     place: str
     things: tuple[str, ...]
+    labels: tuple[str, ...]
     groups: tuple[AnswerGroup, ...]
     moments: tuple[Moment, ...]
     in_words: str

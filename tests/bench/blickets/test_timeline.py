@@ -122,6 +122,27 @@ def test_a_class_that_is_refuted_says_so() -> None:
     assert "left no hypothesis of the class" in found.decision.why
 
 
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (("A", "B", "C"), "ABC"),
+        (("object 0", "object 1", "object 2"), "012"),
+        (("stone", "cup", "straw"), "123"),
+        (("stone", "ston", "stones"), "123"),
+    ],
+    ids=str,
+)
+def test_every_thing_has_a_letter_to_stand_on_it(names: tuple[str, ...], labels: str) -> None:
+    item = replace(ITEM, task=replace(ITEM.task, objects=names))
+    found = timeline(item, [{"place": names[1]}])
+    assert found.labels == tuple(labels)
+    assert found.groups[1].names == tuple(
+        "".join(labels[k] for k in kept) for kept in ((0, 1), (0, 2), (1, 2), (0, 1, 2))
+    )
+    page = timeline_page("names", [found])
+    assert all(f"<title>{name}</title>" in page for name in names)
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_any_episode_has_a_timeline_and_ends_as_its_attribution_says(data: st.DataObject) -> None:
@@ -211,6 +232,47 @@ def test_an_episode_that_was_played_is_written(
     monkeypatch.setattr("sys.stdin", typed(PLAYED))
     assert main(["play", str(pool), "static", "--html", str(tmp_path / "mine.html")]) == 0
     assert "Rules out 4 of 11" in (tmp_path / "mine.html").read_text(encoding="utf-8")
+
+
+def test_a_person_types_words_and_a_program_json(
+    pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = 'REASONING: A first\nplace A\nACTION: place B\nACTION: {"remove": "A"}\nplace the cup\n'
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(["play", str(pool), "static"]) == 1
+    said = capsys.readouterr().out.splitlines()[-6:]
+    assert said[0].startswith("expected a JSON object, found 'REASONING: A first'")
+    assert [line.partition(".")[0] for line in said[1:4]] == [
+        *("The detector is INACTIVE", "The detector is ACTIVE", "The detector is INACTIVE"),
+    ]
+    assert "unknown object" in said[4]
+    monkeypatch.setattr("sys.stdin", io.StringIO("place A\n"))
+    assert main(["play", str(pool), "static", "--jsonl"]) == 1
+    assert '"event": "unreadable"' in capsys.readouterr().out
+
+
+def test_what_a_program_played_can_be_scored_again(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", typed(PLAYED))
+    assert main(["play", str(pool), "static", "--jsonl"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    steps = [
+        {key: event[key] for key in ("action", "reading", "refused", "cost")}
+        for event in events
+        if event["event"] == "step"
+    ]
+    file = jsonl(tmp_path / "p.jsonl", {"instanceId": "static", "model": "m", "steps": steps})
+    assert main(["score", str(pool), str(file), "--json"]) == 0
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict == {**verdict, **events[-1]["score"], "attribution": events[-1]["attribution"]}
+
+
+def test_only_answers_to_replayscm_are_alternatives(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "alternatives", run, "--out", tmp_path / "a.jsonl")
+    assert said == "a run on a pool of blickets; alternatives are SCMs, answers to ReplaySCM"
 
 
 def typed(played: list[Any]) -> io.StringIO:
