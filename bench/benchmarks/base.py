@@ -208,8 +208,10 @@ class Benchmark(ABC, Generic[I]):
         self._absent("pages of items (give --run and --html for its episodes)")
 
     def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
-        """What became of an episode, as a picture in text."""
-        self._absent("episodes as text (give --run and --html for a page)")
+        """What became of an episode, as text."""
+        from bench.pages.words import timeline_text
+
+        return timeline_text(self.timeline(item, steps, system))
 
     def episodes_page(self, item: I, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
         """Episodes of an item as an HTML file, each with what its system is called."""

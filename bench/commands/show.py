@@ -39,11 +39,11 @@ def show(
 ) -> None:
     """Show one instance as a solver may see it; or, with --run, how it was played.
 
-    With --run the page shows every system's episode: on blickets step by step, with what was read, which hypotheses it
-    left, and the decision; on CausaLab the graph that it stated, with what was set and which edges its readings proved,
-    left open or contradicted, without --html as text. Without --run, the page of a CauSim question draws its program's
-    graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A page needs
-    no network.
+    With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
+    read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
+    edges its readings proved, left open or contradicted. Without --run, the page of a CauSim question draws its
+    program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
+    page needs no network.
     """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
 

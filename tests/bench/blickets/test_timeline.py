@@ -201,6 +201,17 @@ def test_show_writes_the_episodes_of_an_item(
     assert page.read_text(encoding="utf-8").count('class="timeline"') == 1
 
 
+def test_without_a_page_an_episode_is_told_in_words(pool: Path, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(pool), "static", "--run", str(run), "--system", "static"]) == 0
+    first, headings, before, *steps, verdict, in_words = capsys.readouterr().out.splitlines()
+    assert first == "static on static"
+    assert headings.split() == ["Step", "In", "place", "Reading", "Left", "Answers", "What", "it", "did"]
+    assert before.split()[-4:] == ["11", "hypotheses,", "11", "answers."]
+    assert len(steps) > 2
+    assert verdict.startswith("earned: answered all of A, B; right. The readings left one answer, and it was given.")
+    assert in_words.startswith("Hypotheses: one rule throughout")
+
+
 def test_show_takes_predictions_with_steps(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     steps = msgspec.to_builtins(step_records(opened(ITEM, PLAYED).steps))
     lines = [{"id": "static", "model": "m", "steps": steps}, {"id": "other", "model": "m", "answer": AB}]
@@ -216,7 +227,6 @@ def test_what_cannot_be_shown_is_refused_in_one_line(
     line = ["show", pool, "static", "--run", run, "--html", page]
     assert "no episode of nobody on static" in refused(capsys, *line, "--system", "nobody")
     assert "give --run and --html" in refused(capsys, "show", pool, "static", "--html", page)
-    assert "give --run and --html" in refused(capsys, "show", pool, "static", "--run", run)
     record = next(one for one in folder_records(run) if one.steps)
     assert record.steps
     changed = [msgspec.structs.replace(record.steps[0], reading="?")]

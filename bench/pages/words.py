@@ -1,0 +1,29 @@
+"""Timelines as text: a line a step."""
+
+from __future__ import annotations
+
+from bench.pages.aligned import aligned
+from bench.pages.timeline import Moment, Timeline
+
+HEADINGS = ["Step", "In place", "Reading", "Left", "Answers", "What it did"]
+
+
+def timeline_text(timeline: Timeline) -> str:
+    """The steps of an episode in words, then its decision."""
+    decision = timeline.decision
+    verdict = "right" if decision.correct else f"not right, the right answer was {decision.truth}"
+    rows = [_row(moment, timeline) for moment in timeline.moments]
+    return "\n".join(
+        [
+            f"{timeline.system} on {timeline.item}",
+            aligned(HEADINGS, rows),
+            f"{decision.kind}: answered {decision.said}; {verdict}. {decision.why}",
+            f"Hypotheses: {timeline.in_words}.",
+        ]
+    )
+
+
+def _row(moment: Moment, timeline: Timeline) -> list[str]:
+    placed = " ".join(timeline.things[place] for place in moment.things)
+    news = f"{moment.news}: {moment.remark}" if moment.news else moment.remark
+    return [moment.caption, placed, moment.reading, str(moment.members), str(len(moment.answers)), news]
