@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import exp, log
 from statistics import fmean
 from typing import TypeAlias
@@ -16,8 +17,8 @@ from audits.finding import Finding, Standing
 from dsl.causalab.candidates import candidates
 from dsl.causalab.configs import Config, item_of_config, released_records
 from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.reactor import winnable
+from dsl.causalab.mechanism import FREQUENCY, Mechanism
+from dsl.causalab.reactor import HIGHEST, TOLERANCE, winnable
 from dsl.causalab.reference import values
 from solvers.acyclic.count import Weights, total
 from solvers.budget import BudgetSpent
@@ -25,6 +26,8 @@ from solvers.causalab.evidence import evidence_of
 from solvers.causalab.local import PER_UNIT, Local, local
 from solvers.causalab.space import not_enumerated
 
+LARGEST_BASE = 100  # that is drawn
+MOST_EFFECTS = 9  # 101 to this power is still a machine number
 Suites: TypeAlias = Mapping[str, Sequence[Config]]
 Episodes: TypeAlias = Sequence[Sequence[LabItem]]  # by config, then by seed
 
@@ -52,6 +55,43 @@ def unwinnable_share(suite: str, items: Episodes) -> Finding | None:
     data = {"episodes": episodes, "unwinnable": sum(lost), "graphs": graphs, "worst_graph": worst}
     claim = f"{sum(lost) / episodes:.1%} of episodes cannot be won, in {graphs} graphs, up to {worst:.0%} of one"
     return Finding("unwinnable", Standing.PROVED, suite, claim, data)
+
+
+def unwinnable_chance(mechanism: Mechanism) -> Fraction:
+    """The chance that the reactor crystal's target is beyond the dial, for bases drawn as the benchmark draws them.
+
+    For linear mechanisms with whole weights and a whole base: the target is the base plus a sum of independent whole
+    numbers from 0 to 100, each times its total effect, so its distribution is a convolution.
+    """
+    effects = [effect for effect in effects_on_frequency(mechanism).values() if effect]
+    if len(effects) > MOST_EFFECTS or mechanism.frequency_base != int(mechanism.frequency_base):
+        raise ValueError(f"{len(effects)} properties and the base {mechanism.frequency_base:g}")
+    ways = np.ones(1, dtype=np.int64)
+    for effect in effects:
+        grown = np.zeros(len(ways) + LARGEST_BASE * effect, dtype=np.int64)
+        for base in range(LARGEST_BASE + 1):
+            grown[base * effect : base * effect + len(ways)] += ways
+        ways = grown
+    beyond = max(0, int(HIGHEST + TOLERANCE) - int(mechanism.frequency_base))
+    return Fraction(int(ways[beyond:].sum()), int(ways.sum()))
+
+
+def effects_on_frequency(mechanism: Mechanism) -> dict[str, int]:
+    """By how much the frequency grows with the base of each property; `ValueError` unless all is whole and linear."""
+    found: dict[str, int] = {}
+
+    def effect(node: str) -> int:
+        if node == FREQUENCY:
+            return 1
+        if node not in found:
+            terms = [(child, term) for child, e in mechanism.equations.items() for term in e.terms]
+            own = [(child, term) for child, term in terms if term.parent == node]
+            if any(term.power != 1 or term.weight != int(term.weight) for _, term in own):
+                raise ValueError("an equation that is not linear with whole weights")
+            found[node] = sum(int(term.weight) * effect(child) for child, term in own)
+        return found[node]
+
+    return {node: effect(node) for node in mechanism.properties}
 
 
 def idle_share(suite: str, items: Episodes) -> Finding | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from baselines.causalab.rows import ROWS, Row, play
-from dsl.causalab.episode import LabEpisode
+from dsl.causalab.episode import LabEpisode, LabStep
 from dsl.causalab.item import LabItem
 from dsl.causalab.run import RunScore, run_score
 from solvers.outcome import Found
@@ -21,20 +22,28 @@ class Figures:
     means: Mapping[str, float]
 
 
-def run(row: Row, item: LabItem, seed: int = 0) -> tuple[RunScore, bool]:
-    """The score of a row on an item, and whether it had an answer."""
+class Run(NamedTuple):
+    """A row's run on an item. answered: whether it had an answer of its own"""
+
+    score: RunScore
+    answered: bool
+    steps: Sequence[LabStep]
+
+
+def run(row: Row, item: LabItem, seed: int = 0) -> Run:
+    """An episode played by a row from its beginning to its end."""
     episode = LabEpisode(item)
     outcome = play(row, episode, seed)
-    return run_score(item, episode.steps), isinstance(outcome, Found)
+    return Run(run_score(item, episode.steps), isinstance(outcome, Found), episode.steps)
 
 
 def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
     """What a row gets on average; an item without an answer counts with its stand-in."""
     played = [run(row, item, seed) for item in items]
-    scores = [score.flat() for score, _ in played]
+    scores = [one.score.flat() for one in played]
     names = scores[0] if scores else {}
     means = {name: sum(score[name] for score in scores) / len(scores) for name in names}
-    return Figures(len(scores), sum(answered for _, answered in played), means)
+    return Figures(len(scores), sum(one.answered for one in played), means)
 
 
 def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROWS) -> dict[tuple[str, str], Figures]:

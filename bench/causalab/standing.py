@@ -1,61 +1,150 @@
-"""Where the rows stand on the released suites: means over every config, with crystals and noise of several seeds."""
+"""Where the rows stand on the released suites: means over every config, with crystals and noise of several seeds.
+
+Records are the released ones by default, which have one fixed seed: the specification's table was measured on them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from math import sqrt
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeAlias
+from statistics import mean, stdev
+from typing import Literal, TypeAlias
 
-from baselines.causalab.figures import Figures, figures
+from audits.causalab.attribution import attributed_run
+from audits.causalab.suites import unwinnable_chance
+from baselines.causalab.figures import run
 from baselines.causalab.rows import ROWS
 from bench.pages.aligned import aligned
-from dsl.causalab.configs import item_of_config, read_configs
+from dsl.causalab.configs import Config, item_of_config, read_configs
+from dsl.causalab.episode import LabStep
 from dsl.causalab.generation import PLANS
+from dsl.causalab.item import LabItem
+from solvers.budget import BudgetSpent
 
 LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
 OTHERS = tuple(suite for suite in PLANS if suite not in LINEAR)
 SOLVERS = ("exact", "greedy")
-
-Standing: TypeAlias = Mapping[tuple[str, str], Figures]  # by suite and row
-
-
-def standing(folder: Path, suites: Iterable[str], rows: Sequence[str], seeds: int) -> Standing:
-    """Figures of each row on each suite; the seeds are 0, 1, ... `PoolError` names a file that is not there."""
-    found = {}
-    for suite in suites:
-        configs = read_configs(folder / f"{suite}.jsonl")
-        for row in rows:
-            drawn = (item_of_config(made, seed) for seed in range(seeds) for made in configs)
-            found[suite, row] = figures(ROWS[row], drawn)
-    return found
+Records: TypeAlias = Literal["released", "fresh"]
 
 
-def linear_table(found: Standing) -> str:
-    """A line a row: accuracy in percent / F1 / SHD, suite by suite."""
+@dataclass(frozen=True)
+class Standing:
+    """One row on one suite.
+
+    episodes: how many; answered: in how many the row had an answer of its own
+    by_seed: for each seed the means over the configs, by flat name
+    imperfect: episodes with an edge wrong or missing; undecided: in how many of them the readings left several graphs
+    """
+
+    episodes: int
+    answered: int
+    by_seed: Sequence[Mapping[str, float]]
+    imperfect: int
+    undecided: int
+
+    def mean(self, name: str) -> float:
+        return mean(one[name] for one in self.by_seed)
+
+    def error(self, name: str) -> float:
+        """Standard error of the mean over seeds; 0 for one seed."""
+        listed = [one[name] for one in self.by_seed]
+        return stdev(listed) / sqrt(len(listed)) if len(listed) > 1 else 0.0
+
+
+Standings: TypeAlias = Mapping[tuple[str, str], Standing]  # by suite and row
+
+
+def standing(
+    folder: Path, suites: Iterable[str], rows: Sequence[str], seeds: int, records: Records, jobs: int = 1
+) -> Standings:
+    """Each row on each suite; the seeds are 0, 1, ... `PoolError` names a file that is not there."""
+    configs = {suite: read_configs(folder / f"{suite}.jsonl") for suite in suites}
+    keys = [(suite, row) for suite in configs for row in rows]
+    slowest_first = sorted(keys, key=lambda key: (key[1] not in SOLVERS, -PLANS[key[0]].nodes))
+    arguments = ([configs[suite] for suite, _ in slowest_first], [row for _, row in slowest_first])
+    if jobs == 1:
+        made = list(map(_stands, *arguments, repeat(seeds), repeat(records)))
+    else:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as workers:
+            made = list(workers.map(_stands, *arguments, repeat(seeds), repeat(records)))
+    found = dict(zip(slowest_first, made, strict=True))
+    return {key: found[key] for key in keys}
+
+
+def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -> Standing:
+    by_seed, answered, imperfect, undecided = [], 0, 0, 0
+    for seed in range(seeds):
+        flats = []
+        for config in configs:
+            item = item_of_config(config, seed, records=records)
+            played = run(ROWS[row], item)
+            answered += played.answered
+            flats.append(played.score.flat())
+            if row in SOLVERS and played.score.hypothesis.distance.shd:
+                imperfect += 1
+                undecided += _undecided(item, played.steps)
+        by_seed.append({name: mean(flat[name] for flat in flats) for name in flats[0]})
+    return Standing(seeds * len(configs), answered, by_seed, imperfect, undecided)
+
+
+def _undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
+    """Whether the run's readings left several graphs, of mechanisms with any bases."""
+    try:
+        return not attributed_run(item, steps).graph.decided
+    except BudgetSpent:
+        return False
+
+
+def linear_table(found: Standings) -> str:
+    """A line a row: accuracy in percent / F1 / SHD, suite by suite; where draws decide, with its standard error."""
     suites, rows = _keys(found)
     lines = [[row, *(_triple(found[suite, row]) for suite in suites)] for row in rows]
     return aligned(["Row", *suites], lines)
 
 
-def solver_table(found: Standing) -> str:
+def solver_table(found: Standings) -> str:
     """A line for each suite and row, with what the first table has no room for."""
     headings = ["Suite", "Row", "Episodes", "Answered", "Accuracy", "Activated", "F1", "SHD", "Root F1"]
-    return aligned([*headings, "Weights 1e-6", "Weights .01", "Settings"], [list(_line(found, key)) for key in found])
+    headings += ["Weights 1e-6", "Weights .01", "Settings", "Imperfect", "Undecided"]
+    return aligned(headings, [list(_line(found, key)) for key in found])
 
 
-def _keys(found: Standing) -> tuple[list[str], list[str]]:
+def reach_table(folder: Path, suites: Iterable[str]) -> str:
+    """The exact chance that a drawn target is beyond the dial, suite by suite: what no prediction activates."""
+    lines = []
+    for suite in suites:
+        chances = [unwinnable_chance(config.mechanism) for config in read_configs(folder / f"{suite}.jsonl")]
+        some = sum(chance > 0 for chance in chances)
+        share = float(100 * sum(chances) / len(chances))
+        lines.append([suite, f"{share:.2f}", f"{100 - share:.2f}", str(some), f"{float(max(chances)):.2f}"])
+    return aligned(["Suite", "Unwinnable %", "Activated % at most", "Graphs", "Highest chance"], lines)
+
+
+def _keys(found: Standings) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(suite for suite, _ in found)), list(dict.fromkeys(row for _, row in found))
 
 
-def _triple(of: Figures) -> str:
-    means = of.means
-    return f"{100 * means['accuracy']:.0f}/{means['all_edge_f1']:.3f}/{means['shd']:.2f}"
+def _triple(of: Standing) -> str:
+    error = f"\N{PLUS-MINUS SIGN}{100 * of.error('accuracy'):.1f}" if 0 < of.mean("accuracy") < 1 else ""
+    return f"{100 * of.mean('accuracy'):.0f}{error}/{of.mean('all_edge_f1'):.3f}/{of.mean('shd'):.2f}"
 
 
-def _line(found: Standing, key: tuple[str, str]) -> Iterator[str]:
+def _line(found: Standings, key: tuple[str, str]) -> Iterator[str]:
     of = found[key]
     yield from key
-    yield from (str(of.items), str(of.answered))
-    yield from (f"{100 * of.means[name]:.1f}" for name in ("accuracy", "activated"))
-    names = ("all_edge_f1", "shd", "root_f1", "freq_weight_f1", "freq_weight_display_f1", "settings")
-    yield from (f"{of.means[name]:.3f}" for name in names)
+    yield from (str(of.episodes), str(of.answered))
+    yield f"{100 * of.mean('accuracy'):.1f}"
+    yield _with_error(100 * of.mean("activated"), 100 * of.error("activated"), 1)
+    yield _with_error(of.mean("all_edge_f1"), of.error("all_edge_f1"), 3)
+    names = ("shd", "root_f1", "freq_weight_f1", "freq_weight_display_f1", "settings")
+    yield from (f"{of.mean(name):.3f}" for name in names)
+    yield from (str(of.imperfect), str(of.undecided))
+
+
+def _with_error(value: float, error: float, decimals: int) -> str:
+    return f"{value:.{decimals}f}" + (f" \N{PLUS-MINUS SIGN}{error:.{decimals}f}" if error else "")

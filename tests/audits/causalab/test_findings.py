@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -21,14 +22,14 @@ from audits.causalab.certificates import (
 )
 from audits.causalab.items import item_findings, mattering_edges
 from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
-from audits.causalab.suites import suite_findings
+from audits.causalab.suites import suite_findings, unwinnable_chance
 from audits.causalab.verification import VERIFIERS
 from audits.claims import Certificate, certified, verify
 from audits.finding import Finding, Standing
 from dsl.causalab.configs import Config, item_of_config
 from dsl.causalab.generation import PLANS, View, generated, relabelled
 from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
+from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.reference import values
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.shared import shared_file
@@ -150,6 +151,19 @@ def test_hidden_properties_make_the_edges_before_them_matter() -> None:
         mattering = mattering_edges(item)
         assert {e for e in item.sealed.mechanism.edges if e[1] == FREQUENCY} <= mattering
         assert all(child == FREQUENCY or child in hidden for _, child in mattering)
+
+
+def test_the_chance_of_a_target_beyond_the_dial_counts_every_crystal() -> None:
+    """F = 4900 + 30 a + 40 b with b = b0 + a: by the reference, over all bases of the two properties."""
+    terms = {"b": (Term("a", 1, 1.0),), FREQUENCY: (Term("a", 1, 30.0), Term("b", 1, 40.0)), "a": ()}
+    mechanism = Mechanism({n: Equation(own, 4900.0 if n == FREQUENCY else None) for n, own in terms.items()})
+    beyond = sum(
+        values(mechanism, {"a": float(a), "b": float(b)})[FREQUENCY] >= 10_005 for a in range(101) for b in range(101)
+    )
+    assert unwinnable_chance(mechanism) == Fraction(beyond, 101**2) > 0
+    bent = Mechanism({**mechanism.equations, "b": Equation((Term("a", 2, 0.5),))})
+    with pytest.raises(ValueError, match="not linear"):
+        unwinnable_chance(bent)
 
 
 @pytest.fixture(scope="module")

@@ -154,8 +154,22 @@ def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: py
     assert causalab(["rows", str(data), "--seeds", "1"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     rows = {line[0]: line[1:] for line in reversed(lines) if line}
+    unwinnable = {line[0]: line[1] for line in lines[-9:]}
     assert rows["abstain"] == ["100/0.795/0.84", "100/0.648/2.30", "100/0.565/4.38", "100/0.471/6.06", "100/0.398/7.66"]
     assert rows["exact"] == ["100/1.000/0.00"] * 5
+    printed = {"5nodes": 2.0, "6nodes": 10.6, "7nodes": 7.1, "6nodes_freqparent": 2.1}  # measured on drawn episodes
+    assert {suite: abs(float(unwinnable[suite]) - share) < 0.25 for suite, share in printed.items()} == dict.fromkeys(
+        printed, True
+    )
+    solved = {tuple(line[:2]): line[-2:] for line in lines if len(line) > 10 and line[1] == "exact"}
+    assert len(solved) == 19
+    assert all(imperfect == undecided for imperfect, undecided in solved.values())
+    assert {suite for (suite, _), (imperfect, _) in solved.items() if imperfect != "0"} <= {
+        "4nodes_freqparent",
+        "6nodes_freqparent",
+        "6nodes_golden",
+    }
+    assert solved["6nodes_golden", "exact"] == ["14", "14"]
     assert causalab(["rows", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "bench.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
 
