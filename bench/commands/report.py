@@ -111,9 +111,9 @@ def report(
     said = (*(pools or ()), *(official or ()))
     wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
     wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
-    wanted = replace(wanted, transcripts=(*(path for path in sources or () if path.is_dir()), *(predictions or ())))
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
-    answers = Sources(sources or (), predictions or (), official or (), pools or (), fields, say).answers()
+    given = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
+    answers, wanted = given.answers(), replace(wanted, transcripts=given.transcripts(), fields=fields)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
             answers = _attributed(answers, said)

@@ -78,8 +78,8 @@ def _scene(timeline: Timeline) -> dict[str, Any]:
 
 # --- the strip: all moments at once -----------------------------------------------------------------------------------
 
-LABELS, ROW, LAMP, CHART, TOP = 92, 15, 22, 70, 18
-LONGEST = 10  # letters of a name beside its row
+LABELS, ROW, LAMP, CHART, TOP = 98, 15, 22, 70, 18
+LONGEST = 9  # letters of a name beside its row
 WIDEST, COLUMN, MARGIN = 1100, 44, 12
 NOTE = 96  # the width of what is written at a line
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from bench.answers.columns import Means
+from bench.answers.fields import FieldNames
 from bench.pages.timeline import Timeline
 from bench.report.layout import Table
 from bench.report.rate_rows import AnswerOrigin, Grouping
@@ -24,7 +25,8 @@ class ReportContents:
     with_plots: plots, for which matplotlib is needed
     by, means: what gets a row, and what invalid submissions count
     pools: pool files of the answers, for what is said there only; audits: folders of audits
-    transcripts: folders of runs and files of predictions; some of their episodes are shown step by step
+    transcripts: by benchmark, folders of runs and files of predictions; some of their episodes are shown step by step
+    fields: what the predictions call their fields
     """
 
     tables: frozenset[str] = frozenset()
@@ -36,7 +38,8 @@ class ReportContents:
     means: Means = Means.PUBLISHED
     pools: tuple[Path, ...] = ()
     audits: tuple[Path, ...] = ()
-    transcripts: tuple[Path, ...] = ()
+    transcripts: Mapping[str, Sequence[Path]] = field(default_factory=dict)
+    fields: FieldNames | None = None
 
 
 class Plot(NamedTuple):

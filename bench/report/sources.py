@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.answers.fields import FieldNames
 from bench.answers.input.objects import PredictionFile
+from bench.answers.lines import STANDARD_INPUT
 from bench.answers.sources import scored_answers
 from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from bench.report.part import Answer
@@ -72,6 +73,15 @@ class Sources:
         scorer, predictions = self._reader(path)
         yield from map(scorer.score, predictions)
         recognised.append(f"{path}: {predictions.recognised}")
+
+    def transcripts(self) -> dict[str, list[Path]]:
+        """By benchmark of the pools, what may hold whole episodes and can be read again."""
+        folders = [path for path in self.runs if path.is_dir()]
+        found = {benchmark_of(pool).name: list(folders) for pool in self.pools}
+        for path in self.predictions:
+            if self.pools and path != STANDARD_INPUT:
+                found[benchmark_of(self._pools_of(path)[0]).name].append(path)
+        return found
 
     def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
         """What scores and what reads a file of predictions, by the benchmark of the pools that it is about."""

@@ -40,7 +40,7 @@ def report_text(
     answers: by benchmark; plots: folder that gets every plot as an SVG file too
     """
     drawn = replace(wanted, with_plots=form == HTML or plots is not None)
-    parts = _parts(answers, drawn if form == HTML else replace(drawn, transcripts=()), progress)
+    parts = _parts(answers, drawn if form == HTML else replace(drawn, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(part.plots for part in parts):
             write_whole(plots / f"{plot.name}.svg", plot.svg)

@@ -30,14 +30,15 @@ def chosen_episodes(
     items: by digest of the pool, and id
     """
     pools = [path for path in wanted.pools if _is_of(path, of)]
-    if not pools or not wanted.transcripts:
+    sources = wanted.transcripts.get(of.name, ())
+    if not pools or not sources:
         return
     first: dict[tuple[str, str], AnswerOrigin] = {}  # by kind and system
     for origin, score in sorted(answers, key=lambda one: (natural(one[0].system), natural(one[0].instance))):
         if (origin.pool_digest, origin.instance) in items and score.get(KEY):
             first.setdefault((score[KEY]["kind"], origin.system), origin)
     keys = {_key(origin) for origin in first.values()}
-    found = {_key(one.origin): one for one in transcripts(wanted.transcripts, pools) if _key(one.origin) in keys}
+    found = {_key(one.origin): one for one in transcripts(sources, pools, wanted.fields) if _key(one.origin) in keys}
     for kind in KINDS:
         keys_of_kind = [_key(origin) for (named, _), origin in first.items() if named == kind]
         transcript = next((found[key] for key in keys_of_kind if key in found), None)

@@ -15,10 +15,12 @@ import pytest
 
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
+from bench.runs.records import step_records
 from bench.schemas.blickets import BlicketVerdict
 from dsl.blickets.records import write_pool
 from dsl.blickets.rule import Form, Rule
 from dsl.blickets.trace import sealed_view, trace_line, trace_of
+from dsl.replayscm.pools.files import read_pool
 from tests.support.blickets.items import opened, static_item, text_game_expected, text_game_lines
 from tests.support.commands import jsonl, refused
 
@@ -218,7 +220,20 @@ def test_a_report_takes_answers_and_transcripts(pool: Path, tmp_path: Path, caps
 
 def test_the_pools_of_two_benchmarks_are_told_apart(pool: Path, tmp_path: Path) -> None:
     other = bundled_pool("ordered")
-    file = jsonl(tmp_path / "p.jsonl", TRACE)
-    line = ["report", "--predictions", str(file), "--pools", str(other), "--pools", str(pool)]
-    assert main([*line, "--out", str(tmp_path / "r.csv"), "--table", "standing"]) == 0
-    assert "an agent" in (tmp_path / "r.csv").read_text(encoding="utf-8")
+    scms = {"id": read_pool(other).problems[0].id, "model": "an SCM", "answer": {"mechanisms": {}}}
+    files = [jsonl(tmp_path / "p.jsonl", TRACE), jsonl(tmp_path / "q.jsonl", scms)]
+    line = ["report", "--pools", str(other), "--pools", str(pool), "--no-paper", "--no-times"]
+    for file in files:
+        line += ["--predictions", str(file)]
+    assert main([*line, "--out", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    for text in ("<td>an agent</td>", "<td>an SCM</td>", 'aria-label="an agent on static"'):
+        assert text in page
+
+
+def test_fields_that_were_named_are_read_for_the_episodes_too(pool: Path, tmp_path: Path) -> None:
+    steps = msgspec.to_builtins(step_records(opened(ITEM, [*MOVES, {"check": AB}]).steps))
+    file = jsonl(tmp_path / "p.jsonl", {"which": "static", "who": "someone", "steps": steps})
+    line = ["report", "--predictions", str(file), "--pools", str(pool), "--out", str(tmp_path / "r.html")]
+    assert main([*line, "--id-field", "which", "--model-field", "who"]) == 0
+    assert 'aria-label="someone on static"' in (tmp_path / "r.html").read_text(encoding="utf-8")
