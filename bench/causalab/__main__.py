@@ -12,7 +12,17 @@ from pathlib import Path
 
 from baselines.causalab.rows import ROWS
 from bench.causalab.relabelling import relabelled_suite, relabelling_table
-from bench.causalab.standing import LINEAR, OTHERS, SOLVERS, linear_table, reach_table, solver_table, standing
+from bench.causalab.standing import (
+    LINEAR,
+    OTHERS,
+    QUADRATIC,
+    SOLVERS,
+    TO_SIX_DECIMALS,
+    linear_table,
+    reach_table,
+    solver_table,
+    standing,
+)
 from dsl.causalab.generation import PLANS
 from dsl.errors import CalibrantError, shown
 
@@ -30,8 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _rows(given: argparse.Namespace) -> int:
     """0, or 2 if a file cannot be read."""
     try:
-        linear = standing(given.folder, LINEAR, tuple(ROWS), given.seeds, given.records, given.jobs)
+        rows = tuple(row for row in ROWS if row != TO_SIX_DECIMALS)
+        linear = standing(given.folder, LINEAR, rows, given.seeds, given.records, given.jobs)
         others = standing(given.folder, OTHERS, ("exact",), given.seeds, given.records, given.jobs)
+        others |= standing(given.folder, (QUADRATIC,), (TO_SIX_DECIMALS,), given.seeds, given.records)
         reach = reach_table(given.folder, (*LINEAR, *LINEAR_OTHERS))
     except CalibrantError as error:
         print(f"bench.causalab: {error}", file=sys.stderr)

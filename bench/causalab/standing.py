@@ -29,6 +29,7 @@ from solvers.budget import BudgetSpent
 LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
 OTHERS = tuple(suite for suite in PLANS if suite not in LINEAR)
 SOLVERS = ("exact", "greedy")
+QUADRATIC, TO_SIX_DECIMALS = "4nodes_quad_hard", "exact-weights"  # elsewhere that row is `exact`
 Records: TypeAlias = Literal["released", "fresh"]
 
 
@@ -56,7 +57,7 @@ class Standing:
         return stdev(listed) / sqrt(len(listed)) if len(listed) > 1 else 0.0
 
 
-Standings: TypeAlias = Mapping[tuple[str, str], Standing]  # by suite and row
+Standings: TypeAlias = dict[tuple[str, str], Standing]  # by suite and row
 
 
 def standing(

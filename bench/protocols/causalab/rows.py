@@ -36,6 +36,12 @@ class Exact(LabRow, frozen=True):
     name = "exact"
 
 
+class ExactWeights(LabRow, frozen=True):
+    """As exact; in quadratic laboratories further settings give the frequency's weights to six decimals."""
+
+    name = "exact-weights"
+
+
 class Greedy(LabRow, frozen=True):
     """Settings by expected gain, with bases as the benchmark draws them, until graph and frequency are decided."""
 
@@ -92,4 +98,4 @@ class Prior(LabRow, frozen=True):
     name = "prior"
 
 
-ROWS = (Exact, Greedy, Posterior, Abstain, TotalEffects, LeastNorm, Mean, RandomRow, Prior)
+ROWS = (Exact, ExactWeights, Greedy, Posterior, Abstain, TotalEffects, LeastNorm, Mean, RandomRow, Prior)

@@ -170,6 +170,8 @@ def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: py
         "6nodes_golden",
     }
     assert solved["6nodes_golden", "exact"] == ["14", "14"]
+    (fine,) = [line for line in lines if line[1:2] == ["exact-weights"]]
+    assert (fine[0], fine[9], float(fine[11]) <= 12) == ("4nodes_quad_hard", "1.000", True)
     assert causalab(["rows", str(tmp_path)]) == 2
     assert capsys.readouterr().err == "bench.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
 
@@ -249,7 +251,6 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
         ("harden", "POOL", "--out", "OUT", "--seed", "1"),
         ("score", "POOL", "POOL"),
         ("separate", "POOL", "3nodes/5/0"),
-        ("pool", "check", "POOL"),
         ("audit", "POOL", "--html", "OUT"),
         ("run", "static", "POOL", "--out", "OUT"),
         ("generate", "--benchmark", "causalab", "--seed", "1", "--strata", "9nodes", "--out", "OUT"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,12 +14,14 @@ from dsl.causalab.configs import item_of_config
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generated
 from dsl.causalab.item import Family
+from dsl.causalab.mechanism import FREQUENCY
 from dsl.causalab.reference import Reading
 from solvers.budget import BudgetSpent
 from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.exact import solve
-from solvers.causalab.quadratic.solve import ROUNDING
+from solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
 from solvers.causalab.quadratic.space import quadratic_dags
+from solvers.causalab.quadratic.weights import solve_to_six_decimals
 from solvers.outcome import Found
 from tests.support.causalab.laboratories import released_suite
 
@@ -97,3 +100,22 @@ def test_other_families_have_no_such_space() -> None:
             quadratic_dags(evidence_of(next(generated(PLANS[suite], 0, 1)).task))
     with pytest.raises(BudgetSpent, match="6 properties"):
         quadratic_dags(evidence_of(next(generated(Plan("big", 7, Family.QUADRATIC), 0, 1)).task))
+
+
+def test_further_settings_give_the_frequencys_weights_to_six_decimals() -> None:
+    for item in generated(PLANS["4nodes_quad_hard"], 31, 12):
+        first, further = LabEpisode(item), LabEpisode(item)
+        coarse, fine = solve_quadratic(first), solve_to_six_decimals(further)
+        assert isinstance(coarse, Found)
+        assert isinstance(fine, Found)
+        true, found = item.sealed.mechanism.weights(FREQUENCY), fine.value.mechanism.weights(FREQUENCY)
+        assert {parent: round(weight, 6) for parent, weight in true.items()} == found
+        assert fine.value.mechanism.edges == coarse.value.mechanism.edges
+        assert fine.value.frequency == coarse.value.frequency
+        settings = sum(step.cost for step in further.steps)
+        assert sum(step.cost for step in first.steps) < settings <= item.task.allowance
+
+
+def test_without_settings_left_the_answer_is_that_of_the_exact_solver() -> None:
+    for item in generated(replace(PLANS["4nodes_quad_hard"], allowance=6), 32, 4):
+        assert solve_to_six_decimals(LabEpisode(item)) == solve_quadratic(LabEpisode(item))
