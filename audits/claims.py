@@ -42,7 +42,7 @@ Verifier: TypeAlias = Callable[[Any, Certificate], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ClaimCheck:
     """Whether a certificate holds; `reason` says why not."""
 
     holds: bool
@@ -60,21 +60,21 @@ def certified(claim: str, in_words: str, evidence: object, data: Mapping[str, An
     return Certificate(claim=claim, in_words=in_words, evidence=evidence_digest(evidence), data=dict(data))
 
 
-def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> Verdict:
+def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> ClaimCheck:
     """Check a certificate against the evidence that it is said to be about.
 
     A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
     (missing or mistyped entries) counts against the certificate.
     """
     if (certificate.format, certificate.version) != (FORMAT, VERSION):
-        return Verdict(False, f"not a '{FORMAT}' of version {VERSION}")
+        return ClaimCheck(False, f"not a '{FORMAT}' of version {VERSION}")
     if certificate.evidence != evidence_digest(evidence):
-        return Verdict(False, "made for other evidence")
+        return ClaimCheck(False, "made for other evidence")
     verifier = verifiers.get(certificate.claim)
     if verifier is None:
-        return Verdict(False, f"nobody here can check the claim {shown(certificate.claim)}")
+        return ClaimCheck(False, f"nobody here can check the claim {shown(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        return Verdict(False, f"data that do not fit the claim: {shown(str(error))}")
-    return Verdict(not reason, reason)
+        return ClaimCheck(False, f"data that do not fit the claim: {shown(str(error))}")
+    return ClaimCheck(not reason, reason)

@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment(Generic[X]):
+class RatedExperiment(Generic[X]):
     """An experiment, what it costs, and the share of the members that it is expected to leave."""
 
     experiment: X
@@ -29,14 +29,14 @@ class Experiment(Generic[X]):
 
 def best_experiment(
     space: Space[M, X, R, A], candidates: Iterable[X], cost: Callable[[X], int]
-) -> Found[Experiment[X]] | Impossible:
+) -> Found[RatedExperiment[X]] | Impossible:
     """The candidate that leaves the least expected share of the members per cost; the first of equals.
 
     With outcome counts n_1, n_2, ... of n members the expected share is sum (n_i / n)^2. An experiment of cost c that
     leaves s is worth c experiments that leave s^(1/c) each: compared are s^(1/c), in integers, so that no rounding
     decides. Costs are 1 or more. Impossible: every candidate has the same outcome in all members.
     """
-    best: Experiment[X] | None = None
+    best: RatedExperiment[X] | None = None
     for candidate in candidates:
         counts = space.outcomes(candidate).values()
         if len(counts) < 2:
@@ -44,7 +44,7 @@ def best_experiment(
         price = cost(candidate)
         if price < 1:
             raise ValueError(f"an experiment that costs {price}; costs are 1 or more")
-        found = Experiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
+        found = RatedExperiment(candidate, price, Fraction(sum(n * n for n in counts), sum(counts) ** 2))
         if best is None or found.share**best.cost < best.share**found.cost:
             best = found
     if best is None:

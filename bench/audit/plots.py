@@ -46,7 +46,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
+class Scatter:
     """One plot. band_y: middle of the band below the scale, named by `band`."""
 
     width: int
@@ -78,7 +78,7 @@ class _Scale:
         return tuple(Tick(self(value), label.format(value)) for value in range(self.low, self.high + 1, step))
 
 
-def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Plot:
+def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
     """log10 of the number of members, a column per stratum and in it one per class; medians of nonempty counts."""
     audited = [record for record in records if record.findings]
     strata = list(dict.fromkeys(record.stratum for record in audited))
@@ -107,12 +107,12 @@ def profile_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> 
         if (inside := [point.y for point in column if point.y != _BAND])
     ]
     labels = tuple(Tick(_tenth(LEFT + width * (i + 0.5)), name or "all instances") for i, name in enumerate(strata))
-    return Plot(
+    return Scatter(
         WIDTH, HEIGHT, _BOX, labels, y.ticks("{}"), tuple(points), tuple(bars), "", "log10 members", "empty", _BAND
     )
 
 
-def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Plot:
+def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -> Scatter:
     """Ambiguity (log10 members of the headline class) against the share of members that are held-out exact."""
     shown = []
     for record in records:
@@ -134,7 +134,7 @@ def agreement_plot(records: Sequence[AuditRecord], anchors: Mapping[str, str]) -
         )
         for record, members, share in shown
     )
-    return Plot(
+    return Scatter(
         WIDTH,
         HEIGHT,
         _BOX,

@@ -11,7 +11,7 @@ from dsl.blickets.rule import Rule
 from dsl.causalab.mechanism import Mechanism
 from dsl.replayscm.scm import Scm
 from solvers.blickets.families import DetectorSpace
-from solvers.causim.solution import Solution as WorkedSolution
+from solvers.causim.solution import WorkedSolution
 from solvers.causim.space import WorldSpace
 from solvers.replayscm.version_space import VersionSpace
 

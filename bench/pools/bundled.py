@@ -20,17 +20,17 @@ BUNDLED_SEED = 20
 BUNDLED_PER_STRATUM = 3
 
 
-class Sample(NamedTuple):
+class Bundled(NamedTuple):
     """Suites, and how many items of each."""
 
     suites: tuple[str, ...]
     each: int
 
 
-SAMPLES: Mapping[str, Sample] = {
-    "blickets": Sample(("conjunctive", "disjunctive", "easy-3", "hard-3", "stochastic", "order-2-of-4"), 4),
-    "causalab": Sample(("3nodes", "4nodes", "5nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"), 4),
-    "causim": Sample(("chain", "tree", "layered", "inverted_star"), 12),
+SAMPLES: Mapping[str, Bundled] = {
+    "blickets": Bundled(("conjunctive", "disjunctive", "easy-3", "hard-3", "stochastic", "order-2-of-4"), 4),
+    "causalab": Bundled(("3nodes", "4nodes", "5nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"), 4),
+    "causim": Bundled(("chain", "tree", "layered", "inverted_star"), 12),
 }
 
 _FOLDER = Path(__file__).resolve().parent.parent / "data"
@@ -59,7 +59,7 @@ def bundled_files() -> Mapping[str, tuple[Path, ...]]:
 
 
 def write_bundled_pools(folder: Path) -> None:
-    """Sample those of ReplaySCM again into a folder; the same bytes unless the sampler has changed."""
+    """Bundled those of ReplaySCM again into a folder; the same bytes unless the sampler has changed."""
     for setting in SETTINGS:
         write_pool(sample_pool(NAMED_STRATA, BUNDLED_PER_STRATUM, BUNDLED_SEED, setting), folder / _file_name(setting))
 

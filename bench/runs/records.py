@@ -130,7 +130,7 @@ def folder_records(folder: Path) -> Iterator[Record]:
     return read_records(path)
 
 
-class RecordFile(JsonlFile[Record]):
+class RunFile(JsonlFile[Record]):
     """The record file of a run's folder."""
 
     def __init__(self, folder: Path) -> None:

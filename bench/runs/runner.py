@@ -17,7 +17,7 @@ from bench.benchmarks.base import Benchmark, ItemPool
 from bench.benchmarks.registry import DEFAULT, benchmark_of
 from bench.protocols.base import Protocol
 from bench.runs.jobs import HERE, Execution, Progress, error_line
-from bench.runs.records import Key, Record, RecordFile, config_digest, step_records
+from bench.runs.records import Key, Record, RunFile, config_digest, step_records
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
 from dsl.errors import CalibrantError, shown
@@ -73,7 +73,7 @@ def run(
     config = config_of(protocol, execution.wall_budget)
     skipped = written = crashed = 0
     seen: set[str] = set()
-    with RecordFile(folder) as records, open_workers(protocol, execution) as crew:
+    with RunFile(folder) as records, open_workers(protocol, execution) as crew:
         if retry_crashed:
             records.forget_crashes()
         crashes = {record.key for record in records if record.outcome == "crashed"}

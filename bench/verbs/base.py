@@ -37,7 +37,7 @@ class Solution(Generic[M_co]):
 
 
 @dataclass(frozen=True, repr=False)
-class Graded(Generic[D_co]):
+class ItemScore(Generic[D_co]):
     """What an answer scores, on the benchmarks whose verdict is more than one that was published.
 
     instance: id of the item

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from bench.answers.played import played
-from bench.verbs.base import Graded, Solution
+from bench.verbs.base import ItemScore, Solution
 from bench.verbs.items import ItemVerbs
 from bench.verbs.said import neither, response
 from dsl.blickets.grading import Grade, grade
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from solvers.blickets.families import DetectorSpace
 
 
-class BlicketScore(Graded[Grade]):
+class BlicketScore(ItemScore[Grade]):
     """The grade of an episode of the extended blickets, answered or not."""
 
 

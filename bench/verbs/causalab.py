@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.answers.played import played
-from bench.verbs.base import Graded, Solution
+from bench.verbs.base import ItemScore, Solution
 from bench.verbs.items import ItemVerbs
 from bench.verbs.said import neither, response
 from dsl.causalab.episode import LabEpisode
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from audits.causalab.spaces import LabSpace
 
 
-class LabScore(Graded[RunScore]):
+class LabScore(ItemScore[RunScore]):
     """The score of a run in a laboratory; correct is a frequency within 5."""
 
 

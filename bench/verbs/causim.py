@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bench.benchmarks.base import Benchmark
-from bench.verbs.base import Graded, Solution
+from bench.verbs.base import ItemScore, Solution
 from bench.verbs.items import ItemVerbs
 from bench.verbs.kept import Kept
 from bench.verbs.said import neither, response
@@ -15,9 +15,8 @@ from dsl.causim.values import assignment_text, plain
 from solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from solvers.causim.judge import Judge
-    from solvers.causim.judge import Verdict as Judgement
-    from solvers.causim.solution import Solution as WorkedSolution
+    from solvers.causim.judge import Judge, Judgement
+    from solvers.causim.solution import WorkedSolution
     from solvers.causim.space import WorldSpace
 
 _WORDS = {
@@ -27,7 +26,7 @@ _WORDS = {
 }
 
 
-class CausimScore(Graded["Judgement"]):
+class CausimScore(ItemScore["Judgement"]):
     """The verdict on an answer to a causal question, with a reason for every node where there is one."""
 
 

@@ -18,7 +18,7 @@ Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """reward: 1 or 0; why: None iff the reward is 1
     answer: as extracted, None if there was none
     nodes: a reason for every node, for answers over V where the noise that is allowed is a product; else None
@@ -59,22 +59,22 @@ class Judge:
         trivial = question.is_trivial(self.task.model) if question.do else None
         return Flags(trivial, self.members.copy, None if effect is None else not effect[1])
 
-    def reply(self, text: str) -> Verdict:
+    def reply(self, text: str) -> Judgement:
         """The verdict on a reply of a system under test."""
         extraction = extract(text, self.members.keys)
         if extraction.answer is None:
-            return Verdict(0, extraction.failure, None)
+            return Judgement(0, extraction.failure, None)
         return self.answer(extraction.answer)
 
-    def object(self, given: Mapping[str, Any]) -> Verdict:
+    def object(self, given: Mapping[str, Any]) -> Judgement:
         """The verdict on a JSON object."""
         answer = answer_of(given, self.members.keys)
-        return Verdict(0, "wrong_keys", None) if answer is None else self.answer(answer)
+        return Judgement(0, "wrong_keys", None) if answer is None else self.answer(answer)
 
-    def answer(self, answer: Answer) -> Verdict:
+    def answer(self, answer: Answer) -> Judgement:
         """The verdict on an answer with exactly the required keys."""
         right = self.members.contains(answer)
-        return Verdict(int(right), None if right else "wrong_answer", answer, self._nodes(answer))
+        return Judgement(int(right), None if right else "wrong_answer", answer, self._nodes(answer))
 
     def _nodes(self, answer: Answer) -> dict[str, Reason] | None:
         model, question = self.task.model, self.task.question

@@ -31,14 +31,14 @@ class SolutionStep:
 
 
 @dataclass(frozen=True)
-class Solution:
+class WorkedSolution:
     """steps: in the order in which they are to be read; answer: a right answer, that of the world followed."""
 
     steps: tuple[SolutionStep, ...]
     answer: Answer
 
     def __repr__(self) -> str:
-        return f"<Solution in {len(self.steps)} steps>"
+        return f"<WorkedSolution of {len(self.steps)} steps>"
 
     @property
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Solution:
         return "\n".join([*lines, assignment_text(self.answer)]) + "\n"
 
 
-def solution(model: Model, question: Question) -> Outcome[Solution]:
+def solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
     """`Impossible` if no world fits."""
     members = AnswerSet(model, question)
     try:
@@ -67,7 +67,7 @@ def solution(model: Model, question: Question) -> Outcome[Solution]:
     steps = [*_abduction(model, question, world), *_action(question)]
     if question.type != "abduction":
         steps.extend(_prediction(model, question, world, values))
-    return Found(Solution(tuple(steps), answer))
+    return Found(WorkedSolution(tuple(steps), answer))
 
 
 def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[SolutionStep]:

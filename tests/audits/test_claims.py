@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from audits.claims import Certificate, Verdict, certified, evidence_digest, verify
+from audits.claims import Certificate, ClaimCheck, certified, evidence_digest, verify
 
 EVIDENCE = {"readings": [1, 2], "task": "sum"}
 
@@ -26,7 +26,7 @@ TRUE = certified("sum_is", "all lists of integers", EVIDENCE, {"sum": 3})
 def test_a_true_claim_holds_after_a_round_trip_through_json() -> None:
     again = msgspec.json.decode(msgspec.json.encode(TRUE), type=Certificate)
     assert again == TRUE
-    assert verify(again, EVIDENCE, VERIFIERS) == Verdict(True)
+    assert verify(again, EVIDENCE, VERIFIERS) == ClaimCheck(True)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from solvers.experiment import Experiment, Move, best_experiment, play
+from solvers.experiment import Move, RatedExperiment, best_experiment, play
 from solvers.outcome import Found, Impossible
 from solvers.space import Space
 from tests.support.counter_game import NumberGame, Numbers
@@ -15,20 +15,22 @@ NumberSpace = Space[int, int, bool, int]
 
 
 def test_the_experiment_that_halves_the_space_is_best_and_the_first_of_equals_is_taken() -> None:
-    assert best_experiment(Numbers(0, 7), range(9), lambda x: 1) == Found(Experiment(4, 1, Fraction(1, 2)))
+    assert best_experiment(Numbers(0, 7), range(9), lambda x: 1) == Found(RatedExperiment(4, 1, Fraction(1, 2)))
     # 3 of 7 and 4 of 7 leave the same share; 3 is first, unless the candidates come the other way round
-    assert best_experiment(Numbers(0, 6), range(9), lambda x: 1) == Found(Experiment(3, 1, Fraction(25, 49)))
-    assert best_experiment(Numbers(0, 6), range(9, 0, -1), lambda x: 1) == Found(Experiment(4, 1, Fraction(25, 49)))
+    assert best_experiment(Numbers(0, 6), range(9), lambda x: 1) == Found(RatedExperiment(3, 1, Fraction(25, 49)))
+    assert best_experiment(Numbers(0, 6), range(9, 0, -1), lambda x: 1) == Found(
+        RatedExperiment(4, 1, Fraction(25, 49))
+    )
 
 
 def test_shares_are_compared_per_cost() -> None:
     """1/2 for a cost of 2 is as good as 0.7071 a unit: worse than 5/8 for 1, better than 25/32 for 1."""
     halving = {4: 2}
     assert best_experiment(Numbers(0, 7), [4, 2], lambda x: halving.get(x, 1)) == Found(
-        Experiment(2, 1, Fraction(5, 8))
+        RatedExperiment(2, 1, Fraction(5, 8))
     )
     assert best_experiment(Numbers(0, 7), [4, 1], lambda x: halving.get(x, 1)) == Found(
-        Experiment(4, 2, Fraction(1, 2))
+        RatedExperiment(4, 2, Fraction(1, 2))
     )
 
 

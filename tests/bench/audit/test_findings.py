@@ -24,7 +24,7 @@ from bench.audit.run import audit_pool, timed_audit
 from bench.audit.text import calibration_text
 from bench.cli import main
 from bench.pools.bundled import bundled_pool
-from bench.runs.records import Record, RecordFile, Timing
+from bench.runs.records import Record, RunFile, Timing
 from dsl.formulas.formula import var
 from dsl.formulas.reference import evaluate
 from dsl.formulas.text import parse
@@ -147,7 +147,7 @@ def test_gold_outside_the_headline_class_widens_the_prior(pool: Path, capsys: py
 
 def answers(folder: Path, pool: Path, protocol: str, exact: dict[int, bool]) -> Path:
     problems = read_pool(pool).problems
-    with RecordFile(folder) as file:
+    with RunFile(folder) as file:
         for index, right in exact.items():
             one, score = problems[index], {"heldoutExact": right}
             place = "small", file_digest(pool), 3, index, one.id, one.setting, one.stratum

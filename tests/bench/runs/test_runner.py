@@ -20,7 +20,7 @@ from bench.protocols.registry import make_protocol
 from bench.protocols.replayscm.answers import no_answer
 from bench.protocols.replayscm.exact import Exact, warming_task
 from bench.runs.jobs import Execution
-from bench.runs.records import FILE_NAME, RecordFile, folder_records, read_records
+from bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
 from bench.runs.runner import RunSummary, Selection, run
 from dsl.errors import CalibrantError, MissingExtraError
 from dsl.replayscm.pools.files import read_pool, write_pool
@@ -271,7 +271,7 @@ def test_a_broken_line_that_is_not_the_last_is_refused_with_its_number(pool: Pat
 
 
 def test_two_writers_are_one_too_many(pool: Path, tmp_path: Path) -> None:
-    with RecordFile(tmp_path / "out"), pytest.raises(CalibrantError, match="another run is writing there"):
+    with RunFile(tmp_path / "out"), pytest.raises(CalibrantError, match="another run is writing there"):
         run(Stub(), [pool], tmp_path / "out")
     assert run(Stub(), [pool], tmp_path / "out").written == 7  # and free again
 
