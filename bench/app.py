@@ -23,6 +23,7 @@ from bench.commands.score import score
 from bench.commands.separate import separate
 from bench.commands.show import show
 from bench.commands.table import table
+from bench.commands.training import training
 from bench.commands.verify import verify
 from bench.examples import epilog
 
@@ -52,6 +53,7 @@ for command in (
     export,
     play,
     schema,
+    training,
 ):
     app.command(epilog=epilog(command.__name__))(guarded(command))
 app.add_typer(pool_app, name="pool")

@@ -33,6 +33,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "calibrant show pool.yaml INSTANCE",
         "calibrant show pool.yaml INSTANCE --gold",
         "calibrant show pool.jsonl INSTANCE --run runs --html episodes.html",
+        "calibrant show causim.jsonl INSTANCE --gold --html question.html",
     ),
     "prompts": ("calibrant prompts pool.yaml --out prompts.jsonl", "calibrant prompts pool.yaml --limit 1 --text"),
     "sample": ("calibrant sample --seed 1 --out pool.jsonl --per-stratum 2",),
@@ -46,11 +47,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "harden": (
         "calibrant harden pool.yaml --out hard.jsonl --seed 1 --report hard_report.jsonl",
         "calibrant harden pool.yaml --out hard.jsonl --alternatives alternatives.jsonl",
+        "calibrant harden causim.jsonl --out decided.jsonl --certificates certs",
     ),
     "separate": (
         "calibrant separate pool.yaml INSTANCE --members 8",
         "calibrant separate pool.yaml INSTANCE --against answer.json --targets 2",
     ),
+    "training": ("calibrant training causim.jsonl --order topology --out training.jsonl",),
     "verify": ("calibrant verify certs/*.json pool.yaml",),
     "generate": (
         "calibrant generate --seed 1 --out pool.jsonl --per-stratum 2",

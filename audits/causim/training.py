@@ -6,7 +6,7 @@ scorer's local checks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -18,6 +18,7 @@ from dsl.causim.question import QuestionType, Scenario
 from dsl.causim.topology import TOPOLOGIES
 from dsl.causim.values import ModelError, plain
 from dsl.whole_file import whole_file
+from solvers.budget import BudgetSpent
 from solvers.causim.answers import AnswerSet
 from solvers.causim.elimination import treewidth
 from solvers.causim.solution import solution
@@ -28,10 +29,14 @@ VERSION: Final = 1
 BLOCKS: Final = (2, 4, 6, 8, 10)  # versions up to these numbers
 MAX_ANSWERS: Final = 1_000
 Order: TypeAlias = Literal["version", "topology", "scenario"]
+ORDERS: Final[tuple[Order, ...]] = ("version", "topology", "scenario")
 
 
 class StepRecord(msgspec.Struct, frozen=True):
-    """One line of a solution."""
+    """One line of a solution.
+
+    stage: which part it belongs to; name: of the variable it is about; text: the line
+    """
 
     stage: Literal["abduction", "action", "prediction"]
     name: str
@@ -42,7 +47,9 @@ class Level(msgspec.Struct, frozen=True):
     """What a curriculum can go by.
 
     version: number of nodes; block: the least of 2, 4, 6, 8, 10 that is not below it, else the version
-    treewidth: of the min-fill order, an upper bound; size: number of right answers
+    topology: of the program; scenario: whether one answer is right or several
+    treewidth: of the min-fill order, an upper bound
+    size: number of right answers; as the item is labelled where they were not counted
     moved: nodes outside `do` that have an intervened ancestor
     """
 
@@ -55,8 +62,26 @@ class Level(msgspec.Struct, frozen=True):
     moved: int
 
 
+class TrainingHeader(msgspec.Struct, frozen=True):
+    """The first line.
+
+    format: calibrant-training; version: of the format, 1; benchmark: causim; order: of the curriculum
+    """
+
+    format: str
+    version: int
+    benchmark: str
+    order: Order
+
+
 class TrainingRecord(msgspec.Struct, frozen=True):
-    """One example. `solution` ends in a right answer; `answers` are right ones, all of them where `exhausted`."""
+    """One example.
+
+    id: of the question; benchmark: causim; type: of the question; prompt: as a system under test is shown it
+    steps: of the solution, in order; solution: their text, and the answer as the last thing
+    answer: that answer; answers: right ones, the first thousand; exhausted: whether these are all
+    required_keys: of an answer; level: what a curriculum can go by
+    """
 
     id: str
     benchmark: str
@@ -97,6 +122,7 @@ def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> Trainin
         raise ModelError(f"{item.id}: no solution can be shown")
     members = AnswerSet(model, question)
     answers = [plain(answer) for answer in islice(members.answers(), max_answers)]
+    size, level = members.size(), level_of(item)
     return TrainingRecord(
         item.id,
         BENCHMARK,
@@ -106,9 +132,9 @@ def training_record(item: CausimItem, max_answers: int = MAX_ANSWERS) -> Trainin
         worked.value.text,
         plain(worked.value.answer),
         answers,
-        members.size() == Found(len(answers)),
+        size == Found(len(answers)),
         list(members.keys),
-        level_of(item),
+        msgspec.structs.replace(level, size=size.value) if isinstance(size, Found) else level,
     )
 
 
@@ -130,16 +156,25 @@ def curriculum(items: Iterable[CausimItem], order: Order) -> list[CausimItem]:
     return sorted(items, key=key)
 
 
-def training_lines(items: Iterable[CausimItem], max_answers: int = MAX_ANSWERS) -> Iterator[bytes]:
-    """A header, then a line for each item that can be solved; items without a right answer are left out."""
+def training_lines(items: Iterable[CausimItem], order: Order, max_answers: int = MAX_ANSWERS) -> Iterator[bytes]:
+    """A header, then a line for each item; those without a right answer, or beyond the budget, are left out."""
     encode = msgspec.json.Encoder(order="deterministic").encode
-    yield encode({"format": FORMAT, "version": VERSION, "benchmark": BENCHMARK}) + b"\n"
-    for item in items:
-        if item.labels.size:
-            yield encode(training_record(item, max_answers)) + b"\n"
+    yield encode(TrainingHeader(FORMAT, VERSION, BENCHMARK, order)) + b"\n"
+    for item in curriculum(items, order):
+        try:
+            record = training_record(item, max_answers)
+        except (ModelError, BudgetSpent):
+            continue
+        yield encode(record) + b"\n"
 
 
-def write_training(path: Path, items: Iterable[CausimItem], max_answers: int = MAX_ANSWERS) -> None:
-    """Write training data, whole or not at all."""
+def write_training(
+    path: Path, items: Sequence[CausimItem], order: Order = "version", max_answers: int = MAX_ANSWERS
+) -> tuple[int, int]:
+    """Write training data, whole or not at all; how many examples, and how many items were left out."""
+    written = -1  # the header
     with whole_file(path) as file:
-        file.writelines(training_lines(items, max_answers))
+        for line in training_lines(items, order, max_answers):
+            file.write(line)
+            written += 1
+    return written, len(items) - written

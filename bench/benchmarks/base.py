@@ -26,9 +26,10 @@ from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item, Pool
 from dsl.message import Message
+from solvers.outcome import Outcome
 
 if TYPE_CHECKING:
-    from audits.claims import Verifier
+    from audits.claims import Certificate, Verifier
     from audits.finding import Finding
     from audits.soundness import Soundness
 
@@ -73,6 +74,19 @@ class EpisodeHandout:
 
     def open(self) -> Episode[Any, Any]:
         return self.episode(self.item)
+
+
+@dataclass(frozen=True)
+class HardenedItem:
+    """An item with more evidence, which leaves one answer.
+
+    told: names of what it tells in addition, none if one answer was left before
+    certificate: that no less does, about the item as it was
+    """
+
+    item: Any
+    told: tuple[str, ...]
+    certificate: Certificate
 
 
 class Benchmark(ABC, Generic[I]):
@@ -226,6 +240,19 @@ class Benchmark(ABC, Generic[I]):
     def findings(self, item: I) -> Iterator[Finding]:
         """What can be proved about an item."""
         self._absent("findings")
+
+    def hardened(self, item: I) -> Outcome[HardenedItem]:
+        """The item with the least more evidence that leaves one answer; reads what is sealed."""
+        self._absent("hardening")
+
+    @property
+    def orders(self) -> Sequence[str]:
+        """The orders of a curriculum, the usual one first."""
+        self._absent("training data")
+
+    def write_training(self, path: Path, items: Sequence[I], order: str) -> tuple[int, int]:
+        """Worked solutions as JSON lines, in one of `orders`; how many, and how many items have none."""
+        self._absent("training data")
 
     def evidence(self, item: I) -> object:
         """What the certificates of its findings are about."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bench.answers.measures import Measures
-from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
 from bench.pools.figures.numbers import Figure
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
@@ -23,6 +23,7 @@ from dsl.episode import Step
 from dsl.errors import PoolError
 from dsl.item import Pool
 from dsl.records import converted
+from solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
     from audits.claims import Verifier
@@ -171,6 +172,26 @@ class Causim(Benchmark[CausimItem]):
         from audits.causim.items import item_findings
 
         return item_findings(item)
+
+    def hardened(self, item: CausimItem) -> Outcome[HardenedItem]:
+        from audits.causim.hardening import decided
+
+        outcome = decided(item)
+        if not isinstance(outcome, Found):
+            return outcome
+        new, certificate = outcome.value
+        return Found(HardenedItem(new, tuple(certificate.data["observe"]), certificate))
+
+    @property
+    def orders(self) -> Sequence[str]:
+        from audits.causim.training import ORDERS
+
+        return ORDERS
+
+    def write_training(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
+        from audits.causim.training import ORDERS, write_training
+
+        return write_training(path, items, ORDERS[ORDERS.index(order)])
 
     def evidence(self, item: CausimItem) -> object:
         from audits.causim.certificates import evidence_of

@@ -12,6 +12,7 @@ import msgspec
 
 from audits.finding import Finding, Standing
 from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import benchmark as benchmark_named
 from bench.pages.aligned import aligned
 from bench.runs.crews.opening import completed
 from bench.runs.jobs import HERE, Execution, Failure
@@ -32,15 +33,16 @@ def pool_findings(
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
     found: dict[str, Sequence[Finding]] = {}
-    for name, made in completed(partial(_item_findings, benchmark), {item.id: item for item in items}, execution):
+    for name, made in completed(partial(_item_findings, benchmark.name), {item.id: item for item in items}, execution):
         if isinstance(made, Failure):
             raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
         found[name] = made
     return [finding for item in items for finding in found[item.id]]
 
 
-def _item_findings(benchmark: Benchmark[Any], item: Item[Any, Any]) -> list[Finding]:
-    return list(benchmark.findings(item))
+def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:
+    """name: of the benchmark, which itself may keep what cannot be sent to another process"""
+    return list(benchmark_named(name).findings(item))
 
 
 def findings_text(found: Sequence[Finding]) -> str:

@@ -17,10 +17,12 @@ from bench.commands.progress import progress_bar
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from bench.pools.hardened import HardenedPool, HardenOptions
     from bench.pools.known_alternatives import SuppliedAnswer
+    from bench.runs.jobs import Execution
+    from bench.runs.runner import Selection
 
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
@@ -65,10 +67,20 @@ def harden(
     no admissible world can. Exit 1 unless every instance gets there. One that does not (impossible, out of budget)
     keeps the worlds that left fewest SCMs; one to which nothing can be added (no gold, gold outside the class) is
     written unchanged. What is done is kept in POOL2.unfinished until POOL2 is written; the same command goes on there.
+
+    A CauSim question is told the least further values that leave one answer, with a certificate that no fewer do.
     """
+    from bench.benchmarks.registry import DEFAULT, benchmark_of
+    from bench.runs.runner import Selection
+
+    selection = Selection(frozenset(only or ()), limit)
+    if benchmark_of(pool).name != DEFAULT:
+        theirs: dict[str, object] = {"--mode": mode != "cex", "--seed": seed, "--goal": goal != "one-member"}
+        theirs |= {"--max-parents": max_parents, "--alternatives": alternatives}
+        by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
+        return _decide(pool, out, selection, by, report, certificates, theirs)
     from bench.pools.hardened import HardenOptions, hardened_pool
     from bench.pools.known_alternatives import read_alternatives
-    from bench.runs.runner import Selection
 
     if mode != "cex" and (alternatives or goal != "one-member"):
         raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
@@ -81,7 +93,7 @@ def harden(
                 out,
                 options,
                 alternatives=supplied,
-                selection=Selection(frozenset(only or ()), limit),
+                selection=selection,
                 execution=execution(workers, cluster),
                 progress=progress,
             )
@@ -90,6 +102,47 @@ def harden(
     _print(made)
     if supplied:
         _print_alternatives(made, supplied)
+    return 1 if made.num_short else 0
+
+
+def _decide(
+    pool: Path,
+    out: Path,
+    selection: Selection,
+    by: Execution,
+    report: Path | None,
+    certificates: Path | None,
+    theirs: Mapping[str, object],
+) -> int:
+    """Of a pool of another benchmark. theirs: options that only ReplaySCM's hardening has"""
+    from bench.benchmarks.registry import benchmark_of
+    from bench.pools.decided import decided_pool, write_proofs
+    from dsl.whole_file import write_whole
+
+    of = benchmark_of(pool)
+    for option, value in theirs.items():
+        if value:
+            problem = f"it is of ReplaySCM's hardening; {pool.name} is a pool of {of.title}"
+            raise typer.BadParameter(problem, param_hint=option)
+    with progress_bar() as progress:
+        made = decided_pool(of, pool, selection, execution=by, progress=progress)
+    if report:
+        write_whole(report, "".join(f"{json.dumps(line)}\n" for line in made.reports))
+    if certificates:
+        typer.echo(f"{write_proofs(made, certificates)} certificates written to {certificates}", err=True)
+    of.write_native(made.pool, out)
+    typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
+    for line in made.reports:
+        if line["why"]:
+            typer.echo(in_one_line(f"{line['instance']}: {line['outcome'].replace('_', ' ')}: {line['why']}"), err=True)
+    counted = Counter(line["outcome"].replace("_", " ") for line in made.reports)
+    told = [len(line["told"]) for line in made.reports if line["outcome"] == "reached"]
+    typer.echo(", ".join(f"{number} {name}" for name, number in sorted(counted.items())))
+    if told:
+        more = sum(map(bool, told))
+        typer.echo(
+            f"{more} of {len(told)} needed more evidence; values told: median {median(told):g}, up to {max(told)}"
+        )
     return 1 if made.num_short else 0
 
 

@@ -12,15 +12,16 @@ from bench.commands.options import OfBenchmark
 
 def schema(
     name: Annotated[
-        Literal["records", "verdicts", "audits", "certificates", "pools"], typer.Argument(help="Which kind of file.")
+        Literal["records", "verdicts", "audits", "certificates", "pools", "training"],
+        typer.Argument(help="Which kind of file."),
     ],
     benchmark: OfBenchmark = "replayscm",
 ) -> None:
     """Print the JSON Schema of a kind of file, every field with its meaning.
 
     records: what `run` writes; verdicts: what `score` writes; audits and certificates: what `audit` writes; pools:
-    native pool files. Those of records are the same for every benchmark. All but certificates, and findings of audits,
-    are JSON lines, and the schema is of one line.
+    native pool files; training: what `training` writes, of CauSim alone. Those of records are the same for every
+    benchmark. All but certificates, and findings of audits, are JSON lines, and the schema is of one line.
     """
     from bench.schemas.files import SCHEMAS
 

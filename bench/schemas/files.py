@@ -42,6 +42,15 @@ def pools(of: str = DEFAULT) -> dict[str, Any]:
     return line_schema(title, *benchmark(of).pool_records)
 
 
+def training(of: str = DEFAULT) -> dict[str, Any]:
+    """Of CauSim, which alone has them, whatever the benchmark."""
+    from audits.causim.training import TrainingHeader, TrainingRecord
+
+    return line_schema(
+        "A line that `calibrant training` writes: the header first, then the examples", TrainingHeader, TrainingRecord
+    )
+
+
 SCHEMAS: Mapping[str, Callable[..., dict[str, Any]]] = {
-    made.__name__: made for made in (records, verdicts, audits, certificates, pools)
+    made.__name__: made for made in (records, verdicts, audits, certificates, pools, training)
 }

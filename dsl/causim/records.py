@@ -129,7 +129,7 @@ def record_of_item(item: CausimItem) -> ItemRecord:
         do=given.do,
         observed_endogenous=given.observed_endogenous,
         with_noise=item.task.question.with_noise,
-        view=item.task.view,
+        view="code" if item.task.view == "code" else item.task.view,  # a default is told by identity, which copies lose
         scm_id=item.scm,
         v=item.version,
         topology=item.topology,

@@ -96,12 +96,18 @@ def test_levels_and_curricula(items: list[CausimItem]) -> None:
 
 
 def test_the_file_has_a_header_and_a_record_a_line(items: list[CausimItem], tmp_path: Path) -> None:
-    write_training(tmp_path / "train.jsonl", items[:20], max_answers=3)
+    assert write_training(tmp_path / "train.jsonl", items[:20], max_answers=3) == (20, 0)
     header, *lines = (tmp_path / "train.jsonl").read_text().splitlines()
-    assert json.loads(header) == {"format": "calibrant-training", "version": 1, "benchmark": "causim"}
+    assert json.loads(header) == {
+        "format": "calibrant-training",
+        "version": 1,
+        "benchmark": "causim",
+        "order": "version",
+    }
     records = [msgspec.json.decode(line, type=TrainingRecord) for line in lines]
-    assert [record.id for record in records] == [item.id for item in items[:20]]
-    for record, item in zip(records, items, strict=False):
+    ordered = curriculum(items[:20], "version")
+    assert [record.id for record in records] == [item.id for item in ordered]
+    for record, item in zip(records, ordered, strict=True):
         assert record.exhausted is (item.labels.size <= 3)
         assert len(record.answers) == min(3, item.labels.size)
         assert record.prompt == item.task.prompt

@@ -222,9 +222,71 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
     assert json.loads(capsys.readouterr().out)["sealed"].keys() == {"world", "labels"}
 
 
+def test_hardened_questions_have_one_answer_and_certificates_that_hold(
+    pool: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, certificates = tmp_path / "hard.jsonl", tmp_path / "certs"
+    line = ["harden", str(pool), "--out", str(out), "--certificates", str(certificates)]
+    assert main([*line, "--report", str(tmp_path / "report.jsonl")]) == 1
+    reports = [json.loads(text) for text in (tmp_path / "report.jsonl").read_text(encoding="utf-8").splitlines()]
+    made = {item.id: item for item in BENCHMARK.read_pool(out).items}
+    assert [report["instance"] for report in reports] == list(items)
+    assert [report["made"] for report in reports] == list(made)
+    for report in reports:
+        before, after = items[report["instance"]], made[report["made"]]
+        if report["outcome"] == "reached":
+            assert len(work_out(after.task.model, after.task.question).answers) == 1
+            assert bool(report["told"]) is (before.labels.size > 1)
+        else:
+            assert report["outcome"] == "impossible"
+            assert (before.task.question.type, after) == ("abduction", before)
+    assert {report["outcome"] for report in reports} == {"reached", "impossible"}
+    files = sorted(certificates.iterdir())
+    assert (
+        len(files) == sum(report["certified"] for report in reports) == sum(r["outcome"] == "reached" for r in reports)
+    )
+    assert main(["verify", *map(str, files), str(pool)]) == 0
+    assert main(["harden", str(pool), "--out", str(tmp_path / "two.jsonl"), "--workers", "2"]) == 1
+    assert (tmp_path / "two.jsonl").read_bytes() == out.read_bytes()
+    one = next(report["instance"] for report in reports if report["outcome"] == "reached")
+    assert main(["harden", str(pool), "--out", str(tmp_path / "one.jsonl"), "--only", one]) == 0
+
+
+def test_an_item_without_its_world_is_written_unchanged(
+    wrong: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["harden", str(wrong), "--out", str(tmp_path / "hard.jsonl")]) == 1
+    assert capsys.readouterr().err.count("failed: ") == 3
+    assert BENCHMARK.read_pool(tmp_path / "hard.jsonl").items == BENCHMARK.read_pool(wrong).items
+
+
+def test_training_data_are_written_in_the_order_of_the_curriculum(
+    pool: Path, wrong: Path, tmp_path: Path, items: dict[str, CausimItem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "training.jsonl"
+    assert main(["training", str(pool), "--order", "version", "--out", str(out)]) == 0
+    header, *lines = (json.loads(line) for line in out.read_text(encoding="utf-8").splitlines())
+    assert header["order"] == "version"
+    versions = [line["level"]["version"] for line in lines]
+    assert versions == sorted(versions)
+    assert len(lines) == len(items)
+    for line in lines:
+        verdict = BENCHMARK.score(items[line["id"]], BENCHMARK.extract(items[line["id"]], line["solution"]), ())
+        assert verdict["correct"] is True
+    main(["schema", "training"])
+    capsys.readouterr()
+    assert main(["training", str(wrong), "--out", str(tmp_path / "some.jsonl")]) == 0
+    assert "2 examples written" in (said := capsys.readouterr().err)
+    assert "1 instances without a solution are left out" in said
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        (("harden", "POOL", "--out", "OUT", "--goal", "heldout-agreement"), "ReplaySCM's hardening"),
+        (("harden", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
+        (("training", "POOL", "--out", "OUT", "--order", "hardest"), "unknown order 'hardest'"),
+        (("training", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
         (("play", "POOL"), "episodes: CauSim has no such thing here"),
         (("pool", "check", "POOL"), "causim"),
         (("audit", "POOL", "--html", "OUT"), "CauSim"),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dsl.causim.item import CausimItem
 from dsl.causim.question import TYPES
-from dsl.causim.records import read_pool, write_pool
+from dsl.causim.records import read_pool, record_of_item, write_pool
 from dsl.causim.reference import work_out
 from dsl.causim.topology import TOPOLOGIES
 from dsl.errors import PoolError
@@ -120,3 +122,10 @@ def test_items_do_not_depend_on_the_hash_seed() -> None:
     ]
     assert printed[0].count("\n") > 15
     assert printed[0] == printed[1]
+
+
+def test_a_copied_item_has_the_same_record() -> None:
+    """What went through another process is written in the same bytes."""
+    item = next(generated_items(3, "chain", 1, nodes=2, each=1))
+    copied = pickle.loads(pickle.dumps(item))
+    assert msgspec.json.encode(record_of_item(copied)) == msgspec.json.encode(record_of_item(item))

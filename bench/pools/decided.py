@@ -1,0 +1,105 @@
+"""Pools of any benchmark that can be hardened item by item: the least more evidence that leaves one answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from audits.claims import Certificate, verify
+from bench.benchmarks.base import Benchmark, HardenedItem
+from bench.benchmarks.registry import benchmark as benchmark_named
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import HERE, Execution, Failure, Progress
+from bench.runs.runner import EVERYTHING, Selection
+from dsl.errors import CalibrantError, shown
+from dsl.item import Item, Pool
+from dsl.pool_text import pool_digest
+from dsl.whole_file import write_whole
+from solvers.outcome import Found, Impossible, Outcome
+
+REACHED = "reached"
+
+
+@dataclass(frozen=True)
+class DecidedPool:
+    """reports: a line for each item; certificates: by the item as it was, of those that a checker confirms"""
+
+    pool: Pool[Any]
+    reports: Sequence[dict[str, Any]]
+    certificates: Sequence[tuple[str, Certificate]]
+
+    @property
+    def num_short(self) -> int:
+        return sum(report["outcome"] != REACHED for report in self.reports)
+
+
+def decided_pool(
+    benchmark: Benchmark[Any],
+    path: Path,
+    selection: Selection = EVERYTHING,
+    *,
+    execution: Execution = HERE,
+    progress: Progress = lambda name, done, total: None,
+) -> DecidedPool:
+    """The chosen items, in their order, those unchanged that cannot be decided.
+
+    `CalibrantError` for an unknown id, and where the benchmark does not harden.
+    """
+    if type(benchmark).hardened is Benchmark.hardened:
+        raise CalibrantError(f"hardening: {benchmark.title} has no such thing here")
+    pool = benchmark.read_pool(path)
+    items: list[Item[Any, Any]] = [item for _, item in selection.of(pool)]
+    missing = sorted(set(selection.only) - {item.id for item in items})
+    if missing:
+        raise CalibrantError(f"{path.name}: no instance {shown(missing[0])}")
+    made: dict[str, tuple[Item[Any, Any], dict[str, Any], Certificate | None]] = {}
+    jobs = {item.id: item for item in items}
+    progress(pool.name, 0, len(jobs))
+    for done, (name, found) in enumerate(completed(partial(_made, benchmark.name), jobs, execution), 1):
+        made[name] = (
+            (jobs[name], _report(name, "failed", why=found.error), None) if isinstance(found, Failure) else found
+        )
+        progress(pool.name, done, len(jobs))
+    metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
+    return DecidedPool(
+        Pool(pool.name, benchmark.name, tuple(made[item.id][0] for item in items), metadata),
+        [made[item.id][1] for item in items],
+        [(item.id, certificate) for item in items if (certificate := made[item.id][2]) is not None],
+    )
+
+
+def _made(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:
+    """name: of the benchmark, which itself may keep what cannot be sent to another process"""
+    of = benchmark_named(name)
+    outcome: Outcome[HardenedItem] = of.hardened(item)
+    if not isinstance(outcome, Found):
+        if isinstance(outcome, Impossible):
+            return item, _report(item.id, "impossible", why=f"searched completely: {outcome.exhausted}"), None
+        return item, _report(item.id, "out_of_budget", why=outcome.reached), None
+    found = outcome.value
+    holds = verify(found.certificate, of.evidence(item), of.verifiers).holds
+    new = found.item if found.told else item
+    report = _report(item.id, REACHED, made=new.id, told=found.told, certified=holds)
+    return new, report, found.certificate if holds else None
+
+
+def _report(
+    instance: str, outcome: str, *, made: str = "", told: Sequence[str] = (), certified: bool = False, why: str = ""
+) -> dict[str, Any]:
+    """made: id of the item that stands in its place; told: names that it tells in addition"""
+    line = {"instance": instance, "outcome": outcome, "made": made or instance, "told": list(told)}
+    return line | {"certified": certified, "why": why}
+
+
+def write_proofs(made: DecidedPool, folder: Path) -> int:
+    """A file for each certificate, as `calibrant verify` reads it together with the pool that was hardened."""
+    for number, (instance, certificate) in enumerate(made.certificates):
+        content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
+        write_whole(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
+    return len(made.certificates)
