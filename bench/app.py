@@ -14,7 +14,7 @@ from bench.commands.guard import guarded
 from bench.commands.harden import harden
 from bench.commands.play import play
 from bench.commands.pool import pool_app
-from bench.commands.prompts import export, prompts
+from bench.commands.prompts import export, prompts, training
 from bench.commands.protocols import protocols
 from bench.commands.report import report
 from bench.commands.run import run
@@ -23,7 +23,6 @@ from bench.commands.score import score
 from bench.commands.separate import separate
 from bench.commands.show import show
 from bench.commands.table import table
-from bench.commands.training import training
 from bench.commands.verify import verify
 from bench.examples import epilog
 
