@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from bench.runs.jobs import Execution
     from bench.runs.runner import Selection
 
+Report: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="JSON lines: what each instance took and why."),
+    WRITES,
+]
+Certificates: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each."),
+    Writes(("*.json",)),
+]
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
 
@@ -41,16 +51,8 @@ def harden(
     max_parents: Annotated[
         int | None, typer.Option(min=1, max=6, help="Class that is counted. [default: gold's, at least 4]")
     ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="JSON lines: what each instance took and why."),
-        WRITES,
-    ] = None,
-    certificates: Annotated[
-        Path | None,
-        typer.Option("--certificates", metavar="DIR", help="Write a certificate of what is left of each."),
-        Writes(("*.json",)),
-    ] = None,
+    report: Report = None,
+    certificates: Certificates = None,
     alternatives: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
