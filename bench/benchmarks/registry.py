@@ -65,9 +65,12 @@ def one_benchmark(paths: Iterable[Path]) -> Benchmark[Any]:
 
 def log_benchmark(path: Path) -> Benchmark[Any] | None:
     """The benchmark whose episodes a file tells of that brings its items along; None if it is no such file."""
-    header = _header(path)
-    known = [name for field, name in LOGS.items() if isinstance(header, dict) and field in header]
-    return benchmark(known[0]) if known else None
+    name = _log_of(_header(path))
+    return None if name is None else benchmark(name)
+
+
+def _log_of(header: Any) -> str | None:
+    return next((name for field, name in LOGS.items() if isinstance(header, dict) and field in header), None)
 
 
 def _header(path: Path) -> Any:
@@ -83,6 +86,8 @@ def _header(path: Path) -> Any:
 def _named(path: Path) -> Any:
     """The header's benchmark; the default where there is no such header, for the reader to say what is wrong."""
     header = _header(path)
+    if _log_of(header) is not None:
+        raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)
     if is_config(header):
         return "causalab"
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT
