@@ -45,7 +45,7 @@ def suite_findings(suites: Suites, seeds: Sequence[int]) -> Iterator[Finding]:
 
 
 def unwinnable_share(suite: str, items: Episodes) -> Finding | None:
-    """Episodes whose target the dial cannot reach."""
+    """Episodes whose target the dial cannot reach; for whole linear mechanisms also the chance over all crystals."""
     lost = [sum(not winnable(item.sealed.target, item.task.tries) for item in own) for own in items]
     episodes = sum(map(len, items))
     if not sum(lost):
@@ -54,6 +54,13 @@ def unwinnable_share(suite: str, items: Episodes) -> Finding | None:
     graphs = sum(map(bool, lost))
     data = {"episodes": episodes, "unwinnable": sum(lost), "graphs": graphs, "worst_graph": worst}
     claim = f"{sum(lost) / episodes:.1%} of episodes cannot be won, in {graphs} graphs, up to {worst:.0%} of one"
+    try:
+        chances = [unwinnable_chance(own[0].sealed.mechanism) for own in items]
+    except ValueError:
+        chances = []
+    if any(chances):
+        data["chance"], data["chance_graphs"] = float(sum(chances) / len(chances)), sum(map(bool, chances))
+        claim += f"; over all crystals that can be drawn {data['chance']:.2%}, in {data['chance_graphs']} graphs"
     return Finding("unwinnable", Standing.PROVED, suite, claim, data)
 
 

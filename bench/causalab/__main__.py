@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from baselines.causalab.rows import ROWS
+from bench.causalab.findings import released_findings
 from bench.causalab.relabelling import relabelled_suite, relabelling_table
 from bench.causalab.standing import (
     LINEAR,
@@ -34,7 +35,7 @@ LINEAR_OTHERS = ("4nodes_freqparent", "6nodes_freqparent", "6nodes_golden")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, average, print; 0, or 2 if a file cannot be read."""
     given = _arguments().parse_args(arguments)
-    return _labels(given) if given.what == "labels" else _rows(given)
+    return {"rows": _rows, "labels": _labels, "findings": _findings}[given.what](given)
 
 
 def _rows(given: argparse.Namespace) -> int:
@@ -56,6 +57,17 @@ def _rows(given: argparse.Namespace) -> int:
     return 0
 
 
+def _findings(given: argparse.Namespace) -> int:
+    """0, or 2 if a file cannot be read."""
+    try:
+        for found in released_findings(given.folder, given.seeds):
+            print(f"{found.kind}, {found.verdict}: {found.where}: {found.claim}")
+    except CalibrantError as error:
+        print(f"bench.causalab: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 def _labels(given: argparse.Namespace) -> int:
     """0 if no label differs, 1 if one does; what differs goes to standard error."""
     with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as workers:
@@ -74,6 +86,9 @@ def _arguments() -> argparse.ArgumentParser:
     rows.add_argument("--seeds", type=_positive, default=10, help="drawn episodes of each config [default: 10]")
     rows.add_argument("--records", choices=("released", "fresh"), default="released", help="which [default: released]")
     rows.add_argument("--jobs", type=_positive, default=2, help="processes [default: 2]")
+    findings = made.add_parser("findings", help="what can be proved about the released suites and the printed rows")
+    findings.add_argument("folder", type=Path, metavar="DIR", help="as for rows")
+    findings.add_argument("--seeds", type=_positive, default=2, help="drawn episodes of each config [default: 2]")
     labels = made.add_parser("labels", help="labels of generated items beside brute force")
     labels.add_argument("--count", type=_positive, default=1000, help="items of each suite [default: 1000]")
     labels.add_argument("--seed", type=int, default=0)

@@ -176,6 +176,25 @@ def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: py
     assert capsys.readouterr().err == "bench.causalab: 3nodes.jsonl: cannot be read: No such file or directory\n"
 
 
+def test_findings_on_the_released_files_and_the_printed_rows_are_listed_by_one_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert causalab(["findings", str(shared_file("data", part="causalab")), "--seeds", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    kinds = [line.partition(": ")[0] for line in lines]
+    assert kinds.count("abstention, proved") == 5
+    assert kinds.count("misprint, proved") == 8
+    assert kinds.count("duplicate, proved") == 1
+    assert sum("look like perfect and empty records mixed" in line for line in lines) == 6
+    assert "ambiguous, proved: 6nodes_freqparent: 2.50 mechanisms are left on average after all settings" in "\n".join(
+        lines
+    )
+    chances = {line.split(": ")[1]: line.rpartition("drawn ")[2] for line in lines if line.startswith("unwinnable")}
+    assert chances["6nodes"] == "10.82%, in 15 graphs"
+    assert causalab(["findings", str(tmp_path)]) == 2
+    assert "cannot be read" in capsys.readouterr().err
+
+
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda *lines: monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))

@@ -1,0 +1,40 @@
+"""What can be proved about the released files, and what the paper's printed rows show beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from audits.causalab.suites import suite_findings
+from audits.finding import Finding
+from bench.causalab.paper import paper
+from dsl.causalab.configs import read_configs
+from dsl.causalab.generation import PLANS
+
+OBSERVED = {"11": "4nodes", "12": "6nodes"}  # tables whose rows without interventions are compared with abstention
+REGIMES = ("9", "10", "11", "12")
+DISTANCES = "7"
+
+
+def released_findings(folder: Path, seeds: int) -> Iterator[Finding]:
+    """Of every released file, on so many drawn episodes of each config; `PoolError` names a file that is not there."""
+    suites = {suite: read_configs(folder / f"{suite}.jsonl") for suite in PLANS}
+    yield from suite_findings(suites, range(seeds))
+    for number, suite in OBSERVED.items():
+        graphs = [config.mechanism.edges for config in suites[suite]]
+        rows = [row for row in printed_rows(number) if "pure observation" in row.where]
+        yield from (abstention_finding(row, graphs) for row in rows)
+    rows = [row for number in REGIMES for row in printed_rows(number) if "pure intervention" in row.where]
+    yield from map(mixture_finding, rows)
+    yield from denominator_findings(printed_rows(DISTANCES))
+
+
+def printed_rows(number: str) -> Sequence[PrintedRow]:
+    """The rows of one of the paper's tables."""
+    table = paper().tables[number]
+    width = len(table.labels)
+    return [
+        PrintedRow(f"Table {number}: {' '.join(row[:width])}", dict(zip(table.columns, row[width:], strict=True)))
+        for row in table.rows
+    ]
