@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -92,13 +92,27 @@ def outcome(fault: Fault, pools: Sequence[Path], folder: Path, pause: float) -> 
         started = time.perf_counter()
         commands, said = _until_done([*line, "--out", str(made), "--cluster", cluster.address], cluster, fault, made)
         seconds = time.perf_counter() - started
+    left = compared(local, made)
+    return Outcome(fault.what, commands, said, *left, round(seconds, 1))
+
+
+class Compared(NamedTuple):
+    """The part of an `Outcome` that two folders of records show."""
+
+    instances: int
+    lost: int
+    crashed: int
+    digest: str
+    same: bool
+
+
+def compared(local: Path, made: Path) -> Compared:
+    """The records of a run on a cluster, with those of a local run."""
     wanted, found = _records(local), _records(made)
     lost = sum(found.get(key) != record for key, record in wanted.items())
     crashed = sum(msgspec.json.decode(record)["outcome"] == "crashed" for record in found.values())
-    digest = _digest(local), _digest(made)
-    return Outcome(
-        fault.what, commands, said, len(wanted), lost, crashed, digest[1], digest[0] == digest[1], round(seconds, 1)
-    )
+    digest = _digest(found)
+    return Compared(len(wanted), lost, crashed, digest, digest == _digest(wanted))
 
 
 def _until_done(line: list[str], cluster: Loopback, fault: Fault, folder: Path) -> tuple[int, str]:
@@ -144,5 +158,5 @@ def _records(folder: Path) -> dict[tuple[str, str], bytes]:
     return found
 
 
-def _digest(folder: Path) -> str:
-    return hashlib.sha256(b"\n".join(_records(folder).values())).hexdigest()[:16]
+def _digest(records: Mapping[tuple[str, str], bytes]) -> str:
+    return hashlib.sha256(b"\n".join(records.values())).hexdigest()[:16]

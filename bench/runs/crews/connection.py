@@ -22,6 +22,10 @@ LOOK = 1.0  # seconds between looks at who is there
 PATIENCE = 5.0  # seconds without workers before that is said
 FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
 LOGGERS = ("distributed", "tornado", "asyncio")  # what they have to say is said here, in one line
+NO_CERTIFICATE = (
+    "no certificate to show; DASK_DISTRIBUTED__COMM__TLS__CA_FILE, "
+    "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT and ...KEY name the files"
+)
 START_A_WORKER = "dask worker {address} --nthreads 1"
 
 
@@ -92,7 +96,7 @@ def _client(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from distributed import Client
+            from distributed import Client, Security
     except ImportError:
         message = "dask.distributed is not installed; it comes with: pip install 'calibrant[cluster]'"
         raise MissingExtraError(message) from None
@@ -100,8 +104,12 @@ def _client(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared by each job
+            if address.startswith("tls") and Security().get_connection_args("client")["ssl_context"] is None:
+                raise CalibrantError(f"{address}: {NO_CERTIFICATE}")
             return Client(address, timeout=CONNECTING, set_as_default=False, name="calibrant")
-    except (OSError, TimeoutError, ValueError) as error:
+    except CalibrantError:
+        raise
+    except Exception as error:
         why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
         raise CalibrantError(why) from None
 

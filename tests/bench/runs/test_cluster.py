@@ -187,10 +187,14 @@ def test_a_scheduler_that_is_lost_is_one_line(
         assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
 
 
-def test_what_is_no_address_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_address_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
     line = ["run", "exact", str(tmp_path / "p.jsonl"), "--out", str(tmp_path / "out"), "--cluster"]
     for address in ("localhost", "http://a:1", "tcp://a", "tcp://a b:1"):
         told = refused(capsys, *line, address)
         assert told == f"'{address}' is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"
+    monkeypatch.delenv("DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT", raising=False)
+    assert refused(capsys, *line, "tls://127.0.0.1:1").startswith("tls://127.0.0.1:1: no certificate to show; ")
     assert "one of --cluster and --workers" in refused(capsys, *line, "tcp://a:1", "--workers", "2")
