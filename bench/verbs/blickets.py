@@ -67,9 +67,9 @@ class BlicketVerbs(ItemVerbs[BlicketItem]):
     ) -> DetectorSpace:
         """family: detectors that behave as the item's condition says, or as far as the item tells it"""
         from dsl.episode import verified
-        from solvers.blickets.families import knowing_space, space_after
+        from solvers.blickets.families import class_of, knowing_space, space_after
 
         own = self.own(item)
-        condition = own.condition if family == "condition" else own.task.condition
+        space = class_of(own) if family == "condition" else knowing_space(own.task, own.task.condition)
         verified(self.benchmark.episode(own), steps)
-        return space_after(knowing_space(own.task, condition), own.task, steps)
+        return space_after(space, own.task, steps)

@@ -14,6 +14,7 @@ import pytest
 from msgspec import UnsetType
 
 import calibrant
+from audits.blickets.attribution import attributed_episode
 from bench.benchmarks.kinds import BlicketItem, CausimItem, LabItem
 from bench.benchmarks.registry import benchmark
 from bench.benchmarks.results import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
@@ -285,3 +286,16 @@ def test_reprs_fit_a_line_and_never_show_what_is_sealed(item: Any) -> None:
         assert "\n" not in text
         assert len(text) <= 200, text
         assert not re.search(r"Sealed\(|mechanisms=|world=\{|target=|equations=|bases=", text)
+
+
+@pytest.mark.parametrize("suite", ["easy-3", "several-switches", "switch-by-steps", "noisy-switch", "order", "graded"])
+def test_the_space_of_a_detector_knows_how_its_item_switches(suite: str) -> None:
+    item = calibrant.generate(2, of="blickets", suite=suite)
+    episode = calibrant.open_episode(item)
+    for verb in ("place", "remove"):
+        for name in item.task.objects:
+            episode.act({verb: name})
+    space = calibrant.version_space(item, steps=episode.steps)
+    found = attributed_episode(item, episode.steps).attribution
+    assert (str(space.count), space.in_words) == (str(found.members), found.in_words)
+    assert space.count >= 1

@@ -1,7 +1,7 @@
 """Extended blickets under the contract.
 
 Two exceptions, both of unreliable detectors: the truth is a member of the class that knows the noise, and a member of
-that class may give either reading where its rule is satisfied. A detector with both a switch and noise is in no class.
+that class may give either reading where its rule is satisfied.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from dsl.action import Action
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import grade
 from dsl.blickets.item import BlicketItem, Condition, Count
-from dsl.blickets.readings import readings
+from dsl.blickets.readings import followed
 from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form
 from dsl.blickets.sampling import EASY, SUITES, Later, Plan, drawn
-from solvers.blickets.families import knowing_space
+from solvers.blickets.chains import Chain, ChainSpace
+from solvers.blickets.families import after_step, class_of, space_after
 from solvers.blickets.noise import RELIABILITIES
 from solvers.blickets.switch import MAX_SWITCH, Switching
 from tests.support.blickets.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
@@ -32,7 +33,7 @@ from tests.support.contract.subject import Evidence, Settled, Subject
 
 PLANS: dict[str, Plan] = {
     **{name: SUITES[name] for name in ("conjunctive", "disjunctive", "graded", "easy-3", "hard-3", "order")},
-    "stochastic": SUITES["stochastic"],
+    **{name: SUITES[name] for name in ("stochastic", "several-switches", "switch-by-steps", "noisy-switch")},
     "edge": replace(SUITES["easy-3"], count=Count.EDGE),
     "start": replace(SUITES["hard-3"], random_start=True),
 }
@@ -66,13 +67,21 @@ class Blickets(Subject):
         return [item for plan in SMALL_PLANS for item in islice(drawn(plan, 4), 2)]
 
     def evidence(self, item: BlicketItem, choices: Sequence[int]) -> Evidence:
-        return list(readings(item.task, _toggled(item, choices).steps))
+        """Steps that read something, with what was on the detector then."""
+        steps = followed(item.task, _toggled(item, choices).steps)
+        return [(placed, step) for placed, step in steps if step.reading is not None]
 
     def space(self, item: BlicketItem) -> Any:
-        return knowing_space(item.task, item.condition)
+        return class_of(item)
+
+    def after(self, space: Any, experiment: Any, reading: Any) -> Any:
+        return after_step(space, experiment, reading)
 
     def truth_fits(self, item: BlicketItem, space: Any) -> bool:
         first, *others = item.sealed.mechanisms
+        if isinstance(space, ChainSpace):
+            rules = tuple(mechanism.rule for mechanism in item.sealed.mechanisms)
+            return space.fits(Chain(rules, item.sealed.switches, item.sealed.p))
         match item.condition:
             case Condition.MODERATOR:
                 switch = item.sealed.switches[0]
@@ -95,7 +104,7 @@ class Blickets(Subject):
     def listed(self, item: BlicketItem, evidence: Evidence) -> int:
         objects: Names = item.task.objects
         edge = item.task.count is Count.EDGE
-        seen = [(tuple(objects[i] for i in placed), is_active(reading)) for placed, reading in evidence]
+        seen = [(tuple(objects[i] for i in placed), is_active(step.reading)) for placed, step in evidence]
         match item.condition:
             case Condition.ORDER:
                 orders = all_orders(objects)
@@ -119,10 +128,7 @@ class Blickets(Subject):
             for length in (0, 8, 20):
                 episode = _toggled(item, [rng.randrange(item.task.n) for _ in range(length)])
                 exact.answer(episode)
-                space = self.space(item)
-                for placed, reading in readings(item.task, episode.steps):
-                    space = space.after(placed, reading)
-                verdicts = list(space.verdicts())
+                verdicts = list(space_after(self.space(item), item.task, episode.steps).verdicts())
                 found = grade(item, episode.steps)
                 if len(verdicts) == 1:
                     submitted = None if found.answer is None else found.answer.canonical
