@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
 from dsl.blickets.reference import ACTIVE, INACTIVE, graded_level
-from dsl.blickets.rule import Rule, all_rules, set_of
-from solvers.blickets.geometry import Sets
-from solvers.blickets.static import members_of, rule_numbers
+from dsl.blickets.rule import all_rules, set_of
+from solvers.blickets.static import OneRule
 from solvers.blickets.weights import Weights, as_weights, spread
-from solvers.space import space_repr
 
 
 @cache
@@ -40,19 +38,9 @@ def level_tensor(n: int) -> Weights:
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class GradedSpace:
-    """Rules over n objects that give every graded reading. bits: bit k stands for `all_rules(n)[k]`."""
-
-    n: int
-    bits: int
-
-    @staticmethod
-    def full(n: int) -> GradedSpace:
-        """Before any reading."""
-        return GradedSpace(n, (1 << len(all_rules(n))) - 1)
-
-    __repr__ = space_repr
+@dataclass(frozen=True, slots=True, repr=False)
+class GradedSpace(OneRule):
+    """Rules over n objects that give every graded reading."""
 
     @property
     def in_words(self) -> str:
@@ -60,23 +48,6 @@ class GradedSpace:
             f"one rule throughout, conjunctive or disjunctive over a non-empty set of {self.n} objects, on a detector "
             "that tells how many blickets are on it while it is active"
         )
-
-    @property
-    def geometry(self) -> Sets:
-        return Sets(self.n)
-
-    @property
-    def count(self) -> int:
-        return self.bits.bit_count()
-
-    def fits(self, member: Rule) -> bool:
-        return self.bits >> rule_numbers(self.n)[member.canonical] & 1 == 1
-
-    def sample(self, rng: np.random.Generator, n: int) -> Sequence[Rule]:
-        members = members_of(self.bits, self.n)
-        if not members:
-            raise ValueError("the space is empty")
-        return [members[k] for k in rng.integers(len(members), size=n)]
 
     def after(self, experiment: tuple[int, ...], reading: str) -> GradedSpace:
         fitting = by_level(self.n)[set_of(experiment)].get(graded_level(reading), 0)
@@ -86,12 +57,6 @@ class GradedSpace:
         levels = by_level(self.n)[set_of(experiment)]
         counts = {level: (self.bits & fitting).bit_count() for level, fitting in levels.items()}
         return {f"{ACTIVE} {level}" if level else INACTIVE: k for level, k in counts.items() if k}
-
-    def verdicts(self) -> Mapping[Rule, int]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1)
-
-    def posterior(self) -> Mapping[Rule, float]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
 
     def information(self) -> Weights:
         """The entropy of the reading, which the rule determines."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Self
 
 import numpy as np
 
@@ -46,19 +47,22 @@ def members_of(bits: int, n: int) -> list[Rule]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class StaticSpace:
-    """Rules over n objects that give every reading. bits: bit k stands for `all_rules(n)[k]`."""
+@dataclass(frozen=True, slots=True, repr=False)
+class OneRule:
+    """What spaces of detectors with one rule share, whatever a reading tells.
+
+    bits: the rules over n objects that give every reading; bit k stands for `all_rules(n)[k]`
+    """
 
     n: int
     bits: int
 
-    @staticmethod
-    def full(n: int) -> StaticSpace:
-        """Before any reading."""
-        return StaticSpace(n, (1 << len(all_rules(n))) - 1)
-
     __repr__ = space_repr
+
+    @classmethod
+    def full(cls, n: int) -> Self:
+        """Before any reading."""
+        return cls(n, (1 << len(all_rules(n))) - 1)
 
     @property
     def in_words(self) -> str:
@@ -81,6 +85,17 @@ class StaticSpace:
             raise ValueError("the space is empty")
         return [members[k] for k in rng.integers(len(members), size=n)]
 
+    def verdicts(self) -> Mapping[Rule, int]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1)
+
+    def posterior(self) -> Mapping[Rule, float]:
+        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StaticSpace(OneRule):
+    """Rules over n objects that give every reading."""
+
     def after(self, experiment: tuple[int, ...], reading: str) -> StaticSpace:
         active = activating(self.n)[set_of(experiment)]
         return StaticSpace(self.n, self.bits & (active if is_active(reading) else ~active))
@@ -88,12 +103,6 @@ class StaticSpace:
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
         active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count()
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count - active)) if k}
-
-    def verdicts(self) -> Mapping[Rule, int]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1)
-
-    def posterior(self) -> Mapping[Rule, float]:
-        return dict.fromkeys(members_of(self.bits, self.n), 1 / max(1, self.count))
 
     def information(self) -> Weights:
         weights = as_weights(self.bits, len(all_rules(self.n)))

@@ -65,7 +65,7 @@ def test_every_shared_test_is_recomputed_to_its_digits() -> None:
             assert _agrees(cohens_h(*rates), test["h"]), test["name"]
 
 
-def test_the_stratified_test_the_posterior_and_the_share_are_recomputed() -> None:
+def test_the_stratified_test_and_the_posterior_are_recomputed() -> None:
     further = _rows()["further"]
     stratified = cochran_mantel_haenszel(TwoByTwo(*stratum) for stratum in further["cmh"]["strata"])
     assert round(stratified.p, 4) == further["cmh"]["p"]
@@ -74,6 +74,18 @@ def test_the_stratified_test_the_posterior_and_the_share_are_recomputed() -> Non
     counts = TwoByTwo(successes, n - successes, other, other_n - other)
     assert round(float(probability_of_greater(counts)), 5) == further["bayes"]["posterior"]
     assert round(float(posterior_odds(counts)), 1) == further["bayes"]["odds"]
+
+
+def test_the_share_of_the_gain_is_that_of_the_eligible_rates() -> None:
+    """From the counts of Table 6, as the shared file's formula takes them."""
+    rows = {
+        row[0]: dict(zip(("re", "re_correct"), map(int, row[3:5]), strict=True))
+        for row in _rows()["tables"]["6"]["rows"]
+    }
+    base, graph, both = (Fraction(row["re_correct"], row["re"]) for row in rows.values())
+    share = _rows()["further"]["share"]
+    assert round(float((graph - base) / (both - base)), 3) == share["value"]
+    assert share["formula"] == "(31/33 - 22/30) / (41/43 - 22/30)"
 
 
 def test_fishers_tea_tasting_is_as_in_r() -> None:
