@@ -36,12 +36,10 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
 def item_picture(item: LabItem, *, told: bool) -> GraphPicture:
     """What is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
     title = f"{item.id}, {'the true edges' if told else 'edges'} beside what the first measurements prove"
-    if not told:
-        picture = run_picture(title, item, ())
-        left = picture.remark.split("; ")[1]
-        return replace(picture, remark=f"nothing stated; {left}")
-    truth = {"hypothesis": stated(item.sealed.mechanism)}
-    return run_picture(title, item, replayed(LabEpisode(item), [{"submit": truth}]).steps)
+    truth = {"submit": {"hypothesis": stated(item.sealed.mechanism)}}
+    picture = run_picture(title, item, replayed(LabEpisode(item), [truth] if told else []).steps)
+    left = picture.remark.split("; ")[1]  # of a run there would be kinds before it
+    return replace(picture, remark=f"{'the truth' if told else 'nothing'} stated; {left}")
 
 
 def graphs_page(item: LabItem, pictures: Sequence[GraphPicture]) -> str:

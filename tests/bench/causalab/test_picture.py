@@ -144,7 +144,9 @@ def test_show_draws_what_the_records_prove_and_with_gold_the_true_edges(
     assert lines[1] == "nothing stated; 289 mechanisms left"
     assert sum(line.split()[1:].count("o") for line in lines[3:7]) == len(item.sealed.mechanism.frequency.parents)
     assert main(["show", pool, item.id, "--gold"]) == 0
-    told = capsys.readouterr().out.splitlines()[3:7]
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1] == "the truth stated; 289 mechanisms left"
+    told = shown[3:7]
     signs = [sign for line in told for sign in line.split()[1:] if sign != "-"]
     assert len(signs) == len(item.sealed.mechanism.edges)
     assert set(signs) == {"#", "?"}
