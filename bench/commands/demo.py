@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -48,24 +49,30 @@ def demo(
             chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
             crashed += run_all(chosen, pools[name], records, execution(workers, None))
         print_table([records], as_json=as_json)
-        for line in written_report(records, out or FOLDER):
+        played = [path for name, files in pools.items() if benchmark(name).transcripts for path in files]
+        for line in written_report(records, out or FOLDER, played):
             typer.echo(line, err=True)
     return 1 if crashed else 0
 
 
-def written_report(records: Path, folder: Path) -> list[str]:
-    """Write the report and its plots, or the report alone; lines that say where it is, and what is missing."""
+def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> list[str]:
+    """Write the report and its plots, or the report alone; lines that say where it is, and what is missing.
+
+    pools: those of which the page has episodes, step by step
+    """
     from bench.report.part import ReportContents
     from bench.report.sources import Sources
     from bench.report.writing import HTML, report_text
     from dsl.errors import MissingExtraError
     from dsl.whole_file import write_whole
 
-    answers = Sources([records]).answers()
+    sources = Sources([records], pools=pools)
+    answers = sources.answers()
+    wanted = ReportContents(pools=tuple(pools), transcripts=sources.transcripts())
     try:
-        text = report_text(answers, ReportContents(), HTML, plots=folder)
+        text = report_text(answers, wanted, HTML, plots=folder)
     except MissingExtraError as error:
-        write_whole(folder / "report.md", report_text(answers, ReportContents(), "markdown"))
+        write_whole(folder / "report.md", report_text(answers, wanted, "markdown"))
         return [str(error), f"report: {folder / 'report.md'}"]
     write_whole(folder / "report.html", text)
     return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]

@@ -252,7 +252,7 @@ def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plo
     assert (report, plot) == (tmp_path / "report.html", tmp_path / "ladder.svg")
     page = report.read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert page.index('id="table-1"') < page.index('id="table-standing"')
+    assert page.index('id="table-1"') < page.index('<section class="timeline"') < page.index('id="table-standing"')
     assert "HeldoutExact, 24 SCMs" in plot.read_text(encoding="utf-8")
 
 

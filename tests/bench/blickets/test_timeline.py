@@ -298,6 +298,8 @@ def test_a_report_with_pools_shows_an_episode_of_each_kind(pool: Path, run: Path
     assert len(kinds) > 1
     assert text.count('<section class="timeline"') == len(kinds)
     assert text.count('<a href="#episode-0-0">') == 1
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert len(set(ids)) == len(ids)
     assert main(["report", str(run), "--out", str(plain)]) == 0
     assert "timeline" not in plain.read_text(encoding="utf-8")
 
