@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, load_source, module_text, noise_support
+from dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
 from dsl.causim.generation.draws import Draws
 from dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
 from dsl.causim.generation.samplers import sampler
 from dsl.causim.generation.words import Vocabulary, new_name, outcomes
+from dsl.causim.item import loaded
 from dsl.causim.language.modules import statements
 from dsl.causim.language.statements import Function, function
 from dsl.causim.language.tables import table
@@ -100,7 +101,7 @@ def _grow_once(
             drafted = _draft(Draws(*key, step, attempt), state, topology, vocabulary)
             source = module_text(drafted.bundle, comments=False)
             try:
-                model = load_source(source)
+                model = loaded(source)
                 objections = bundle_objections(drafted.bundle, model, source)
             except ModelError as error:
                 objections = [str(error)]

@@ -10,12 +10,14 @@ import ast
 import re
 import unicodedata  # noqa: F401  # the parser imports it at the first name that is not ASCII; better now than then
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from dsl.causim.language.randomness import Unsupported
 
 MAX_SOURCE: Final = 200_000
+MAX_KEPT: Final = 2_000  # characters of a statement whose tree is kept; nobody changes a tree
 
 # What decides where a statement ends: strings, comments, brackets, continued lines, line ends.
 _PIECES: Final = re.compile(
@@ -65,12 +67,19 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         yield lines_before, text[start:]
 
 
-def _parsed(part: str, lines_before: int) -> list[ast.stmt]:
+def _parsed(part: str, lines_before: int) -> Sequence[ast.stmt]:
     try:
-        tree = compile(part, "<program>", "single", ast.PyCF_ONLY_AST, dont_inherit=True)
+        return _kept_tree(part) if len(part) <= MAX_KEPT else _tree(part)
     except SyntaxError as error:
         raise Unsupported(f"the source does not parse, line {lines_before + (error.lineno or 1)}") from None
     except (ValueError, RecursionError, MemoryError):
         raise Unsupported(f"the source does not parse, from line {lines_before + 1}") from None
+
+
+def _tree(part: str) -> tuple[ast.stmt, ...]:
+    tree = compile(part, "<program>", "single", ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(tree, ast.Interactive)
-    return tree.body
+    return tuple(tree.body)
+
+
+_kept_tree = lru_cache(maxsize=512)(_tree)  # versions of a program have most of their functions in common

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from dsl.causim.language.expressions import Evaluate, assign, expression
@@ -67,6 +68,7 @@ def told(name: str, run: Run, frame: Frame) -> object:
         raise Unsupported(f"{name} raises {type(error).__name__}") from None
 
 
+@lru_cache(maxsize=512)  # equal texts have the same tree (dsl.causim.language.modules)
 def function(node: ast.FunctionDef, *, random: bool) -> Function:
     """Read a definition; `Unsupported` for what is not in the language."""
     parameters = _parameters(node)
