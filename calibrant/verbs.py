@@ -64,8 +64,9 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         WorkedSolution,
         WorldSpace,
     )
+    from bench.runs.records import StepRecord
 
-    Steps: TypeAlias = Sequence[Step[Any]]
+    Steps: TypeAlias = Sequence[Step[Any]] | Sequence[StepRecord] | Sequence[Mapping[str, Any]]
 
 _Path: TypeAlias = str | PathLike[str]
 
@@ -223,7 +224,7 @@ def _called(
 ) -> Any:
     """What a benchmark's verb gives; what it says of options and items that it cannot mean is a `CalibrantError`.
 
-    Steps are no option to be converted: the item replays them.
+    Steps are replayed by the item; they may be those of an episode or of a record, or as JSON has them.
     """
     verb = getattr(of.verbs, name, None)
     if verb is None:
@@ -234,7 +235,11 @@ def _called(
     if unknown:
         has = f"its options: {', '.join(known)}" if known else f"on {of.title} it has none"
         raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
-    checked: dict[str, Any] = {key: options[key] for key in options.keys() & {"steps"}}
+    checked: dict[str, Any] = {}
+    if "steps" in options:
+        from bench.answers.played import steps_of
+
+        checked["steps"] = steps_of(options["steps"])
     try:
         for kind in kinds:
             own = {key: value for key, value in options.items() if key in kind.__annotations__}

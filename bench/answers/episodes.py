@@ -12,16 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from bench.answers.fields import AnswerField, answer_field
-from bench.answers.played import played
+from bench.answers.played import played, steps_of
 from bench.answers.predictions import Prediction
 from bench.answers.replies import ReplyPredictions, ReplyScorer
 from bench.benchmarks.registry import one_benchmark
-from bench.runs.records import StepRecord
-from dsl.episode import Step
-from dsl.errors import CalibrantError, shown
+from dsl.errors import CalibrantError
 
 STEPS_FIELD = "steps"
 ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace
@@ -36,7 +32,7 @@ class EpisodeScorer(ReplyScorer):
         `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
         """
         item = self.item(prediction)
-        steps = self.benchmark.traced(item, line) if is_trace(line) else _steps(line.get(STEPS_FIELD))
+        steps = self.benchmark.traced(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
         found = played(self.benchmark, item, prediction.answer, steps)
         return prediction._replace(answer=found.answer, steps=found.steps, problem=found.problem)
 
@@ -78,18 +74,3 @@ def reply_reader(pools: Sequence[Path]) -> tuple[ReplyScorer, Callable[..., Repl
 def is_trace(line: Mapping[str, Any]) -> bool:
     """Whether a line is one in a benchmark's own trace format."""
     return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line
-
-
-def _steps(value: Any) -> list[Step[Any]]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise CalibrantError(f"steps is {shown(value)}, not a list of steps")
-    found: list[Step[Any]] = []
-    for number, one in enumerate(value):
-        try:
-            read = msgspec.convert(one, StepRecord, strict=True)
-        except msgspec.ValidationError as error:
-            raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
-        found.append(Step(read.action, read.reading, read.refused, read.cost))
-    return found

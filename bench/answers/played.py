@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from bench.benchmarks.base import Benchmark
+from bench.runs.records import StepRecord
 from dsl.action import ActionError
 from dsl.episode import Step, verified
 from dsl.errors import CalibrantError, shown
@@ -50,3 +53,22 @@ def _answer(benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, A
         return benchmark.extract(item, response), ""
     except ActionError as error:
         return {}, str(error)
+
+
+def steps_of(value: object) -> list[Step[Any]]:
+    """Steps of an episode, of a record, or as JSON has them; None for none. `CalibrantError` names what is no step."""
+    if value is None:
+        return []
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
+        raise CalibrantError(f"steps is {shown(value)}, not a list of steps")
+    return [_step(number, one) for number, one in enumerate(value)]
+
+
+def _step(number: int, one: object) -> Step[Any]:
+    if isinstance(one, Step):
+        return one
+    try:
+        read = one if isinstance(one, StepRecord) else msgspec.convert(one, StepRecord, strict=True)
+    except msgspec.ValidationError as error:
+        raise CalibrantError(f"step {number}: {' '.join(str(error).split())[:300]}") from None
+    return Step(read.action, read.reading, read.refused, read.cost)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import pytest
-from msgspec import UnsetType
+from msgspec import UnsetType, to_builtins
 
 import calibrant
 from audits.blickets.attribution import attributed_episode
@@ -147,8 +147,9 @@ def test_verdicts_are_those_that_records_keep(of: str, rows: str, tmp_path: Path
         assert record.outcome == "found"
         if isinstance(item, BlicketItem | LabItem):
             assert not isinstance(record.steps, UnsetType)
-            steps = [calibrant.Step(step.action, step.reading, step.refused, step.cost) for step in record.steps]
-            kept = calibrant.score(item, record.answer, steps=steps).to_dict()
+            kept = calibrant.score(item, record.answer, steps=record.steps).to_dict()
+            made = [to_builtins(step) for step in record.steps]
+            assert calibrant.score(item, record.answer, steps=made).to_dict() == kept
         else:
             kept = calibrant.score(item, record.answer).to_dict()
         assert kept == record.score
@@ -263,6 +264,9 @@ def test_what_a_benchmark_does_not_have_is_one_clear_line() -> None:
         (calibrant.solve, DETECTOR, {"max_parents": 3}, "solve has no option 'max_parents'; on Extended blickets it"),
         (calibrant.score, QUESTION, {"steps": []}, "score has no option 'steps'; on CauSim it has none"),
         (calibrant.score, LAB, {"extractor": "paper"}, "score has no option 'extractor'; its options: steps"),
+        (calibrant.score, LAB, {"steps": "abc"}, "steps is 'abc', not a list of steps"),
+        (calibrant.score, LAB, {"steps": [{"action": 1}]}, "step 0: Expected `object`, got `int`"),
+        (calibrant.version_space, LAB, {"steps": 5}, "steps is 5, not a list of steps"),
         (calibrant.version_space, LAB, {"bounded": 3}, "version_space: Expected `bool`, got `int`"),
         (calibrant.version_space, DETECTOR, {"family": "all"}, "version_space: Invalid enum value 'all'"),
         (calibrant.separate, LAB, {}, "separate: CausaLab has no such thing here"),
