@@ -34,7 +34,15 @@ TESTS = (
     ("pytest", "-q", "-n", "2", "--dist", "worksteal"),
 )
 INTEGRATION_TESTS = (
-    ("mypy", "-p", "calibrant", "-p", "tests.integrations"),  # now with the types of the packages that are adapted to
+    (
+        "mypy",
+        "-p",
+        "calibrant",
+        "-p",
+        "calibrant_tasks",
+        "-p",
+        "tests.integrations",
+    ),  # now with the types of the packages that are adapted to
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
 )
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "baselines": {"dsl", "solvers"},
     "bench": {"dsl", "solvers", "audits", "baselines"},
     "calibrant": {"dsl", "solvers", "audits", "baselines", "bench"},
+    "calibrant_tasks": {"dsl", "solvers", "audits", "baselines", "bench"},
 }
 OURS = {*MAY_IMPORT, "tests"}
 BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}

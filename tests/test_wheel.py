@@ -19,7 +19,7 @@ import pytest
 from bench.version import __version__
 from tests.support.commands import CHECKOUT
 
-PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant", "calibrant_tasks")
 OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
 PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
 

@@ -1,0 +1,33 @@
+"""How a model plays an item: one reply where it is answered at once, else reply by reply."""
+
+from __future__ import annotations
+
+import verifiers.v1 as vf
+from verifiers.v1.harnesses.null import NullHarness
+
+from bench.training.conversation import conversation
+from calibrant_tasks.taskset import ItemTask
+
+
+class ChatHarness(NullHarness):
+    """A chat without tools, so that a run which names no harness does not get an agent with a shell."""
+
+
+class ItemEnvConfig(vf.EnvConfig):
+    agent: vf.AgentConfig = vf.AgentConfig()
+
+
+class ItemEnv(vf.Env[ItemEnvConfig]):
+    async def run(self, task: ItemTask, agents: vf.Agents) -> None:
+        asked = task.lesson
+        if not asked.of.transcripts:
+            await agents.agent.run(task)
+            return
+        chat = conversation(asked.of, asked.item)
+        async with agents.agent.interaction(task) as interaction:
+            segment = await interaction.turn()
+            while not segment.terminated:
+                chat.hear(segment.last_reply)
+                if chat.closed:
+                    break
+                segment = await interaction.turn(chat.messages[-1]["content"])

@@ -1,0 +1,110 @@
+"""Items as tasks: what verifiers loads, checks and scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import verifiers.v1 as vf
+
+from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import benchmark, benchmark_of
+from bench.training.conversation import Said, said
+from bench.training.curricula import Drawn, in_stages, in_turns
+from bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
+
+WORTH: dict[str, Worth] = {"verdict": verdict, "shaped": shaped, "attributed": attributed}
+
+
+class ItemData(vf.TaskData):
+    """What a trace keeps of a task. record: the native record as JSON, gold and all; difficulty: its labels"""
+
+    benchmark: str
+    record: str
+    setting: str
+    difficulty: dict[str, int]
+
+
+class ItemTaskConfig(vf.TaskConfig):
+    """reward: which of calibrant.rewards"""
+
+    reward: Literal["verdict", "shaped", "attributed"] = "verdict"
+
+
+class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
+    @property
+    def lesson(self) -> Lesson:
+        return lesson(self.data.benchmark, self.data.record)
+
+    def _said(self, trace: vf.Trace) -> Said:
+        asked = self.lesson
+        return said(asked.of, asked.item, [message.content or "" for message in trace.assistant_messages])
+
+    @vf.reward
+    async def reward(self, trace: vf.Trace) -> dict[str, float]:
+        """The chosen one, under its name; none where it is not known what the evidence decides."""
+        worth = WORTH[self.config.reward](self.lesson, self._said(trace))
+        return {} if worth is None else {self.config.reward: worth}
+
+    @vf.metric
+    async def answered(self, trace: vf.Trace) -> float:
+        return float(self._said(trace).answered)
+
+    async def validate(self, runtime: vf.Runtime) -> bool | None:
+        """Whether a right answer is scored as right; None for items that take none before something is done."""
+        asked = self.lesson
+        gold = asked.of.training.gold(asked.item)
+        return None if gold is None else verdict(asked, said(asked.of, asked.item, [json.dumps(gold)])) == 1
+
+
+class ItemConfig(vf.TasksetConfig):
+    """pool: a pool file; without one, items are drawn
+    benchmark, seed: what is drawn; suites: of these, by default those that the benchmark orders by difficulty
+    per_stage: 0 draws of the suites in turns; otherwise so many of each before the next, and the last without end
+    """
+
+    task: ItemTaskConfig = ItemTaskConfig()
+    pool: Path | None = None
+    benchmark: Literal["replayscm", "blickets", "causalab", "causim"] = "replayscm"
+    seed: int = 0
+    suites: list[str] = []  # noqa: RUF012  # pydantic copies it
+    per_stage: int = 0
+
+
+class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
+    def __init__(self, config: ItemConfig) -> None:
+        super().__init__(config)
+        self.INFINITE = config.pool is None
+
+    def load(self) -> Iterator[ItemTask]:
+        config = self.config
+        if config.pool is not None:
+            of = benchmark_of(config.pool)
+            yield from (self._task(of, item, item.stratum) for item in of.read_pool(config.pool).items)
+            return
+        of = benchmark(config.benchmark)
+        yield from (self._task(of, drawn.item, drawn.suite) for drawn in self._drawn(of))
+
+    def _drawn(self, of: Benchmark[Any]) -> Iterator[Drawn]:
+        config = self.config
+        if config.per_stage:
+            return in_stages(of, config.suites, config.seed, config.per_stage)
+        return in_turns(of, config.suites, config.seed)
+
+    def _task(self, of: Benchmark[Any], item: Any, group: str) -> ItemTask:
+        *system, user = of.messages(item)
+        return ItemTask(
+            ItemData(
+                id=item.id,
+                name=group or item.setting,
+                prompt=user["content"],
+                system_prompt="\n\n".join(message["content"] for message in system) or None,
+                benchmark=of.name,
+                record=json.dumps(of.record(item)),
+                setting=item.setting,
+                difficulty=dict(of.training.difficulty(item)),
+            ),
+            self.config.task,
+        )

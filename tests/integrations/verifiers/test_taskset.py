@@ -1,0 +1,140 @@
+"""The taskset of verifiers: its own commands check every benchmark, and a stand-in model plays it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("verifiers")
+
+import verifiers.v1 as vf
+from verifiers.v1.cli.validate import run_validate
+from verifiers.v1.configs.cli.validate import ValidateConfig
+from verifiers.v1.utils.loaders import default_harness_id, environment_class, load_taskset, taskset_config_type
+
+from bench.benchmarks.registry import NAMES, benchmark
+from bench.training.curricula import in_turns
+from tests.support.commands import CHECKOUT
+from tests.support.model_server import served
+
+ID = "calibrant-tasks"
+TOOLS = Path(sys.executable).parent
+NOT_PUSHED = ("--no-push", "--no-rich", "-m", "stand-in", "--client.api-key-var", "STAND_IN_KEY")
+
+
+def _tool(name: str, *arguments: object) -> str:
+    """Output of one of verifiers' commands, which finds `uv` beside it."""
+    paths = os.pathsep.join((str(TOOLS), os.environ["PATH"]))
+    settings = {**os.environ, "PATH": paths, "STAND_IN_KEY": "none", "PYTHONPATH": str(CHECKOUT)}
+    line = [str(TOOLS / name), ID, *map(str, arguments)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=240, check=False, env=settings)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def _loaded(**options: Any) -> Any:
+    return load_taskset(taskset_config_type(ID)(id=ID, **options))
+
+
+def _drawn(name: str, number: int) -> list[Any]:
+    return [drawn.item for drawn in islice(in_turns(benchmark(name), (), 0), number)]
+
+
+def test_the_command_finds_gold_right_and_the_untouched_task_not(tmp_path: Path) -> None:
+    options = ("--taskset.benchmark", "blickets", "-n", 4, "--runtime.type", "subprocess", "--no-rich", "-o", tmp_path)
+    _tool("vf-validate", *options)
+    (results,) = tmp_path.rglob("results.jsonl")
+    _require_valid([json.loads(line) for line in results.read_text().splitlines()], 4)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "blickets"])
+def test_gold_is_right_and_the_untouched_task_is_not(name: str, tmp_path: Path) -> None:
+    """What the command runs, in this process."""
+    taskset = {"id": ID, "benchmark": name}
+    chosen = {"taskset": taskset, "select": {"limit": 8}, "runtime": {"type": "subprocess"}, "rich": False}
+    config = ValidateConfig.model_validate(chosen | {"output_dir": tmp_path})
+    _require_valid(asyncio.run(run_validate(config)), 8)
+
+
+def _require_valid(rows: list[dict[str, Any]], number: int) -> None:
+    found = [(row["gold"]["valid"], row["noop"]["valid"], row["noop"]["reward"]) for row in rows]
+    assert found == [(True, True, 0.0)] * number
+
+
+def _traces(folder: Path) -> list[dict[str, Any]]:
+    (traces,) = folder.rglob("traces.jsonl")
+    return [trace for line in traces.read_text().splitlines() for trace in json.loads(line)["traces"]]
+
+
+def _played(
+    name: str, model: Callable[[list[dict[str, Any]]], str], folder: Path, *options: object
+) -> list[dict[str, Any]]:
+    with served(model) as url:
+        of = ("--env.taskset.benchmark", name, *NOT_PUSHED, "--client.base-url", url, "-o", folder)
+        _tool("vf-eval", *of, "--env.agent.runtime.type", "subprocess", *options)
+    return _traces(folder)
+
+
+def _asked(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["content"] for message in messages if message["role"] == "user"]
+
+
+def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
+    of, items = benchmark("causim"), _drawn("causim", 2)
+    right = {of.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.prompt(items[1]): "no idea"}
+    traces = _played("causim", lambda messages: right[_asked(messages)[0]], tmp_path, "-n", 2)
+    found = {trace["task"]["data"]["id"]: trace["rewards"]["verdict"]["score"] for trace in traces}
+    assert found == {items[0].id: 1.0, items[1].id: 0.0}
+
+
+def test_a_model_that_experiments_first(tmp_path: Path) -> None:
+    """It places an object, is told of the detector, and hands in the right rule, which one reading does not decide."""
+    of, (item,) = benchmark("blickets"), _drawn("blickets", 1)
+    heard: list[str] = []
+
+    def model(messages: list[dict[str, Any]]) -> str:
+        asked = _asked(messages)
+        if len(asked) == 1:
+            return json.dumps({"place": "A"})
+        heard.append(asked[-1])
+        return "ACTION: " + json.dumps({"check": of.training.gold(item)})
+
+    options = ("-n", 1, "--env.taskset.task.reward", "attributed")
+    (trace,) = _played("blickets", model, tmp_path, *options)
+    assert trace["rewards"]["attributed"]["score"] == 0.5
+    assert trace["metrics"]["answered"] == 1.0
+    assert [said.startswith("The detector is ") for said in heard] == [True]
+
+
+def test_items_without_end_have_labels_and_come_in_stages() -> None:
+    stages = _loaded(benchmark="causalab", suites=["3nodes", "4nodes"], per_stage=2)
+    assert not stages.bounded
+    tasks = list(islice(iter(stages), 5))
+    assert [task.data.name for task in tasks] == ["3nodes", "3nodes", "4nodes", "4nodes", "4nodes"]
+    assert [task.data.difficulty["nodes"] for task in tasks] == [3, 3, 4, 4, 4]
+    assert [task.key for task in islice(iter(stages), 5)] != [task.key for task in islice(iter(_loaded(seed=1)), 5)]
+
+
+def test_a_pool_is_a_bounded_taskset(tmp_path: Path) -> None:
+    of = benchmark("causim")
+    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    tasks = _loaded(pool=tmp_path / "pool.jsonl")
+    assert tasks.bounded
+    items = of.read_pool(tmp_path / "pool.jsonl").items
+    assert [task.lesson.item for task in tasks] == list(items)
+
+
+def test_no_agent_with_tools_is_started_unless_it_is_asked_for() -> None:
+    assert default_harness_id(ID) == ID
+    assert issubclass(environment_class(ID), vf.Env)
