@@ -1,0 +1,74 @@
+"""What the YAML files of this folder name: documents from a pool or drawn by seed, and verdicts on responses.
+
+`--metadata '{"pool": "FILE"}'` names a pool; without one, `seed`, `count` and `suites` say what is drawn. A document
+holds the item's native record, gold and all, and logs of samples hold documents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from bench.benchmarks.registry import benchmark as named
+from bench.benchmarks.registry import benchmark_of
+from bench.training.curricula import in_turns
+from bench.training.rewards import lesson, shaped, verdict
+from dsl.errors import CalibrantError, shown
+
+
+def documents(
+    benchmark: str,
+    pool: str | None = None,
+    seed: int = 0,
+    count: int = 100,
+    suites: Sequence[str] = (),
+    **_: Any,
+) -> dict[str, Any]:
+    """The split `test`: a row for each item."""
+    of = named(benchmark)
+    if pool is None:
+        items = [drawn.item for drawn in islice(in_turns(of, suites, seed), count)]
+    else:
+        own = benchmark_of(Path(pool))
+        if own is not of:
+            raise CalibrantError(f"{shown(pool)} is a pool of {own.title}; its task is calibrant_{own.name}")
+        items = list(of.read_pool(Path(pool)).items)
+    rows = [
+        {
+            "id": item.id,
+            "benchmark": benchmark,
+            "question": of.prompt(item),
+            "answer": json.dumps(of.training.gold(item)),
+            "record": json.dumps(of.record(item)),
+        }
+        for item in items
+    ]
+    return {"test": datasets.Dataset.from_list(rows)}
+
+
+def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float]:
+    """extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else
+    shaped: the share that is right; answered: whether an answer was found
+    """
+    asked = lesson(doc["benchmark"], doc["record"])
+    said = asked.said(responses[0])
+    assert said is not None
+    extracted = verdict(asked, said)
+    return {
+        "extracted": extracted,
+        "strict": extracted * _is_object(responses[0]),
+        "shaped": shaped(asked, said),
+        "answered": float(said.answered),
+    }
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False

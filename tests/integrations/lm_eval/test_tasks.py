@@ -1,0 +1,76 @@
+"""The tasks of lm-evaluation-harness, run by it: with its dummy model, and with models that answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("lm_eval")
+
+import lm_eval
+from lm_eval.api.model import LM
+from lm_eval.tasks import TaskManager
+
+import calibrant.lm_eval
+from bench.benchmarks.registry import NAMES, benchmark
+from calibrant.lm_eval.items import documents, results
+from dsl.errors import CalibrantError
+
+FOLDER = Path(calibrant.lm_eval.__file__).parent
+METRICS = ("strict", "extracted", "shaped", "answered")
+
+
+class Answering(LM):
+    """Gives the answers of a table from ids of items to texts."""
+
+    def __init__(self, answers: dict[str, str]) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+        return [self.answers[request.doc["id"]] for request in requests]
+
+    def loglikelihood(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
+        raise NotImplementedError
+
+    def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[Any]:
+        raise NotImplementedError
+
+
+def _scores(model: Any, tasks: list[str], metadata: dict[str, Any]) -> dict[str, dict[str, float]]:
+    manager = TaskManager(include_path=str(FOLDER), include_defaults=False, metadata=metadata)
+    found = lm_eval.simple_evaluate(model=model, tasks=tasks, task_manager=manager, bootstrap_iters=0)
+    return {task: {name: found["results"][task][f"{name},none"] for name in METRICS} for task in tasks}
+
+
+def test_the_dummy_model_answers_nothing() -> None:
+    tasks = [f"calibrant_{name}" for name in NAMES]
+    assert _scores("dummy", tasks, {"count": 2}) == {task: dict.fromkeys(METRICS, 0.0) for task in tasks}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_strict_and_extracted_verdicts(name: str) -> None:
+    """Four items: right alone, right among words, another object, nothing."""
+    rows = documents(name, seed=3, count=4)["test"]
+    said = (rows[0]["answer"], f"I found it:\n{rows[1]['answer']}\nThat is all.", '{"nothing": 1}', "I cannot tell.")
+    answers = dict(zip(rows["id"], said, strict=True))
+    (found,) = _scores(Answering(answers), [f"calibrant_{name}"], {"seed": 3, "count": 4}).values()
+    assert (found["strict"], found["extracted"]) == (0.25, 0.5)
+    assert found["shaped"] == 0.5
+
+
+def test_a_pool_is_evaluated(tmp_path: Path) -> None:
+    of = benchmark("causim")
+    of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 3)
+    rows = documents("causim", pool=str(tmp_path / "pool.jsonl"))["test"]
+    items = of.read_pool(tmp_path / "pool.jsonl").items
+    assert rows["id"] == [item.id for item in items]
+    assert [of.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
+    assert results(rows[0], [rows[0]["answer"]]) == dict.fromkeys(METRICS, 1.0)
+    with pytest.raises(CalibrantError, match="is a pool of CauSim; its task is calibrant_causim"):
+        documents("blickets", pool=str(tmp_path / "pool.jsonl"))

@@ -1,0 +1,106 @@
+"""The reward path of TRL's trainer, with a model of random weights that is made on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("trl", "torch", "datasets")
+
+import datasets
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from trl import GRPOConfig, GRPOTrainer
+
+from bench.benchmarks.registry import NAMES, benchmark
+from bench.hub.columns import pool_rows
+from bench.training.curricula import in_turns
+from calibrant.rewards import attributed, shaped, verdict
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """Of every benchmark, as the part of an export with gold has them."""
+    folder = tmp_path_factory.mktemp("pools")
+    for name in NAMES:
+        of = benchmark(name)
+        of.write_drawn(folder / f"{name}.jsonl", [of.training.stages[0]], 5, 2)
+    return pool_rows(sorted(folder.glob("*.jsonl")))
+
+
+@pytest.fixture(scope="module")
+def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("model")
+    words = Tokenizer(models.WordLevel({"[UNK]": 0, "[PAD]": 1, "[EOS]": 2, "word": 3}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]", pad_token="[PAD]", eos_token="[EOS]")
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    size = GPT2Config(vocab_size=4, n_positions=4096, n_embd=8, n_layer=1, n_head=1, eos_token_id=2, pad_token_id=1)
+    GPT2LMHeadModel(size).save_pretrained(folder)
+    settings = GRPOConfig(
+        output_dir=str(folder / "out"),
+        per_device_train_batch_size=4,
+        num_generations=2,
+        max_completion_length=4,
+        max_steps=1,
+        use_cpu=True,
+        bf16=False,
+        report_to=[],
+        save_strategy="no",
+        logging_steps=1,
+    )
+    return GRPOTrainer(
+        model=str(folder),
+        reward_funcs=[verdict, shaped, attributed],
+        args=settings,
+        train_dataset=datasets.Dataset.from_list(rows),
+        processing_class=tokenizer,
+    )
+
+
+def test_rewards_of_a_batch_with_every_benchmark(trainer: Any) -> None:
+    """Right answers, nothing, and a row of another task: the trainer's own path, None becomes NaN."""
+    rows = list(trainer.train_dataset)
+    assert {row["benchmark"] for row in rows} == set(NAMES)
+    batch = [*rows, *rows, {**rows[0], "record": None}]
+    said = [row["answer"] for row in rows] + ["no idea"] * len(rows) + ["no idea"]
+    prompts = [row["prompt"] for row in batch]
+    found = trainer._calculate_rewards(batch, prompts, said, [[1]] * len(batch)).tolist()
+    right, wrong, foreign = found[: len(rows)], found[len(rows) : -1], found[-1]
+    assert [row[:2] for row in right] == [[1.0, 1.0]] * len(rows)
+    assert [row[:2] for row in wrong] == [[0.0, 0.0]] * len(rows)
+    assert all(math.isnan(value) for value in foreign)
+
+
+def test_a_step_is_trained(trainer: Any) -> None:
+    """Random words earn nothing, and the columns of an export reach the rewards."""
+    trainer._pending_metrics.clear()  # of the other tests
+    trainer.train()
+    logged = {name: value for entry in trainer.state.log_history for name, value in entry.items()}
+    assert logged["rewards/verdict/mean"] == 0.0
+    assert logged["calibrant/answered"] == 0.0
+
+
+def test_conversations_of_episodes(trainer: Any) -> None:
+    of = benchmark("blickets")
+    item = next(islice(in_turns(of, (), 5), 1)).item
+    columns = {
+        "prompt": [{"role": "user", "content": "p"}],
+        "benchmark": "blickets",
+        "record": json.dumps(of.record(item)),
+    }
+    said = [{"place": "A"}, {"check": of.training.gold(item)}]
+    played = [{"role": "assistant", "content": json.dumps(one)} for one in said]
+    cut = [*played[:1], {"role": "user", "content": "The detector is INACTIVE."}]
+    found = trainer._calculate_rewards([columns] * 2, [columns["prompt"]] * 2, [played, cut], [[1]] * 2).tolist()
+    assert [row[0] for row in found] == [1.0, 0.0]
