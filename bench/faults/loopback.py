@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from bench.runs.crews.connection import connected
+from dsl.errors import CalibrantError
 
 STARTING = 120.0  # seconds within which the workers have to be there, on a machine that has other things to do
 
@@ -39,12 +40,19 @@ class Loopback:
             kill_group(process)
 
     def wait(self) -> None:
-        """Until every node has joined."""
+        """Until the scheduler answers and every node has joined."""
         deadline = time.monotonic() + STARTING
-        while len(connected(self.address).client.nthreads()) < len(self.nodes):
+        while self._num_joined() < len(self.nodes):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(self.nodes)} workers have not joined within {STARTING:.0f} seconds")
             time.sleep(0.1)
+
+    def _num_joined(self) -> int:
+        """-1 while there is no scheduler yet."""
+        try:
+            return len(connected(self.address).client.nthreads())
+        except CalibrantError:
+            return -1
 
     def worker_pids(self) -> list[int]:
         """The processes that the nannies started."""

@@ -28,7 +28,7 @@ from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_
 
 needs("distributed")
 
-OUT_OF_BUDGET = 0.5
+OUT_OF_BUDGET = 1.0
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_hangs_and_deaths_under_a_nanny_cost_only_their_own_instance(tmp_path: P
     write_pool(small_pool(behaviours), tmp_path / "p.jsonl")
     execution = Execution(wall_budget=OUT_OF_BUDGET, cluster=loopback.address)
     before = loopback.worker_pids()
-    summary = run(Stub(warm_up_pause=0.6), [tmp_path / "p.jsonl"], tmp_path / "out", execution=execution)
+    summary = run(Stub(warm_up_pause=1.2), [tmp_path / "p.jsonl"], tmp_path / "out", execution=execution)
     assert summary == RunSummary(skipped=0, written=5, crashed=1)
     records = list(folder_records(tmp_path / "out"))
     expected = {"hang": "out_of_budget", "die": "crashed"}
@@ -173,14 +173,18 @@ def test_a_scheduler_that_is_lost_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Loopback(tmp_path, 0) as made:
+        made.wait()
+        monkeypatch.setattr("bench.runs.crews.connection.PATIENCE", 0.5)
         with open_crew(print, Execution(cluster=made.address)) as crew:
-            killer = threading.Timer(1.0, made.scheduler.kill)
+            killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
             with pytest.raises(CalibrantError) as caught:
                 dict(crew.completed(slow_half, {"a": 1}))
             killer.join()
         lost = f"the scheduler at {made.address} is lost; start it again, then the same command goes on from here"
         assert str(caught.value) == lost
+        waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
+        assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
         monkeypatch.setattr("bench.runs.crews.connection.CONNECTING", 1.0)
         line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
