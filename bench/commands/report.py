@@ -116,7 +116,7 @@ def report(
     answers, wanted = given.answers(), replace(wanted, transcripts=given.transcripts(), fields=fields)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
-            answers = _attributed(answers, said)
+            answers = _attributed(answers, said, needed=attribution)
         text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
     if out is None:
         typer.echo(text, nl=False)
@@ -125,12 +125,15 @@ def report(
     return 0
 
 
-def _attributed(answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path]) -> dict[str, list[Answer]]:
-    """The answers, each with its attribution where a pool says what it takes."""
+def _attributed(
+    answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
+) -> dict[str, list[Answer]]:
+    """The answers, each with its attribution where a pool says what it takes. needed: also of ReplaySCM's"""
     from bench.benchmarks.attributions import attributed
     from bench.benchmarks.registry import DEFAULT, benchmark_of
 
-    if DEFAULT in answers and not any(benchmark_of(path).name == DEFAULT for path in pools):
+    needed = needed or [*answers] == [DEFAULT]
+    if needed and DEFAULT in answers and not any(benchmark_of(path).name == DEFAULT for path in pools):
         raise CalibrantError("what the evidence of ReplaySCM decided is counted for the items of --pools; give them")
     return {
         name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))

@@ -12,8 +12,13 @@ from bench.answers.fields import FieldNames
 from bench.pages.timeline import Timeline
 from bench.report.layout import Table
 from bench.report.rate_rows import AnswerOrigin, Grouping
+from dsl.errors import CalibrantError
 
 Answer: TypeAlias = tuple[AnswerOrigin, Mapping[str, Any]]  # what a table calls it, and its score
+
+
+class NoAnswersError(CalibrantError):
+    """None of a benchmark's answers belongs into a table that was asked for."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bench.report.ambiguity import Ambiguities, ceilings
 from bench.report.formats import shown_columns
 from bench.report.layout import Table
 from bench.report.pairs import comparisons, disclosure_deltas
-from bench.report.part import ReportContents
+from bench.report.part import NoAnswersError, ReportContents
 from bench.report.rows import SystemRow
 from bench.report.samples import sample_rows, sample_table, sampled_of
 from bench.report.specs import (
@@ -27,7 +27,6 @@ from bench.report.specs import (
 )
 from bench.report.times import times
 from bench.runs.jobs import Progress
-from dsl.errors import CalibrantError
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
 TABLE_IDS = (
@@ -83,5 +82,5 @@ def report_tables(
     found = [shown_columns(table) for table in made if table is not None]
     if not found:
         asked = f"table {', '.join(sorted(wanted.tables))}" if wanted.tables else "any table"
-        raise CalibrantError(f"no answers that belong into {asked}")
+        raise NoAnswersError(f"no answers that belong into {asked}")
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.benchmarks.registry import benchmark, benchmarks
 from bench.report.formats import TEXTS
 from bench.report.layout import anchor_of
-from bench.report.part import Answer, Part, ReportContents
+from bench.report.part import Answer, NoAnswersError, Part, ReportContents
 from bench.runs.jobs import Progress
 from dsl.errors import CalibrantError, shown
 from dsl.whole_file import write_whole
@@ -56,9 +56,16 @@ def _parts(answers: Mapping[str, Sequence[Answer]], wanted: ReportContents, prog
     asked = [
         benchmark(name) for name in answers if not wanted.tables or wanted.tables & {*benchmark(name).report_tables}
     ]
-    if not asked:
-        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
-    return _told_apart([one.report(answers[one.name], wanted, progress) for one in asked])
+    missing = NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+    made = []
+    for one in asked:
+        try:
+            made.append(one.report(answers[one.name], wanted, progress))
+        except NoAnswersError as error:
+            missing = error
+    if not made:
+        raise missing
+    return _told_apart(made)
 
 
 def _told_apart(parts: Sequence[Part]) -> list[Part]:

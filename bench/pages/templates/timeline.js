@@ -91,11 +91,16 @@
     go(0);
     return { root, keys: { ArrowLeft: () => step(here - 1), ArrowRight: () => step(here + 1), Home: () => step(0), End: () => step(rows.length - 1) } };
   });
-  let active = timelines[0];
-  for (const one of timelines) one.root.addEventListener("pointerdown", () => { active = one; });
-  for (const one of timelines) one.root.addEventListener("focusin", () => { active = one; });
+  // Keys are of the timeline that was touched last; on a page of timelines alone, of the first until then.
+  const first = "keys" in document.body.dataset ? timelines[0] : undefined;
+  let active = first;
+  for (const name of ["pointerdown", "focusin"]) {
+    document.addEventListener(name, (event) => {
+      active = timelines.find((one) => one.root.contains(event.target)) || first;
+    });
+  }
   document.addEventListener("keydown", (event) => {
-    const act = active.keys[event.key];
+    const act = active && active.keys[event.key];
     const typing = event.target.closest && event.target.closest("input[type=search], input[type=text], textarea");
     if (!act || typing || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();

@@ -12,7 +12,7 @@ import msgspec
 from bench.answers.blickets import MEASURES
 from bench.blickets.tables import PlayedEpisode, paper_tables
 from bench.report.layout import Heading, Source, Table, TableRow
-from bench.report.part import Answer, ReportContents
+from bench.report.part import Answer, NoAnswersError, ReportContents
 from bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
 from dsl.blickets.grading import Exposed, Fault
@@ -62,7 +62,7 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
     made += _paper_tables(named, items, with_paper=wanted.with_paper)
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:
-        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
     return tuple(found)
 
 

@@ -12,13 +12,13 @@ from bench.causalab.picture import lab_picture
 from bench.causalab.tables import NUMBERS, paper_tables
 from bench.pages.graph import GraphPicture, graphs_svg
 from bench.report.layout import Source, Table, anchor_of
-from bench.report.part import Answer, Part, Plot, ReportContents
+from bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
 from bench.report.rate_rows import Grouping, natural
 from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
 from dsl.causalab.mechanism import FREQUENCY
-from dsl.errors import CalibrantError, in_one_line
+from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
@@ -84,7 +84,7 @@ def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]
     made += [table if wanted.with_paper else _ours(table) for table in paper_tables(named)]
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:
-        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
     return tuple(found)
 
 

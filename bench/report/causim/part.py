@@ -10,13 +10,13 @@ from bench.answers.causim import MEASURES
 from bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from bench.report.causim.profile import profile_plot
 from bench.report.layout import Heading, Source, Table
-from bench.report.part import Answer, Part, Plot, ReportContents
+from bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
 from bench.report.rate_rows import CalibrationTable, Grouping
 from bench.report.samples import sample_rows, sample_table
 from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
-from dsl.errors import CalibrantError, in_one_line
+from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
@@ -88,7 +88,7 @@ def _tables(named: Sequence[Named], answers: Sequence[Answer], wanted: ReportCon
     ]
     found = [table for table in made if table.headings and (not wanted.tables or table.id in wanted.tables)]
     if not found:
-        raise CalibrantError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
+        raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
     return tuple(found)
 
 

@@ -305,6 +305,26 @@ def test_a_report_with_pools_shows_an_episode_of_each_kind(pool: Path, run: Path
 
 
 @needs_chromium
+def test_in_a_report_keys_are_for_the_episode_that_was_touched(pool: Path, run: Path, tmp_path: Path) -> None:
+    """Until then they scroll the page, as everywhere."""
+    page = tmp_path / "r.html"
+    assert main(["report", str(run), "--pools", str(pool), "--out", str(page)]) == 0
+    presses = """
+      const steps = () => [...document.querySelectorAll(".timeline input[type=range]")].map((one) => one.value).join();
+      const touch = (place) => place.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+      const right = () => document.body.dispatchEvent(
+        new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+      said.push(right(), steps());
+      touch(document.querySelector(".timeline .stage")); said.push(right(), steps());
+      touch(document.querySelector("table.figures")); said.push(right(), steps());
+    """
+    unhindered, before, taken, after, again, still = pressed(page.read_text(encoding="utf-8"), presses, tmp_path)
+    assert (unhindered, taken, again) == ("true", "false", "true")
+    assert set(before.split(",")) == {"0"}
+    assert after == still == before.replace("0", "1", 1)
+
+
+@needs_chromium
 def test_a_reader_steps_through_the_page(tmp_path: Path) -> None:
     """With keys, slider, buttons and a click into the strip; what is hidden is shown when it is asked for."""
     presses = """

@@ -15,6 +15,7 @@ import pytest
 from bench.cli import main
 from dsl.replayscm.pools.files import read_pool
 from tests.support.commands import jsonl, refused
+from tests.support.graded_records import blicket_record, graded, write_records
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 
 
@@ -72,6 +73,17 @@ def test_every_format_has_the_table(suffix: str, pool: Path, answers: Path, tmp_
     text = out.read_text(encoding="utf-8")
     assert "What the evidence had decided" in text
     assert "Earned" in text
+
+
+def test_beside_another_benchmark_the_table_is_of_those_that_have_it(pool: Path, tmp_path: Path) -> None:
+    scms, episodes = tmp_path / "scms", write_records(tmp_path / "episodes", [blicket_record(0, graded())])
+    assert main(["run", "exact", str(pool), "--out", str(scms), "--workers", "1"]) == 0
+    out = tmp_path / "r.csv"
+    line = ["report", str(scms), str(episodes), "--table", "attribution", "--out", str(out)]
+    assert main(line) == 0
+    assert {system for system, _ in figures(out.read_text(encoding="utf-8"))} == {"static"}
+    assert main([*line, "--pools", str(pool)]) == 0
+    assert {system for system, _ in figures(out.read_text(encoding="utf-8"))} == {"exact", "static"}
 
 
 def test_without_pools_it_is_refused(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
