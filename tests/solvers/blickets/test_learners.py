@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Exposed, Grade, grade
-from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
+from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
 from dsl.blickets.readings import moved, readings
 from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, all_rules, set_of
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.certificate import certifiable, missing_probes
+from solvers.blickets.chains import ChainLearner, ChainSpace
 from solvers.blickets.geometry import Sequences, Sets
 from solvers.blickets.learner import Greedy, Learned, Learner, Static, answered, learn
 from solvers.blickets.noise import NoiseSpace
@@ -37,6 +38,10 @@ LEARNERS: dict[str, Callable[[Task], Learner]] = {
     "order": lambda task: Greedy(task, OrderSpace.full(task.n, task.order_reading)),
     "noise": lambda task: Greedy(task, NoiseSpace.full(task.n)),
     "universal": lambda task: Greedy(task, UniversalSpace.full(task.n, task.count, task.order_reading)),
+    "moves": lambda task: ChainLearner(task, ChainSpace.full(task.n, 1, 6, switch_by=SwitchBy.STEPS)),
+    "noisy switches": lambda task: ChainLearner(
+        task, ChainSpace.full(task.n, 2, 4, count_by=task.count, levels=(0.5, 0.9))
+    ),
 }
 
 
