@@ -22,6 +22,7 @@ from dsl.episode import Episode, Step
 from dsl.errors import CalibrantError, shown
 from solvers.blickets.aware import Seek, SwitchAware
 from solvers.blickets.chains import ChainLearner, ChainSpace
+from solvers.blickets.doubt import DoubtSpace
 from solvers.blickets.families import MAX_CHOICES
 from solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
 from solvers.blickets.noise import RELIABILITIES, NoiseSpace
@@ -65,6 +66,7 @@ class DrawingLearner:
 _SPACES: dict[str, Callable[[Task], Revisable]] = {
     "static": lambda task: StaticSpace.full(task.n),
     "noise-aware": lambda task: NoiseSpace.full(task.n),
+    "maybe-noise": lambda task: DoubtSpace.full(task.n),
     "order-aware": lambda task: OrderSpace.full(task.n, task.order_reading),
     "universal": lambda task: UniversalSpace.full(task.n, task.count, task.order_reading),
 }
@@ -89,7 +91,7 @@ LEARNERS = (
     LearnerAgent("static", Static),
     LearnerAgent("switch-aware", SwitchAware),
     LearnerAgent("seek", Seek),
-    *(_greedy(family, family) for family in ("noise-aware", "order-aware", "universal")),
+    *(_greedy(family, family) for family in _SPACES if family != "static"),
     LearnerAgent("switches-aware", lambda task: _chains(task, 2)),
     LearnerAgent("moves-aware", lambda task: _chains(task, 1, SwitchBy.STEPS)),
     LearnerAgent("noisy-switch-aware", lambda task: _chains(task, 1, levels=RELIABILITIES)),

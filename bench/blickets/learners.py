@@ -81,14 +81,8 @@ _MEASURES = ("accuracy", "steps", "exactly-N", "RE rate")
 
 
 def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Sequence[Stated] | None = None) -> Table:
-    """Each row of the prototype, then ours, then ours with ties at random where there is such a learner."""
-    at_random = {agent.name for agent in AT_RANDOM}
-    shown = [
-        (line, agent)
-        for line in (STATED if stated is None else stated)
-        for agent in (line.agent, f"{line.agent}-at-random")
-        if agent == line.agent or agent in at_random
-    ]
+    """Each row of the prototype, then ours, then the other readings of it that there are."""
+    shown = [(line, agent) for line in (STATED if stated is None else stated) for agent in _shown(line.agent)]
     parts = played_pairs([(agent, line.suite) for line, agent in shown], episodes, seed=seed, jobs=jobs)
     rows: list[TableRow] = []
     for (line, agent), played in zip(shown, parts, strict=True):
@@ -104,6 +98,14 @@ def learner_table(episodes: int, *, seed: int = SEED, jobs: int = 1, stated: Seq
         HEADINGS,
         tuple(rows),
     )
+
+
+def _shown(agent: str) -> Iterator[str]:
+    yield agent
+    if f"{agent}-at-random" in {other.name for other in AT_RANDOM}:
+        yield f"{agent}-at-random"
+    if agent.startswith("noise-aware"):
+        yield agent.replace("noise-aware", "maybe-noise")
 
 
 def _stated_cells(line: Stated) -> Iterator[Cell]:
