@@ -13,7 +13,7 @@ from bench.answers.lines import json_object, numbered_lines
 from bench.answers.measured import funnel, structure
 from bench.answers.predictions import PoolItems, Prediction
 from bench.answers.samples import meaning
-from bench.benchmarks.registry import benchmark
+from bench.benchmarks.registry import DEFAULT, benchmark
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import file_digest, read_pool
@@ -118,10 +118,14 @@ class _Line(msgspec.Struct):
 
 
 def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
-    """Where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one."""
-    if isinstance(line.get("benchmark"), str):
-        return _origin_of_episode(line)
-    read = msgspec.convert(line, _Line)
+    """Where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
+
+    A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
+    """
+    named = benchmark(line["benchmark"]) if isinstance(line.get("benchmark"), str) else None
+    if named is not None:
+        msgspec.convert(line, named.verdict_record, strict=True)
+    read = msgspec.convert(line if named is None else {**line, "valid": True}, _Line)
     return AnswerOrigin(
         read.model or NO_MODEL,
         read.pool,
@@ -132,25 +136,7 @@ def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
         read.stratum,
         seconds=read.seconds,
         sample=read.sample,
-    )
-
-
-def _origin_of_episode(line: Mapping[str, Any]) -> AnswerOrigin:
-    """The same for a line that names its benchmark, which says what has to be in it."""
-    named = benchmark(line["benchmark"])
-    msgspec.convert(line, named.verdict_record, strict=True)
-    read = msgspec.convert({**line, "valid": True}, _Line)
-    return AnswerOrigin(
-        read.model or NO_MODEL,
-        read.pool,
-        read.poolDigest,
-        read.poolSize,
-        read.instanceId,
-        read.setting,
-        read.stratum,
-        seconds=read.seconds,
-        sample=read.sample,
-        benchmark=named.name,
+        benchmark=DEFAULT if named is None else named.name,
     )
 
 
