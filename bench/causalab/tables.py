@@ -7,6 +7,7 @@ the same episodes. An answer belongs where the suite of its item does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
@@ -28,6 +29,7 @@ _SUITES: Mapping[str, Sequence[str]] = {  # of the printed rows, in their order
     "6": ("4nodes", "4nodes_golden", "6nodes", "6nodes_golden"),
 }
 _REGIMES = {"9": "4nodes", "10": "6nodes", "11": "4nodes", "12": "6nodes"}
+_NOTES = {"4": 2, "7": 0}  # of the facts, the note that is about the table
 _HEADINGS = {
     "setting": "Setting",
     "suite": "Suite",
@@ -102,6 +104,17 @@ def paper_tables(answers: Sequence[Named]) -> tuple[Table, ...]:
     return tuple(found)
 
 
+def without_printed(table: Table) -> Table:
+    """The table without printed rows and what is said of them."""
+    rows = tuple(row for row in table.rows if row.source is Source.OURS)
+    about_them = (*paper().notes, _where(paper().tables[table.id]))
+    return replace(table, rows=rows, notes=tuple(note for note in table.notes if note not in about_them))
+
+
+def _where(printed: PrintedTable) -> str:
+    return f"Printed rows: {printed.where} of {paper().source}."
+
+
 def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[Named]]]) -> Iterable[_Group]:
     printed = paper().tables[number]
     last = len(printed.rows)
@@ -139,7 +152,8 @@ def _table(number: str, groups: Sequence[_Group]) -> Table:
         rows += [_our_row(group, keys) for group in groups if group.after == place]
     headings = tuple(Heading(key, _COLUMNS[key].heading) for key in keys)
     caption = _IMEC_CAPTION if number == "8" else _CAPTION
-    notes = [f"Printed rows: {printed.where} of {paper().source}."]
+    notes = [_where(printed)]
+    notes += [paper().notes[_NOTES[number]]] if number in _NOTES else []
     if number in _REGIMES:
         notes.append(f"Ours, 3o: {OBSERVED} measurements are shown at the start; i: mean number of settings made.")
     return Table(

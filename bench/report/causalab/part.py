@@ -9,9 +9,9 @@ from typing import Any
 from bench.answers.attribution import KEY
 from bench.answers.causalab import GRAPH, MEASURES
 from bench.causalab.picture import lab_picture
-from bench.causalab.tables import NUMBERS, paper_tables
+from bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from bench.pages.graph import GraphPicture, graphs_svg
-from bench.report.layout import Source, Table, anchor_of
+from bench.report.layout import Table, anchor_of
 from bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
 from bench.report.rate_rows import Grouping, natural
 from bench.report.standing.attribution import KindPlot, attribution_plot
@@ -81,16 +81,11 @@ def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]
     rows = setting_rows(named, wanted.by, MEASURES)
     notes = coverage_notes(named)
     made = [view_table(view, MEASURES.views[name], rows, notes) for name, view in VIEWS.items()]
-    made += [table if wanted.with_paper else _ours(table) for table in paper_tables(named)]
+    made += [table if wanted.with_paper else without_printed(table) for table in paper_tables(named)]
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:
         raise NoAnswersError(f"no answers that belong into table {', '.join(sorted(wanted.tables))}")
     return tuple(found)
-
-
-def _ours(table: Table) -> Table:
-    """Without printed rows and the note that says where they are from."""
-    return replace(table, rows=tuple(row for row in table.rows if row.source is Source.OURS), notes=table.notes[1:])
 
 
 def _plots(named: Sequence[Named]) -> Iterator[Plot]:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from bench.causalab.paper import paper
-from bench.causalab.tables import NUMBERS, paper_tables
+from bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from bench.report.layout import NOTHING, Source, Table
 from bench.report.rate_rows import AnswerOrigin
 from bench.report.standing.rows import Named
@@ -52,6 +52,17 @@ def test_every_printed_figure_stands_in_its_table() -> None:
             ]
             assert row.labels[-1] == "paper"
             assert ("rows" in printed.columns) == (row.labels[-2].isdecimal())
+
+
+def test_what_is_said_of_printed_rows_goes_with_them() -> None:
+    tables = _tables(_answer("4nodes_hidden_n1"), _answer("5nodes"), _answer("4nodes"))
+    assert "the same 50 records" in tables["4"].notes[1]
+    assert "averages over 46 to 49 rows" in tables["7"].notes[1]
+    for table in tables.values():
+        alone = without_printed(table)
+        assert {row.source for row in alone.rows} == {Source.OURS}
+        assert not any("rinted" in note or "GPT" in note or "same 50" in note for note in alone.notes)
+    assert "measurements are shown at the start" in without_printed(tables["9"]).notes[0]
 
 
 def test_an_answer_stands_behind_the_printed_row_of_its_suite_and_nowhere_else() -> None:

@@ -12,6 +12,7 @@ import pytest
 from bench.cli import main
 from bench.runs.records import Record, folder_records
 from tests.bench.report.test_html import Page
+from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import refused
 from tests.support.graded_records import blicket_record, graded, write_records
 
@@ -92,6 +93,32 @@ def test_the_page_is_of_the_answers_alone_and_well_formed_with_both_plots(run: P
     assert len(list((tmp_path / "plots").iterdir())) == 2 + len(SUITES)
     assert page.count("total-effects, 4nodes/4/0") == 1
     assert len(Page(page).ids) == len(set(Page(page).ids))
+
+
+@needs_chromium
+def test_tables_sort_and_graphs_are_drawn_in_a_browser(run: Path, tmp_path: Path) -> None:
+    presses = """
+      const rows = () => [...document.querySelectorAll("#table-lab tbody tr")].map((row) => row.cells[2].textContent);
+      const heads = [...document.querySelectorAll("#table-lab th button")];
+      heads.find((head) => head.textContent === "SHD").click();
+      said.push([...new Set(rows().slice(0, 2))].join(" "));
+      document.getElementById("paper").click();
+      said.push([...document.querySelectorAll("#table-4 tbody tr")].filter((row) => !row.hidden).length);
+      const graphs = [...document.querySelectorAll("svg.graph")].map((svg) => svg.getBoundingClientRect());
+      said.push(graphs.filter((box) => box.width > 400 && box.height > 200).length);
+      const drawn = document.querySelector("#plot-lab-graphs-4nodes .edge.proven");
+      said.push(drawn.getAttribute("marker-end"));
+      said.push(document.getElementById(drawn.getAttribute("marker-end").slice(5, -1)) !== null);
+      said.push(performance.getEntriesByType("resource").length);
+    """
+    assert pressed(made(tmp_path / "r.html", run), presses, tmp_path) == [
+        "exact",
+        "3",
+        "3",
+        "url(#lab-graphs-4nodes-head-proven)",
+        "true",
+        "0",
+    ]
 
 
 def test_tables_of_one_number_are_told_apart_in_a_mixed_report(run: Path, tmp_path: Path) -> None:
