@@ -33,6 +33,7 @@ BENCHMARKS = {
     "causalab": "causalab.rates",
     "causim": "causim.rates",
     "rewards": "rewards",
+    "inspect": "inspect.rates",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file

@@ -17,7 +17,7 @@ from inspect_ai import Task, task
 from inspect_ai.solver import Solver, generate
 
 from bench.version import program_version
-from calibrant.inspect.experiments import Transcript, experimenter, experiments
+from calibrant.inspect.episodes import Transcript, experimenter, experiments
 from calibrant.inspect.rows import protocol
 from calibrant.inspect.samples import pool_dataset
 from calibrant.inspect.verdicts import verdict

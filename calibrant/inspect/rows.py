@@ -13,7 +13,7 @@ from bench.benchmarks.registry import benchmark
 from bench.protocols.base import Protocol
 from bench.protocols.registry import make_protocol, with_installed
 from bench.runs.workers import timed_answer
-from calibrant.inspect.experiments import Transcript
+from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import item_of
 from dsl.episode import verified
 from dsl.errors import CalibrantError, shown

@@ -6,18 +6,18 @@ and record, the item's native record. The record holds what is sealed; models ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark, benchmark_of
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, in_one_line
 from dsl.item import Item
 from dsl.pool_text import pool_digest
 
@@ -71,10 +71,14 @@ def item_of(metadata: Mapping[str, Any]) -> SampleItem:
     name, record = metadata.get("benchmark"), metadata.get("record")
     if not isinstance(name, str) or not isinstance(record, Mapping):
         raise CalibrantError("this sample is of another task: its metadata has no benchmark and no record")
-    return _item(name, json.dumps(record))
+    try:
+        text = msgspec.json.encode(record)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise CalibrantError(f"the record of this sample is not JSON: {in_one_line(str(error))[:200]}") from None
+    return _item(name, text)
 
 
 @lru_cache(maxsize=_KEPT)
-def _item(name: str, record: str) -> SampleItem:
+def _item(name: str, record: bytes) -> SampleItem:
     of = benchmark(name)
-    return SampleItem(of, of.item_of_record(json.loads(record)))
+    return SampleItem(of, of.item_of_record(msgspec.json.decode(record)))

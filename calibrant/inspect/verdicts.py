@@ -12,12 +12,13 @@ from inspect_ai.solver import TaskState
 
 from bench.answers.columns import Means
 from bench.benchmarks.base import Benchmark
-from calibrant.inspect.experiments import Transcript
+from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import CLUSTER, item_of
 from calibrant.verbs import score as scored
 from dsl.replayscm.pools.published_files import table_setting
 
 FOUND = "found"
+KEPT = "Transcript:steps"  # in the store of a sample that has one
 
 
 @scorer(metrics={"*": [mean(), stderr(cluster=CLUSTER)]})
@@ -32,12 +33,12 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         of, item = item_of(state.metadata)
-        told = state.store_as(Transcript)
-        played = {"steps": told.as_steps()} if of.transcripts else {}
-        response = "" if told.handed_in else state.output.completion
+        told = state.store_as(Transcript) if KEPT in state.store else None
+        played = {"steps": told.as_steps()} if told and of.transcripts else {}
+        response = "" if told and told.handed_in else state.output.completion
         found = scored(item, response, **options, **played)
         record = found.to_dict()
-        said = [told.outcome] if told.outcome not in ("", FOUND) else []
+        said = [told.outcome] if told and told.outcome not in ("", FOUND) else []
         return Score(
             value=figures(of, record, table_setting(state.metadata.get("poolDigest", ""), item.setting)),
             answer=_answer(of, told, response),
@@ -59,6 +60,6 @@ def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict
     }
 
 
-def _answer(of: Benchmark[Any], told: Transcript, response: str) -> str:
-    submitted = of.handed_in(told.as_steps()) if told.handed_in else None
+def _answer(of: Benchmark[Any], told: Transcript | None, response: str) -> str:
+    submitted = of.handed_in(told.as_steps()) if told and told.handed_in else None
     return response if submitted is None else json.dumps(submitted)

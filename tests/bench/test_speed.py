@@ -280,6 +280,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(capsys: pytest.CaptureFixture[str])
         "load",
         "replay",
         "structures",
+        "inspect",  # needs its package
     }
     agreements = [row for row in rows if row["topic"] == "structures" and ", same " in row["case"]]
     assert {row["rival"] for row in agreements} == {"pgmpy", "causal-learn", "pyAgrum"}

@@ -1,0 +1,1 @@
+"""What the adapter to Inspect costs beside Inspect itself."""
