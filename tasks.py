@@ -33,16 +33,10 @@ TESTS = (
     ("mypy",),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal"),
 )
+# with the types of the packages that there are adapters for
+TYPED = ("calibrant", "calibrant_tasks", "bench.speed.inspect", "tests.integrations")
 INTEGRATION_TESTS = (
-    (
-        "mypy",
-        "-p",
-        "calibrant",
-        "-p",
-        "calibrant_tasks",
-        "-p",
-        "tests.integrations",
-    ),  # now with the types of the packages that are adapted to
+    ("mypy", *(part for package in TYPED for part in ("-p", package))),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
 )
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")

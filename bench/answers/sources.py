@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bench.answers.attribution import KEY
+from bench.answers.input.eval_logs import is_eval_log
 from bench.answers.verdicts import scored_lines
 from bench.benchmarks.registry import DEFAULT
 from bench.report.rate_rows import AnswerOrigin
@@ -56,6 +57,8 @@ def _recorded(folder: Path) -> Iterator[tuple[Key, bytes, AnswerOrigin, Mapping[
 def _predicted(file: Path) -> Iterator[tuple[_Answer, bytes, AnswerOrigin, Mapping[str, Any]]]:
     if not file.is_file():
         raise CalibrantError(f"{file}: neither a folder of a run nor a file that `calibrant score` wrote")
+    if is_eval_log(file):
+        raise CalibrantError(f"{file}: a log of Inspect; `calibrant score` and `report --predictions` read it")
     for origin, line in scored_lines(file):
         content = hashlib.sha256(json.dumps(line, sort_keys=True).encode()).digest()
         yield (origin.pool_digest, origin.instance, origin.system, origin.sample), content, origin, line

@@ -139,6 +139,14 @@ def test_an_episode_is_replayed_and_a_false_reading_refused(tmp_path: Path, caps
     assert said.startswith(f"{false}: sample 'samples/")
 
 
+@pytest.mark.parametrize("verb", ["table", "report"])
+def test_a_log_among_scored_answers_is_told_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    log = _log(tmp_path / "log.eval", [_sample(IDS[0])])
+    assert "a log of Inspect; `calibrant score` and" in refused(capsys, verb, log)
+
+
 @pytest.mark.parametrize(
     ("sample", "said"),
     [

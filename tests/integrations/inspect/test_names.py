@@ -1,0 +1,70 @@
+"""The names that Inspect's own command knows, from a wheel and from an editable install; docs/inspect.md uses these."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.support.packages import needs
+
+needs("inspect_ai")
+
+from inspect_ai.log import read_eval_log
+
+from tests.integrations.inspect.conftest import pool_of
+from tests.integrations.inspect.logs import samples
+from tests.support.commands import CHECKOUT
+
+OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-build-isolation")
+
+
+def _ran(python: Path, folder: Path, *arguments: object) -> str:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    line = [str(python), *map(str, arguments)]
+    done = subprocess.run(line, cwd=folder, env=clean, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _from_wheel(folder: Path) -> Path:
+    """The interpreter of an environment that has the wheel, and sees the libraries of this one."""
+    _ran(Path(sys.executable), folder, "-m", "pip", "wheel", *OFFLINE, "--wheel-dir", folder, CHECKOUT)
+    (wheel,) = folder.glob("*.whl")
+    venv.create(folder / "environment")
+    (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
+    (site / "libraries.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    python = folder / "environment" / "bin" / "python"
+    _ran(Path(sys.executable), folder, "-m", "pip", "--python", python, "install", *OFFLINE, wheel)
+    assert str(site) in _ran(python, folder, "-c", "import calibrant; print(calibrant.__file__)")
+    return python
+
+
+@pytest.mark.parametrize("installed", ["wheel", "editable"])
+def test_names_begin_with_calibrant(installed: str, tmp_path: Path) -> None:
+    python = _from_wheel(tmp_path) if installed == "wheel" else Path(sys.executable)
+    pool = pool_of("causim", tmp_path)
+    inspect = ("-m", "inspect_ai")
+    given = ("-T", f"pool={pool.name}", "--log-dir", "logs", "--display", "none", "--epochs", 2)
+    row = ("--solver", "calibrant/protocol", "-S", "name=exact", "--model", "none/none")
+    _ran(python, tmp_path, *inspect, "eval", "calibrant/causim", *given, *row)
+    (path,) = (tmp_path / "logs").glob("*.eval")
+    log = read_eval_log(path)
+    assert log.eval.task == "calibrant/causim"
+    assert [step.solver for step in log.plan.steps] == ["calibrant/experiments", "calibrant/protocol"]
+    pool.rename(tmp_path / "elsewhere.jsonl")
+    again = ("--scorer", "calibrant/verdict", "--action", "append", "--overwrite", "--model", "mockllm/model")
+    _ran(python, tmp_path, *inspect, "score", path, *again, "--display", "none")
+    sample, *_ = samples(read_eval_log(path))
+    assert [score.value["correct"] for score in (sample.scores or {}).values() if isinstance(score.value, dict)] == [
+        1,
+        1,
+    ]
+    scored = _ran(python, tmp_path, "-m", "calibrant", "score", "elsewhere.jsonl", path, "--json").splitlines()
+    assert [json.loads(line)["correct"] for line in scored] == [True] * 8
