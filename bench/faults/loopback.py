@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from bench.runs.crews.connection import connected
+from bench.runs.crews.parent import ask_the_kernel
 from dsl.errors import CalibrantError
 
 STARTING = 120.0  # seconds within which the workers have to be there, on a machine that has other things to do
@@ -77,6 +78,7 @@ class Loopback:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=ask_the_kernel,  # it ends with this process, even if that is killed
             )
 
 

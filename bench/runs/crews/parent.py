@@ -22,11 +22,17 @@ def end_with_parent() -> None:
     if parent is None:  # nobody started it
         return
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        ask_the_kernel()
         if os.getppid() != parent.pid:  # it ended before the kernel was asked
             os._exit(1)
     else:
         Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def ask_the_kernel() -> None:
+    """Linux: kill this process, whatever it runs from now on, when the thread that started it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _watch(parent: int) -> None:
