@@ -11,7 +11,7 @@ from dsl.causim.bundle import load_source
 from dsl.causim.model import rows
 from dsl.causim.networks import network, source_of_tables
 from dsl.causim.nihss import TOTAL, items, nihss, program, running_sums
-from dsl.causim.question import Question, scenario_of
+from dsl.causim.question import Question, record_of, scenario_of
 from dsl.causim.reference import work_out
 from dsl.causim.values import ModelError, symbol, value_of
 from dsl.causim.verifier import vacuity
@@ -131,8 +131,14 @@ def test_the_program_of_the_scale_is_its_model(n: int) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_items_about_built_in_models_are_different_questions_with_their_labels(name: str) -> None:
     items = list(islice(built_in_items(7, name), 18))
-    assert len({item.id for item in items}) == len({repr(item.task) for item in items}) == 18
+    different = {(item.task.source, item.task.question.type, repr(record_of(item.task.question))) for item in items}
+    assert len({item.id for item in items}) == len(different) == 18
     assert {item.topology for item in items} == {name}
     for item in items[:6]:
         worked = work_out(item.task.model, item.task.question)
         assert (len(worked.answers), scenario_of(len(worked.answers))) == (item.labels.size, item.task.scenario)
+
+
+def test_a_table_of_more_than_twenty_million_entries_is_refused_in_one_line_before_it_is_made() -> None:
+    with pytest.raises(ModelError, match=r"^f_total has more than 20000000 combinations of arguments$"):
+        load_source(program(16))

@@ -1,0 +1,137 @@
+"""The command `python -m bench.causim.engines`: the engines against running every world, and against SAT at ten nodes.
+
+Questions are about grown programs, of all four types and six topologies, with one and with several answers, half of the
+counterfactuals with every other node seen, so that the twin engine is asked too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from bench.runs.crews.opening import completed
+from bench.runs.jobs import Execution, Failure
+from dsl.causim.generation.growth import grow
+from dsl.causim.model import Model
+from dsl.causim.question import TYPES, Question
+from dsl.causim.reference import work_out
+from dsl.causim.topology import TOPOLOGIES
+from dsl.causim.values import assignment_text, symbol
+from solvers.budget import Budget
+from solvers.causim.answers import AnswerSet, TwinAnswerSet
+from solvers.causim.asking import questions
+from solvers.causim.satisfiability import SatQuestion
+from solvers.outcome import Found
+
+SMALL, LARGE = 6, 10  # nodes: every world is run; the SAT engine is asked
+EACH = 5  # questions of a type about a program, and as many counterfactuals with partial evidence
+LISTED = 60  # answers that the SAT engine lists
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One program and the engines that its questions are put to."""
+
+    seed: int
+    topology: str
+    number: int
+    nodes: int
+
+
+def compared(batch: Batch) -> Counter[str]:
+    """How many questions were compared, and how many engines differ on them."""
+    counts = Counter[str]()
+    name = f"{batch.topology}-{batch.number:04d}"
+    model = grow(batch.seed, name, batch.topology, batch.nodes)[-1].model
+    compare = _with_worlds if batch.nodes <= SMALL else _with_clauses
+    for question in _questions(model, f"{batch.seed}/{name}"):
+        counts["questions"] += 1
+        counts["differences"] += not compare(model, question)
+    return counts
+
+
+def _questions(model: Model, key: str) -> Iterator[Question]:
+    for kind in TYPES:
+        for found in questions(model, kind, EACH, key=key):
+            yield found.question
+            if kind == "counterfactual":
+                seen = dict(islice(found.question.observed.items(), 0, None, 2))
+                yield replace(found.question, observed=seen)
+
+
+def _with_worlds(model: Model, question: Question) -> bool:
+    """Whether counts, sets, flags, probabilities and membership are those of running every world."""
+    worked = work_out(model, question)
+    for members in (AnswerSet(model, question), TwinAnswerSet(model, question)):
+        effect = None if worked.effect_all is None else (worked.effect_all, worked.effect_some)
+        same = (members.worlds, members.fitting) == (worked.worlds, worked.fitting)
+        same = same and sorted(map(assignment_text, members.answers(Budget(None)))) == list(worked.answers)
+        same = same and (members.effect, members.copy) == (effect, worked.copy)
+        for text, answer in islice(worked.answers.items(), 5):
+            same = same and members.probability(answer) == worked.probabilities[text]
+        if not same or _strangers(members, set(worked.answers)):
+            return False
+    return True
+
+
+def _strangers(members: AnswerSet, right: set[str]) -> bool:
+    """Whether an answer with one value from elsewhere is taken for right, or for wrong where it is right."""
+    first = next(iter(members.answers(Budget(None))), None)
+    if first is None:
+        return False
+    for key in first:
+        for value in {*first.values(), symbol("nowhere")}:
+            changed = {**first, key: value}
+            if members.contains(changed) is not (assignment_text(changed) in right):
+                return True
+    return False
+
+
+def _with_clauses(model: Model, question: Question) -> bool:
+    """Whether the SAT engine finds the same answers, or, where there are many, agrees on single ones."""
+    members = AnswerSet(model, question)
+    picked = members.pick()
+    with SatQuestion(model, question) as sat:
+        if sat.satisfiable(()) is not isinstance(picked, Found):
+            return False
+        if not isinstance(picked, Found):
+            return True
+        for key in picked.value:
+            for value in {*picked.value.values(), symbol("nowhere")}:
+                changed = {**picked.value, key: value}
+                if sat.contains(changed) is not members.contains(changed):
+                    return False
+        size = members.size(Budget(2_000))
+        return not (isinstance(size, Found) and size.value <= LISTED) or sat.size(Budget(None)) == size
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare, count, print; 1 if an engine differs."""
+    parser = argparse.ArgumentParser(prog="python -m bench.causim.engines", description="Engines against each other.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", type=int, default=34, help="programs of six nodes of each topology")
+    parser.add_argument("--large", type=int, default=7, help="programs of ten nodes of each topology")
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args(arguments)
+    differences = 0
+    for title, nodes, number in (
+        ("every world is run", SMALL, given.small),
+        ("SAT is asked", LARGE, given.large),
+    ):
+        batches = [Batch(given.seed, topology, k, nodes) for topology in TOPOLOGIES for k in range(number)]
+        total = Counter[str]()
+        for place, counts in completed(compared, dict(enumerate(batches)), Execution(given.workers)):
+            if isinstance(counts, Failure):
+                raise RuntimeError(f"{batches[place]}: {counts.error}")
+            total += counts
+        print(f"{nodes} nodes, {title}: {total['questions']} questions, {total['differences']} differences")
+        differences += total["differences"]
+    return 0 if differences == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
