@@ -16,6 +16,7 @@ from bench.runs.crews.connection import connected
 from bench.runs.crews.parent import ask_the_kernel
 from dsl.errors import CalibrantError
 
+UNOBSERVED = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}  # else a worker looks at itself all the time
 STARTING = 120.0  # seconds within which the workers have to be there, on a machine that has other things to do
 
 
@@ -25,7 +26,7 @@ class Loopback:
     def __init__(self, folder: Path, nodes: int, environment: dict[str, str] | None = None) -> None:
         """folder: for what they say; environment: variables of the workers"""
         self._folder = folder
-        self._environment = environment or {}
+        self._environment = UNOBSERVED | (environment or {})
         self._port = _free_port()
         self.address = f"tcp://127.0.0.1:{self._port}"
         self.scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", str(self._port))
