@@ -187,3 +187,14 @@ def test_rewards_load_no_trainer() -> None:
     code = "import sys, calibrant.rewards; print({'torch', 'trl', 'verifiers', 'numba', 'z3'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_conversation_in_a_laboratory() -> None:
+    """Set, dial and submit, action by action; the same answer without the dial has half of the shape."""
+    item = _drawn("causalab", 4)[0]
+    gold: Any = benchmark("causalab").training.gold(item)
+    first = {"set": item.task.settable[0], "value": 20}
+    submitted = {"submit": {"hypothesis": gold["hypothesis"]}}
+    whole = _messages(first, {"reactor": gold["frequency"]}, submitted)
+    assert _of(verdict, item, whole, _messages(first, submitted), _messages(first)) == [1, 0, 0]
+    assert _of(shaped, item, whole, _messages(first, submitted), _messages(first)) == [1, 0.5, 0]
