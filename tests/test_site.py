@@ -1,4 +1,4 @@
-"""The documentation site is built without a warning, tutorials executed."""
+"""The documentation site is built without a warning, tutorials executed; what its tables measured has a command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
+
+MEASURED = re.compile(r"^\|.*\|[^|\n]*\d(?:\.\d|,\d{3}| ms| s\b| %).*$", re.MULTILINE)
+COMMAND = re.compile(r"(?:`|^ {4}|^)(?:python -m |calibrant [a-z]|pytest |make )", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +63,25 @@ def test_nothing_is_fetched_from_elsewhere(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"<(?:script|img)[^>]+src=\"https?:", text), page.name
         assert not re.search(r"<link[^>]+rel=\"stylesheet\"[^>]+href=\"https?:", text), page.name
+
+
+def sections(text: str) -> Iterator[tuple[str, str, str]]:
+    """Each section's heading, its own text, and that after the text of the sections that it stands in."""
+    above: list[tuple[int, str]] = [(0, "")]
+    for part in re.split(r"^(?=#{1,6} )", text, flags=re.MULTILINE):
+        level = len(part) - len(part.lstrip("#"))
+        while above and above[-1][0] >= level > 0:
+            above.pop()
+        yield part.split("\n", 1)[0], part, "".join(body for _, body in above) + part
+        above.append((level, part))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_table_of_measured_figures_stands_beside_the_command_that_makes_it(page: Path) -> None:
+    """A table of measured figures has two rows or more with decimals, per cents, milliseconds, or thousands."""
+    silent = [
+        heading
+        for heading, own, text in sections(page.read_text(encoding="utf-8"))
+        if len(MEASURED.findall(own)) > 1 and not COMMAND.search(text)
+    ]
+    assert silent == []
