@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bench.speed.comparison import Row
@@ -67,7 +68,7 @@ def _table(topic: str, rows: Sequence[Row]) -> Table:
         elif previous is not None:
             table.add_section()
         previous = row.case
-        table.add_row(*(line[i] for i in used))
+        table.add_row(*(escape(line[i]) for i in used))
     return table
 
 

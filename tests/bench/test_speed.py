@@ -14,16 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from bench.pools.bundled import bundled_pool
 from bench.speed import published, scoring, synthesis, tables
 from bench.speed.__main__ import BENCHMARKS, main
 from bench.speed.c_loop import CLoop, NoCompilerError, compiled_loop
 from bench.speed.candidates import gold_of, random_candidates, typical
-from bench.speed.comparison import Comparison, Discipline, Rival, measured
+from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
 from bench.speed.official_file import write_official_file
 from bench.speed.options import by_stratum
 from bench.speed.parsing import nested
+from bench.speed.report import print_report
 from bench.speed.rowwise import RowwisePanels
 from dsl.errors import CalibrantError
 from dsl.formulas.operators import OPERATORS
@@ -305,6 +307,11 @@ def test_tables_are_printed_for_people(capsys: pytest.CaptureFixture[str]) -> No
     for text in ("16 variables, from_formula", "list of bools", "Block", "recursive descent", "x published", "numba"):
         assert text in printed
     assert "target" not in printed  # neither benchmark has one
+
+
+def test_brackets_of_a_note_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report([Row("load", "a case", "ours", note="pip install 'calibrant[hub]'")], Console(width=120))
+    assert "'calibrant[hub]'" in capsys.readouterr().out
 
 
 def test_check_fails_when_a_target_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
