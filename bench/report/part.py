@@ -12,7 +12,7 @@ from bench.answers.fields import FieldNames
 from bench.pages.timeline import Timeline
 from bench.report.layout import Table
 from bench.report.rate_rows import AnswerOrigin, Grouping
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, in_one_line
 
 Answer: TypeAlias = tuple[AnswerOrigin, Mapping[str, Any]]  # what a table calls it, and its score
 
@@ -73,3 +73,12 @@ class Part:
     tables: tuple[Table, ...]
     plots: tuple[Plot, ...] = ()
     episodes: tuple[Timeline, ...] = ()
+
+    @classmethod
+    def of(
+        cls, title: str, about: str, answers: Sequence[Answer], tables: tuple[Table, ...], plots: tuple[Plot, ...]
+    ) -> Part:
+        """What tables and plots say of these answers, with whose and about what they are."""
+        systems = frozenset(in_one_line(origin.system) for origin, _ in answers)
+        pools = sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})
+        return cls(title, about, systems, tuple(pools), len(answers), tables, plots)

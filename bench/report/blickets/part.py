@@ -11,7 +11,6 @@ from bench.report.part import Answer, Part, ReportContents
 from bench.report.rate_rows import Grouping
 from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, named_answers, setting_rows
-from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."
@@ -39,12 +38,4 @@ def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, 
     tables = blicket_tables(answers, wanted, items)
     rows = setting_rows(named_answers(answers), Grouping.SETTING, MEASURES) if wanted.with_plots else []
     plot = attribution_plot(rows, KINDS) if wanted.with_plots else None
-    return Part(
-        title,
-        ABOUT,
-        frozenset(in_one_line(origin.system) for origin, _ in answers),
-        tuple(sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})),
-        len(answers),
-        tables,
-        () if plot is None else (plot,),
-    )
+    return Part.of(title, ABOUT, answers, tables, () if plot is None else (plot,))

@@ -18,7 +18,6 @@ from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
 from dsl.causalab.mechanism import FREQUENCY
-from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
@@ -66,15 +65,7 @@ _KINDS_CAPTION = (
 def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     named = named_answers(answers)
-    return Part(
-        title,
-        ABOUT,
-        frozenset(in_one_line(origin.system) for origin, _ in answers),
-        tuple(sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})),
-        len(answers),
-        _tables(named, wanted),
-        tuple(_plots(named)) if wanted.with_plots else (),
-    )
+    return Part.of(title, ABOUT, answers, _tables(named, wanted), tuple(_plots(named)) if wanted.with_plots else ())
 
 
 def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]:

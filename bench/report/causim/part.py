@@ -16,7 +16,6 @@ from bench.report.samples import sample_rows, sample_table
 from bench.report.standing.attribution import KindPlot, attribution_plot
 from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from bench.report.standing.views import View, view_table
-from dsl.errors import in_one_line
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
@@ -59,14 +58,8 @@ _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 def causim_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     named = named_answers(answers)
-    return Part(
-        title,
-        ABOUT,
-        frozenset(in_one_line(origin.system) for origin, _ in answers),
-        tuple(sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})),
-        len(answers),
-        _tables(named, answers, wanted),
-        tuple(_plots(named)) if wanted.with_plots else (),
+    return Part.of(
+        title, ABOUT, answers, _tables(named, answers, wanted), tuple(_plots(named)) if wanted.with_plots else ()
     )
 
 
