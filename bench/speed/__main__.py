@@ -19,16 +19,16 @@ from dsl.replayscm.pools.files import read_pool
 
 # name on the command line -> module with a function rows(options); in the order in which they run
 BENCHMARKS = {
-    "replay": "replay",
-    "parse": "parsing",
-    "score": "scoring",
-    "tables": "tables",
-    "synthesis": "synthesis",
-    "solve": "solving",
-    "load": "loading",
-    "structures": "structures",
-    "engines": "engines",
-    "sat": "formulas_by_sat",
+    "replay": "replayscm.replay",
+    "parse": "replayscm.parsing",
+    "score": "replayscm.scoring",
+    "tables": "replayscm.tables",
+    "synthesis": "replayscm.synthesis",
+    "solve": "replayscm.solving",
+    "load": "replayscm.loading",
+    "structures": "replayscm.structures",
+    "engines": "replayscm.engines",
+    "sat": "replayscm.formulas_by_sat",
     "blickets": "blickets.rates",
     "causalab": "causalab.rates",
     "causim": "causim.rates",
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}")
     try:
-        options = _options(given.pool or list(bundled_pools()), quick=given.quick)
+        options = _options(given.pool or list(bundled_pools()), given.rival, quick=given.quick)
         rows = list(_measured(given.name or list(BENCHMARKS), options))
     except (CalibrantError, ValueError) as error:
         print(f"bench.speed: {' '.join(str(error).split())}", file=sys.stderr)
@@ -63,18 +63,23 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all if none is named")
     parser.add_argument("--pool", nargs="+", type=Path, metavar="FILE", help="pool files instead of the bundled ones")
+    parser.add_argument(
+        "--rival", type=Path, metavar="PYTHON", help="the Python of an environment with another state of the project"
+    )
     parser.add_argument("--quick", action="store_true", help="a glance: one round, small batches; figures mean little")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     return parser
 
 
-def _options(pools: Sequence[Path], *, quick: bool) -> Options:
+def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Options:
+    if rival is not None and not rival.is_file():
+        raise CalibrantError(f"--rival {rival}: no such file; the Python of another environment is expected")
     problems = tuple(p for path in pools for p in read_pool(path, keep_results=False).problems if usable(p))
     if not problems:
         raise CalibrantError("the pools have no problem that asks for an SCM and tells the latent one")
     official = next((path for path in pools if path.suffix in (".yaml", ".yml")), None)
-    return Options(problems, official, QUICK if quick else THOROUGH, QUICK_SCALE if quick else 1.0)
+    return Options(problems, official, QUICK if quick else THOROUGH, QUICK_SCALE if quick else 1.0, rival)
 
 
 def _measured(names: Sequence[str], options: Options) -> Iterator[Row]:

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bench.pools.bundled import bundled_pool
-from bench.speed import published, scoring, synthesis, tables
 from bench.speed.__main__ import BENCHMARKS, main
-from bench.speed.c_loop import CLoop, NoCompilerError, compiled_loop
-from bench.speed.candidates import gold_of, random_candidates, typical
 from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
-from bench.speed.official_file import write_official_file
 from bench.speed.options import by_stratum
-from bench.speed.parsing import nested
+from bench.speed.replayscm import published, scoring, synthesis, tables
+from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
+from bench.speed.replayscm.candidates import gold_of, random_candidates, typical
+from bench.speed.replayscm.official_file import write_official_file
+from bench.speed.replayscm.parsing import nested
+from bench.speed.replayscm.rowwise import RowwisePanels
 from bench.speed.report import print_report
-from bench.speed.rowwise import RowwisePanels
 from dsl.errors import CalibrantError
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.partial import PartialTable

@@ -12,9 +12,9 @@ from baselines.replayscm.frames import frame_from_panel
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.scores import bde
 from bench.pools.bundled import bundled_pool
-from bench.speed import structures
 from bench.speed.__main__ import main
-from bench.speed.structure_rivals import (
+from bench.speed.replayscm import structures
+from bench.speed.replayscm.structure_rivals import (
     agrum_climbed,
     exact_searchers,
     hill_climbers,

@@ -20,9 +20,9 @@ from typing import Any
 from bench.answers.predictions import Predictions
 from bench.answers.verdicts import PredictionScorer
 from bench.protocols.replayscm.answers import scm_answer
-from bench.speed.candidates import gold_of
 from bench.speed.comparison import Row
 from bench.speed.options import Options
+from bench.speed.replayscm.candidates import gold_of
 from dsl.replayscm.pools.files import write_pool
 from dsl.replayscm.problem import Pool, Problem
 from dsl.replayscm.score import Evaluator

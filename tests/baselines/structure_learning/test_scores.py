@@ -35,7 +35,7 @@ from baselines.structure_learning.scores import (
     loglik,
     mbde,
 )
-from bench.speed.structures import all_families, dictionary_score, local_scores
+from bench.speed.replayscm.structures import all_families, dictionary_score, local_scores
 from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Intervention, Panel, World

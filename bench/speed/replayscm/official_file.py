@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 from bench.protocols.replayscm.answers import scm_answer
-from bench.speed.candidates import gold_of
+from bench.speed.replayscm.candidates import gold_of
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.pools.results import cut_results

@@ -13,8 +13,8 @@ from pathlib import Path
 import yaml
 
 from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
-from bench.speed.official_file import MEGABYTE, write_official_file
 from bench.speed.options import Options
+from bench.speed.replayscm.official_file import MEGABYTE, write_official_file
 from dsl.replayscm.pools.files import read_pool, write_pool
 
 TOPIC = "load"

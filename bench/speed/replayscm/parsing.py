@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from bench.speed import published
-from bench.speed.candidates import gold_of
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting
+from bench.speed.replayscm import published
+from bench.speed.replayscm.candidates import gold_of
 from dsl.formulas.text import parse, render
 from dsl.replayscm.problem import Problem
 

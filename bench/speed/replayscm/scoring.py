@@ -14,10 +14,10 @@ from statistics import median
 from typing import Any
 
 from bench.protocols.replayscm.answers import scm_answer
-from bench.speed import published
-from bench.speed.candidates import LISTS, gold_of
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting, by_stratum
+from bench.speed.replayscm import published
+from bench.speed.replayscm.candidates import LISTS, gold_of
 from dsl.formulas.formula import Apply, Formula, apply, fold
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm

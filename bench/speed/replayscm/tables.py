@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
-from bench.speed.rowwise import RULES, Bools
+from bench.speed.replayscm.rowwise import RULES, Bools
 from dsl.formulas.formula import Formula, fold
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.table import TruthTable, cofactor, from_formula, num_rows, support

@@ -24,7 +24,7 @@ from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, 
 from baselines.structure_learning.search import HillClimbing, Tabu, learn
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
-from bench.speed.structure_rivals import (
+from bench.speed.replayscm.structure_rivals import (
     SOME,
     ScoreRival,
     exact_searchers,

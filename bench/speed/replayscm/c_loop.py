@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.speed.rowwise import Counts
+from bench.speed.replayscm.rowwise import Counts
 from dsl.replayscm.batch import PackedPanels, Programs
 
 SOURCE = Path(__file__).with_name("replay_loop.c")

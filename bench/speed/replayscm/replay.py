@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.speed import published
-from bench.speed.c_loop import CLoop, NoCompilerError, compiled_loop
-from bench.speed.candidates import random_candidates, typical
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options, by_setting
-from bench.speed.rowwise import RowwisePanels
+from bench.speed.replayscm import published
+from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
+from bench.speed.replayscm.candidates import random_candidates, typical
+from bench.speed.replayscm.rowwise import RowwisePanels
 from dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replay_world
