@@ -1,0 +1,89 @@
+"""`python -m bench.limits`: a curve goes on until it takes too long or is refused, and the page says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.limits import sweep as sweeping
+from bench.limits.__main__ import BENCHMARKS, _sweeps, main
+from bench.limits.pages import plot, table
+from bench.limits.sweep import Ask, Curve, Point, Sweep, points
+
+FAR = float("inf")
+
+
+def answers(x: int, seed: int) -> Ask:
+    return lambda: None
+
+
+def refuses_above_2(x: int, seed: int) -> Ask:
+    return lambda: "too large" if x > 2 else None
+
+
+def refuses_odd_seeds(x: int, seed: int) -> Ask:
+    return lambda: "no luck" if seed % 2 else None
+
+
+def test_a_curve_ends_where_every_problem_is_refused() -> None:
+    found = list(points(Sweep("key", "title", "size", [Curve("one", (1, 2, 3, 4), refuses_above_2)]), range(3), FAR))
+    assert [(point.x, point.answered, point.stop) for point in found] == [(1, 3, ""), (2, 3, ""), (3, 0, "too large")]
+
+
+def test_some_refused_problems_do_not_end_it() -> None:
+    found = list(points(Sweep("key", "title", "size", [Curve("one", (1, 2), refuses_odd_seeds)]), range(4), FAR))
+    assert [(point.problems, point.answered, point.stop) for point in found] == [(4, 2, ""), (4, 2, "")]
+
+
+def test_a_curve_ends_where_a_problem_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "seconds", lambda call, repeat: 31.0)
+    (point,) = points(Sweep("key", "title", "size", [Curve("one", (1, 2), answers)]), range(2), FAR)
+    assert point.stop == "a problem took over 30 s"
+
+
+def test_no_further_size_is_begun_when_time_is_up() -> None:
+    assert not list(points(Sweep("key", "title", "size", [Curve("one", (1, 2), answers)]), range(2), 0.0))
+
+
+POINTS = (
+    Point("key", "one", 1, 3, 3, 0.0002, 0.5),
+    Point("key", "one", 2, 3, 0, 0.1, 0.1, "too large"),
+    Point("key", "other", 2, 3, 2, 1.5, 40.0),
+)
+SHOWN = Sweep("key", "title", "size", [Curve("one", (1, 2), answers), Curve("other", (2,), answers)])
+
+
+def test_the_table_says_what_was_answered_and_where_curves_end() -> None:
+    assert table(SHOWN, POINTS) == (
+        "| size | one | other |\n|--:|--:|--:|\n"
+        "| 1 | 0.2 ms (500 ms) |  |\n"
+        "| 2 | not answered | 1.5 s (40 s, 2 of 3) |\n\n"
+        "- one ends at 2: too large\n"
+    )
+
+
+def test_the_plot_is_the_same_bytes_and_names_every_curve() -> None:
+    drawn = plot(SHOWN, POINTS)
+    assert drawn == plot(SHOWN, POINTS)
+    assert all(f">{text}</text>" in drawn for text in ("one", "other", "size", "title"))
+
+
+def test_every_curve_of_every_benchmark_answers_its_smallest_size() -> None:
+    for name in BENCHMARKS:
+        for sweep in _sweeps(name):
+            for curve in sweep.curves:
+                assert curve.prepare(curve.xs[0], 0)() is None, (sweep.key, curve.name)
+
+
+def test_the_command_writes_figures_and_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["causalab", "--out", str(tmp_path), "--minutes", "0.001"]) == 0
+    assert json.loads((tmp_path / "causalab.json").read_text())[0]["curve"] == "graphs counted"
+    assert (tmp_path / "causalab.svg").read_text().startswith("<?xml")
+    assert "### linear mechanisms" in capsys.readouterr().out
+
+
+def test_an_unknown_sweep_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["caualab"]) == 2
+    assert "unknown sweep 'caualab'; known: least-variables" in capsys.readouterr().err
