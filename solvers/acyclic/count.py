@@ -1,9 +1,13 @@
 """Sums over acyclic parent choices: exact counting and unbiased sampling, by dynamic programming over subsets.
 
 Weights are Python integers, however large; a polynomial in the formula size is packed into one integer, so the same
-code counts, and counts by size. `total` removes sinks by inclusion and exclusion (3**m terms); `Layers` splits every
-DAG into layers in exactly one way, without negative terms, which is what sampling needs (Talvitie, Vuoksenmaa and
-Koivisto 2019 sample DAGs uniformly in this manner).
+code counts, and counts by size. `total` removes sinks by inclusion and exclusion; `Layers` splits every DAG into layers
+in exactly one way, without negative terms, which is what sampling needs (Talvitie, Vuoksenmaa and Koivisto 2019 sample
+DAGs uniformly in this manner).
+
+Both go only through subsets that some topological order begins with. Where every subset is one there are 3**m terms,
+which ends at 18 variables; where parent sets leave little choice of what comes first there are few, at 40 variables
+too.
 """
 
 from __future__ import annotations
@@ -15,17 +19,16 @@ from operator import add, or_
 from typing import NamedTuple
 
 from solvers.acyclic.least_cost import Mask
-from solvers.budget import BudgetSpent
+from solvers.acyclic.placement import FREELY_PLACED, Placement
+from solvers.budget import Budget, BudgetSpent
 
-MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that another engine has to answer
+MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
+MAX_STATES = 5_000_000  # terms for more variables than that; about ten seconds
+MAX_TABLE_VARIABLES = 12  # sums over all subsets are made at once; for more only if nearly all are needed
 
 
 class Weights:
-    """Per endogenous variable the weight of each parent set; roots are available to everybody.
-
-    sums[i][X]: total weight of variable i's parent sets whose endogenous parents lie in X (bits are positions in
-    `endogenous`); made when first asked for
-    """
+    """Per endogenous variable the weight of each parent set, none negative; roots are available to everybody."""
 
     def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask) -> None:
         self.endogenous = sorted(options)
@@ -38,12 +41,53 @@ class Weights:
             for v in self.endogenous
         ]
 
+    def within(self, index: int, placed: Mask) -> int:
+        """Total weight of a variable's parent sets whose endogenous parents lie in `placed` (positions)."""
+        if self._table is not None:
+            return self._table[index][placed]
+        key = index, placed
+        if key not in self._within:
+            self._within[key] = self._placement.weight(index, placed)
+        return self._within[key]
+
+    def able(self, placed: Mask) -> Mask:
+        """The variables that are not placed and have a parent set of some weight among those that are."""
+        if self._table is None:
+            return self._placement.able(placed)
+        rest = self.full ^ placed
+        return sum(1 << i for i, sums in enumerate(self._table) if rest >> i & 1 and sums[placed])
+
+    def budget(self) -> Budget:
+        """For terms of a sum: no limit up to MAX_FREE_VARIABLES variables, MAX_STATES beyond."""
+        return Budget(MAX_STATES if len(self.endogenous) > MAX_FREE_VARIABLES else None)
+
+    def spent(self) -> BudgetSpent:
+        """What is said when the terms were too many."""
+        number = f"{len(self.endogenous)} variables that may lie on a cycle together"
+        return BudgetSpent(f"{number}, in more than {MAX_STATES:,} partial orders")
+
     @cached_property
-    def sums(self) -> list[list[int]]:
-        """`BudgetSpent` for more than MAX_FREE_VARIABLES variables."""
-        if len(self.endogenous) > MAX_FREE_VARIABLES:
-            most = f"at most {MAX_FREE_VARIABLES} are summed over"
-            raise BudgetSpent(f"{len(self.endogenous)} variables that may lie on a cycle together; {most}")
+    def _placement(self) -> Placement:
+        own: list[dict[Mask, int]] = [{} for _ in self.options]
+        for merged, options in zip(own, self.options, strict=True):
+            for mask, weight in options.items():
+                if weight:
+                    inside = self.inside(mask)
+                    merged[inside] = merged.get(inside, 0) + weight
+        return Placement(own)
+
+    @cached_property
+    def _within(self) -> dict[tuple[int, Mask], int]:
+        return {}
+
+    @cached_property
+    def _table(self) -> list[list[int]] | None:
+        """[i][X]: `within` for all subsets, where they are few or nearly all can be placed first."""
+        number = len(self.endogenous)
+        if number > MAX_FREE_VARIABLES:
+            return None
+        if number > MAX_TABLE_VARIABLES and self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED:
+            return None
         return [self._subset_sums(own) for own in self.options]
 
     def components(self) -> list[Weights]:
@@ -97,25 +141,39 @@ def total(weights: Weights) -> int:
 
 
 def _component_total(weights: Weights) -> int:
-    """By inclusion and exclusion over the set of sinks."""
-    sums, full = weights.sums, weights.full
-    least = [0] * (full + 1)
-    least[0] = 1
-    for placed in range(full + 1):
-        base = least[placed]
-        if not base:
-            continue
-        rest = full ^ placed
-        product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
-        sinks = 0
-        while True:
-            sinks = (sinks - rest) & rest  # next subset of the rest
-            if not sinks:
-                break
-            low = sinks & -sinks
-            product[sinks] = -product[sinks ^ low] * sums[low.bit_length() - 1][placed]
-            least[placed | sinks] += product[sinks]
-    return least[full]
+    """By inclusion and exclusion over the set of sinks; sets by their number of variables."""
+    budget = weights.budget()
+    least: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
+    least[0][0] = 1
+    for number, level in enumerate(least):
+        for placed, base in level.items():
+            able = weights.able(placed)
+            if not base or not able:
+                continue
+            if budget.states is not None and (1 << able.bit_count()) > budget.states:
+                raise weights.spent()
+            budget.spend(1 << able.bit_count())
+            _with_sinks(weights, least, (number, placed, able), base)
+    return least[-1].get(weights.full, 0)
+
+
+def _with_sinks(weights: Weights, least: list[dict[Mask, int]], state: tuple[int, Mask, Mask], base: int) -> None:
+    """Add what each set of sinks makes of the choices for a set of placed variables.
+
+    state: number of placed variables, which they are, and which may be sinks
+    """
+    number, placed, able = state
+    product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
+    own = {1 << i: weights.within(i, placed) for i in members_of(able)}
+    sinks = 0
+    while True:
+        sinks = (sinks - able) & able  # next subset
+        if not sinks:
+            return
+        low = sinks & -sinks
+        product[sinks] = term = -product[sinks ^ low] * own[low]
+        after = least[number + sinks.bit_count()]
+        after[placed | sinks] = after.get(placed | sinks, 0) + term
 
 
 class Layer(NamedTuple):
@@ -131,6 +189,7 @@ class Layers:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self._memo: dict[tuple[Mask, Mask], int] = {}
+        self._budget = weights.budget()
 
     @cached_property
     def total(self) -> int:
@@ -148,26 +207,27 @@ class Layers:
 
     def steps(self, placed: Mask, last: Mask) -> Iterator[Layer]:
         """Every possible next layer, in a fixed order."""
-        rest = self.weights.full ^ placed
+        own = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
+        able = sum(bit for bit, weight in own.items() if weight)
+        if self._budget.states is not None and (1 << able.bit_count()) > self._budget.states:
+            raise self.weights.spent()
+        self._budget.spend(1 << able.bit_count())
         product = {0: 1}
         layer = 0
         while True:
-            layer = (layer - rest) & rest
+            layer = (layer - able) & able
             if not layer:
                 return
             low = layer & -layer
-            product[layer] = product[layer ^ low] and product[layer ^ low] * self.fresh(
-                low.bit_length() - 1, placed, last
-            )
-            if product[layer]:
-                weight = product[layer] * self.completions(placed | layer, layer)
-                if weight:
-                    yield Layer(layer, weight)
+            product[layer] = product[layer ^ low] * own[low]
+            weight = product[layer] * self.completions(placed | layer, layer)
+            if weight:
+                yield Layer(layer, weight)
 
     def fresh(self, index: int, placed: Mask, last: Mask) -> int:
         """Weight of a variable's parent sets among `placed` that touch the last layer (any set, for the first)."""
-        sums = self.weights.sums[index]
-        return sums[placed] - sums[placed ^ last] if last else sums[placed]
+        every = self.weights.within(index, placed)
+        return every - self.weights.within(index, placed ^ last) if last else every
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
         """The parent sets behind `fresh`, with their weights, in a fixed order."""

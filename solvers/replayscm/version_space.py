@@ -7,16 +7,20 @@ every mechanism, and the disclosure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+import numpy as np
+
 from dsl.replayscm.batch import pack_panels
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import Panel, World
+from solvers.acyclic.bounds import Bounds, bounds
 from solvers.acyclic.count import Layers, Weights, total
 from solvers.acyclic.least_cost import Mask
+from solvers.acyclic.placement import minimal, orderable
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from solvers.formulas.expressible import expresses_everything
 from solvers.formulas.literals import require_literals_alone
@@ -104,17 +108,27 @@ class VersionSpace:
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
         """How many members have each root set; only root sets with at least one."""
-        without = set[str]()  # variables that no mechanism fits, so that they are roots
-        if self.task.disclosure.roots is None:
-            without = {v for v, i in self.index.items() if not self.local(i).counts}
-        able = (roots for roots in self.root_sets if without.issubset(roots))
-        counts = {roots: total(self.weights(roots)) for roots in able}
+        counts = {roots: total(self.weights(roots)) for roots in self._explained}
         return {roots: count for roots, count in counts.items() if count}
+
+    @property
+    def _explained(self) -> Iterator[tuple[str, ...]]:
+        """The root sets under which every other variable has a mechanism and they can be put in an order."""
+        if self.task.disclosure.roots is not None:
+            return iter(self.root_sets)
+        least = {i: minimal(np.array(list(self.local(i).counts), np.int64)) for i in self.index.values()}
+        return (roots for roots in self.root_sets if orderable(least, sum(1 << self.index[v] for v in roots)))
 
     @property
     def count(self) -> int:
         """How many semantically distinct SCMs of the class fit all training worlds."""
         return sum(self.counts_by_roots.values())
+
+    @property
+    def bounds(self) -> Bounds:
+        """Certified bounds of the count, where that may be out of budget; the count itself where it is not."""
+        parts = [bounds(self.weights(roots)) for roots in self._explained]
+        return Bounds(sum(part.lower for part in parts), sum(part.upper for part in parts))
 
     def with_worlds(self, worlds: Iterable[World]) -> VersionSpace:
         """The version space after more evidence: the members that also fit these worlds exactly."""

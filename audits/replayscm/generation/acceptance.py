@@ -21,7 +21,7 @@ from audits.replayscm.generation.training import Training, reduction
 from dsl.replayscm.sampling.evidence import Evidence, rejections
 from dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut
 from dsl.replayscm.sampling.shortcuts import with_shortcuts
-from dsl.replayscm.sampling.strata import NUM_WORLDS, Stratum
+from dsl.replayscm.sampling.strata import Stratum
 from dsl.replayscm.sampling.worlds import Drawn
 from dsl.replayscm.world import Intervention, World
 
@@ -65,17 +65,17 @@ def sample_heldout(plan: StratumPlan, proposer: Proposer) -> tuple[Drawn, ...] |
     training = [drawn.world for drawn in proposer.taken]
     low, high = plan.novelty or (0.0, 1.0)
     for _ in range(HELDOUT_DRAWS):
-        interventions = _distinct(proposer.interventions())
+        interventions = _distinct(proposer.interventions(), proposer.stratum.num_worlds)
         if all(low <= target_novelty(intervention, training) <= high for intervention in interventions):
             named = enumerate(interventions)
             return tuple(proposer.world(f"heldout_{index:02d}", intervention) for index, intervention in named)
     return None
 
 
-def _distinct(proposals: Iterator[Intervention]) -> list[Intervention]:
-    """The first NUM_WORLDS of different signatures."""
+def _distinct(proposals: Iterator[Intervention], number: int) -> list[Intervention]:
+    """The first so many of different signatures."""
     found: dict[object, Intervention] = {}
-    while len(found) < NUM_WORLDS:
+    while len(found) < number:
         intervention = next(proposals)
         found.setdefault(intervention.signature, intervention)
     return list(found.values())

@@ -1,16 +1,17 @@
 """How hard the generator tries for each stratum: budgets of the searches for worlds, and the filters beyond exposure.
 
 Source: the published configurations, stored under `knobs` in every record (a test compares), and the paper's Table B.2
-for the targeted disambiguation, which no configuration mentions.
+for the targeted disambiguation, which no configuration mentions. Strata of more variables have the plan of
+`vhs_n10_anchor_m10`, with steps of survivor reduction in proportion to their worlds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from dsl.replayscm.sampling.strata import Stratum
+from dsl.replayscm.sampling.strata import LARGE_STRATA, NUM_WORLDS, Stratum
 
 SEED_WORLDS = 3  # with the one without intervention; worlds against shortcuts follow
 PROBE_SIZE = 3  # predecessors in a local pattern
@@ -58,8 +59,17 @@ PLANS: Mapping[str, StratumPlan] = MappingProxyType(
 )
 
 
+def _large(stratum: Stratum) -> StratumPlan:
+    like = PLANS["vhs_n10_anchor_m10"]
+    return replace(like, iterations=-(-like.iterations * stratum.num_worlds // NUM_WORLDS))
+
+
+LARGE_PLANS: Mapping[str, StratumPlan] = MappingProxyType({known.name: _large(known) for known in LARGE_STRATA})
+
+
 def plan_for(stratum: Stratum) -> StratumPlan:
     """The stratum's own plan; ValueError that lists the known ones otherwise."""
-    if stratum.name not in PLANS:
-        raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(PLANS)}")
-    return PLANS[stratum.name]
+    known = {**PLANS, **LARGE_PLANS}
+    if stratum.name not in known:
+        raise ValueError(f"no plan for stratum '{stratum.name}'; known: {', '.join(known)}")
+    return known[stratum.name]

@@ -25,6 +25,7 @@ from audits.replayscm.local_patterns import all_probes, coverage
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import Stratum
 from dsl.replayscm.world import World
+from solvers.acyclic.bounds import Bounds
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
 CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted
@@ -48,12 +49,14 @@ class EvidenceAudit:
     """What one set of training worlds leaves open.
 
     counts: bound of the number of functional parents -> SCMs of that class that fit, any formula size
+    bounds: the same, as far as it is certain, where counting ran out of budget
     coverage: share of the local predecessor patterns that rows show
     local: the targeted search; stronger: the audit after generation; pairs along gold's edges; shortcuts
     """
 
     num_worlds: int
     counts: Mapping[int, int]
+    bounds: Mapping[int, Bounds]
     coverage: float
     local: tuple[LocalFinding, ...]
     stronger: tuple[LocalFinding, ...]
@@ -88,12 +91,15 @@ class GenerationAudit:
         made: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
         for part in ("base", "final"):
             made[part]["counts"] = {k: str(count) for k, count in made[part]["counts"].items()}
+            uncounted = made[part].pop("bounds")
+            if uncounted:
+                made[part]["bounds"] = {k: [str(bound) for bound in both] for k, both in uncounted.items()}
         return made
 
 
-def exact_counts(problem: Problem) -> dict[int, int]:
+def counted(problem: Problem) -> dict[int, Bounds]:
     """How many SCMs fit the training worlds, by bound of the number of functional parents."""
-    return {k: VersionSpace(problem.task, ModelClass(k)).count for k in CLASSES}
+    return {k: VersionSpace(problem.task, ModelClass(k)).bounds for k in CLASSES}
 
 
 def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
@@ -101,9 +107,11 @@ def evidence_audit(stratum: Stratum, problem: Problem) -> EvidenceAudit:
     audit = BoundedAudit(problem)
     windows = {variable: audit.window(variable) for variable in audit.gold.endogenous}
     worlds: tuple[World, ...] = problem.task.training.worlds
+    found = counted(problem)
     return EvidenceAudit(
         len(worlds),
-        exact_counts(problem),
+        {k: both.lower for k, both in found.items() if both.lower == both.upper},
+        {k: both for k, both in found.items() if both.lower != both.upper},
         coverage(worlds, all_probes(windows)),
         tuple(audit.local_alternatives(LOCAL)),
         tuple(audit.local_alternatives(STRONGER)),

@@ -27,7 +27,7 @@ from audits.replayscm.local_patterns import num_new, outer_probes, patterns, row
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.sampling.scms import LatentScm
 from dsl.replayscm.sampling.shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
-from dsl.replayscm.sampling.strata import NUM_WORLDS, Stratum
+from dsl.replayscm.sampling.strata import Stratum
 from dsl.replayscm.sampling.worlds import Drawn, Population, baseline_world
 from dsl.replayscm.world import World
 
@@ -59,6 +59,7 @@ class TrainingChoice:
         self, stratum: Stratum, plan: StratumPlan, latent: LatentScm, population: Population, rng: Random
     ) -> None:
         self.plan = plan
+        self.num_worlds = stratum.num_worlds
         self.endogenous = latent.model.endogenous
         self.windows = latent.windows(stratum.max_parents)
         self.rng = rng
@@ -68,22 +69,22 @@ class TrainingChoice:
 
     def training(self) -> Training:
         self._take("none", baseline_world("train_00", self.proposer.population))
-        while self._num_worlds < SEED_WORLDS:
+        while self._num_taken < SEED_WORLDS:
             self._take("focus", self._preferred(focus=self.rng.choice(self.endogenous)))
         history = self._reduce_survivors()
-        if self.plan.support_candidates and self._num_worlds < NUM_WORLDS:
+        if self.plan.support_candidates and self._num_taken < self.num_worlds:
             self._add_support()
-        while self._num_worlds < NUM_WORLDS:
+        while self._num_taken < self.num_worlds:
             self._take("fill", self._preferred(focus=None))
         return Training(tuple(self.proposer.taken), self.stages, (*history, self.survivors))
 
     @property
-    def _num_worlds(self) -> int:
+    def _num_taken(self) -> int:
         return len(self.proposer.taken)
 
     @property
     def _next_id(self) -> str:
-        return f"train_{self._num_worlds:02d}"
+        return f"train_{self._num_taken:02d}"
 
     def _take(self, stage: str, drawn: Drawn) -> None:
         self.stages[drawn.world.id] = stage
@@ -97,8 +98,8 @@ class TrainingChoice:
     def _reduce_survivors(self) -> list[Survivors]:
         """Worlds against shortcuts, one slot left for local support; the survivors before and after each."""
         history = [self.survivors]
-        last = NUM_WORLDS - bool(self.plan.support_candidates)
-        while with_shortcuts(self.survivors) and self._num_worlds < last and len(history) <= self.plan.iterations:
+        last = self.num_worlds - bool(self.plan.support_candidates)
+        while with_shortcuts(self.survivors) and self._num_taken < last and len(history) <= self.plan.iterations:
             number = CANDIDATES_PER_SURVIVOR * len(with_shortcuts(self.survivors))
             causes = natural({u for v in with_shortcuts(self.survivors) for u in self.windows[v]})
             candidates = [self._forced(causes) for _ in range(min(number, self.plan.candidates))]

@@ -15,7 +15,7 @@ from random import Random
 
 from dsl.replayscm.sampling.scms import LatentScm
 from dsl.replayscm.sampling.shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
-from dsl.replayscm.sampling.strata import NUM_WORLDS, Stratum
+from dsl.replayscm.sampling.strata import Stratum
 from dsl.replayscm.sampling.worlds import (
     Drawn,
     Environment,
@@ -48,15 +48,15 @@ def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidenc
     windows = latent.windows(stratum.max_parents)
     drawn = [baseline_world("train_00", population)]
     survivors = unrefuted(drawn[0].world, shortcut_classes(stratum, latent), windows)
-    while len(drawn) < NUM_WORLDS:
+    while len(drawn) < stratum.num_worlds:
         proposals = _proposals(f"train_{len(drawn):02d}", stratum, population, drawn, rng)
         best, survivors = _strongest(proposals, survivors, windows)
         drawn.append(best)
-    for index in range(NUM_WORLDS):
+    for index in range(stratum.num_worlds):
         drawn.append(next(_proposals(f"heldout_{index:02d}", stratum, population, drawn, rng)))
     worlds = tuple(world for world, _ in drawn)
     environments = {world.id: environment for world, environment in drawn}
-    return Evidence(worlds[:NUM_WORLDS], worlds[NUM_WORLDS:], environments)
+    return Evidence(worlds[: stratum.num_worlds], worlds[stratum.num_worlds :], environments)
 
 
 def _proposals(

@@ -2,14 +2,18 @@
 
 Source: the eight named configurations of the published generator (version 0.3.0), and as ninth the stratum of the two
 official sample records. Every record stores its configuration under `knobs`; a test compares. Paper: Tables B.1, B.2.
+
+Beside them stand strata of 12 to 40 variables, which are not published: the rules of `vhs_n10_anchor_m10` for more
+variables. What grows with them is the number of worlds, so that a variable is as often a target as in ten variables:
+with eight worlds of at most three targets most mechanisms of forty variables would keep a shortcut.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NUM_ROOTS = 3
-NUM_WORLDS = 8  # training worlds, and as many held-out worlds
+NUM_WORLDS = 8  # training worlds, and as many held-out worlds, of the published strata
 SHORTCUT_CAP = 5  # no accepted mechanism may be mimicked by a formula of at most this size
 ENVIRONMENT_LEVELS = (0.2, 0.35, 0.5, 0.65, 0.8)
 BASELINE_LEVEL = 0.5  # of every root in the first training world, which has no intervention
@@ -43,6 +47,7 @@ class Stratum:
     assigned_probability: of mode hard_assigned; hard_constant otherwise
     max_survivors: how many variables may keep a shortcut that fits the training rows
     shortcut_floor: mechanisms whose shortcuts would have to be shorter than this are not checked
+    num_worlds: training worlds that are chosen, and held-out worlds
     """
 
     name: str
@@ -56,6 +61,7 @@ class Stratum:
     max_survivors: int = 0
     shortcut_floor: int = 3
     exposure: RequiredExposure = RequiredExposure()
+    num_worlds: int = NUM_WORLDS
 
     def shortcut_cap(self, size: int) -> int:
         """Largest size of a shortcut for a mechanism of the given size; 0 where none is looked for."""
@@ -92,6 +98,28 @@ T1_CLEAN_HARD = Stratum(
 
 STRATA = (*NAMED_STRATA, T1_CLEAN_HARD)
 
+LARGE = "large"
+LARGE_SIZES = (12, 14, 16, 20, 30, 40)
+
+
+def worlds_for(num_variables: int) -> int:
+    """How many worlds intervene on each variable as often as NUM_WORLDS do on each of ten."""
+    return max(NUM_WORLDS, -(-NUM_WORLDS * num_variables // 10))
+
+
+def _large(num_variables: int) -> Stratum:
+    like = next(known for known in NAMED_STRATA if known.name == "vhs_n10_anchor_m10")
+    return replace(
+        like,
+        name=f"large_n{num_variables}",
+        difficulty=LARGE,
+        num_variables=num_variables,
+        num_worlds=worlds_for(num_variables),
+    )
+
+
+LARGE_STRATA = tuple(map(_large, LARGE_SIZES))
+
 
 def shortcut_floor(name: str) -> int:
     """Of the stratum of that name; what most strata have where the name is not known."""
@@ -100,7 +128,8 @@ def shortcut_floor(name: str) -> int:
 
 def stratum(name: str) -> Stratum:
     """The stratum of that name; ValueError that lists the known ones otherwise."""
-    for known in STRATA:
+    for known in (*STRATA, *LARGE_STRATA):
         if known.name == name:
             return known
-    raise ValueError(f"unknown stratum '{name}'; known: {', '.join(known.name for known in STRATA)}")
+    listed = ", ".join(known.name for known in (*STRATA, *LARGE_STRATA))
+    raise ValueError(f"unknown stratum '{name}'; known: {listed}")
