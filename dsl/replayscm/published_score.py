@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from dsl.formulas.formula import Apply, Formula
-from dsl.names import natural_key
 from dsl.replayscm.alternative import AlternativeScore
+from dsl.replayscm.mechanisms import Mechanism
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import Cell
 from dsl.replayscm.replay import SplitReplay
@@ -75,7 +74,7 @@ def _replayed(score: Scored) -> dict[str, Any]:
     assert train is not None
     assert heldout is not None
     assert score.submission is not None
-    stats = _candidate_stats(score.submission.candidate.mechanisms)
+    stats = _candidate_stats(score.submission.mechanisms)
     sealed, size = score.problem.sealed, stats["astSize"]
     gold_size, train_exact, heldout_exact = sealed.gold_size, train.all_exact, heldout.all_exact
     return {
@@ -115,18 +114,29 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
     }
 
 
-def _candidate_stats(mechanisms: Mapping[str, Formula]) -> dict[str, Any]:
+def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     per_variable: dict[str, dict[str, Any]] = {}
     parents: dict[str, list[str]] = {}
     counts: dict[str, int] = {}
     size = depth = num_parents = 0
     for variable, mechanism in mechanisms.items():
-        stats = per_variable[variable] = mechanism_stats(mechanism)
-        names = parents[variable] = stats["variables"]
-        size += stats["astSize"]
-        depth = max(depth, stats["maxDepth"])
+        own_size, own_depth, variables, operators = mechanism.stats
+        names = list(variables)
+        own_counts = dict(operators)
+        per_variable[variable] = {
+            "astSize": own_size,
+            "maxDepth": own_depth,
+            "parentCount": len(names),
+            "operatorCounts": own_counts,
+            "containsIf": "if" in own_counts,
+            "variables": names,
+        }
+        parents[variable] = names
+        size += own_size
+        if own_depth > depth:
+            depth = own_depth
         num_parents += len(names)
-        for name, count in stats["operatorCounts"].items():
+        for name, count in operators:
             counts[name] = counts.get(name, 0) + count
     return {
         "astSize": size,
@@ -193,32 +203,4 @@ def _alternative(score: Scored) -> dict[str, Any]:
         "bestPairwiseCellDifferenceRate": best.cell_rate,
         "witnessValid": alternative.witness_valid,
         "jointSuccess": alternative.joint,
-    }
-
-
-def mechanism_stats(mechanism: Formula) -> dict[str, Any]:
-    """Size, depth, mentions and operators of one mechanism, under the published keys."""
-    counts: dict[str, int] = {}
-    names: set[str] = set()
-    depths: list[int] = []
-    for node in mechanism.nodes:  # one pass instead of four properties: every scored answer comes through here
-        if isinstance(node, Apply):
-            operator, arity = node
-            counts[operator] = counts.get(operator, 0) + 1
-            if arity > 1:
-                deepest = max(depths[-arity:])
-                del depths[1 - arity :]
-                depths[-1] = deepest
-            depths[-1] += 1
-        else:
-            depths.append(1)
-            if isinstance(node, str):
-                names.add(node)
-    return {
-        "astSize": len(mechanism.nodes),
-        "maxDepth": depths[0],
-        "parentCount": len(names),
-        "operatorCounts": counts,
-        "containsIf": "if" in counts,
-        "variables": sorted(names, key=natural_key),
     }

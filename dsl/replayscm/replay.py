@@ -141,7 +141,12 @@ def replay(candidate: Candidate, panel: Panel) -> SplitReplay:
 
 def replay_splits(candidate: Candidate, whole: Panel, first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
     """Replay two panels in one pass; `whole` is the worlds of the first, then those of the second."""
-    in_first = in_second = wrong = mismatches(candidate, whole)
+    return split(mismatches(candidate, whole), first, second)
+
+
+def split(wrong: Mapping[str, Column], first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
+    """What was wrong on two panels at once, those of the first before those of the second, as two replays."""
+    in_first = in_second = wrong
     wrong_rows = reduce(or_, wrong.values(), 0)
     rows, shift = first.all_rows, first.num_rows
     if wrong_rows:

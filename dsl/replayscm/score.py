@@ -15,9 +15,10 @@ from dsl.errors import in_one_line
 from dsl.formulas.table import MAX_TABLE_VARS
 from dsl.replayscm.alternative import AlternativeScore, score_alternative
 from dsl.replayscm.extraction import EXTRACTORS, Kind
+from dsl.replayscm.mechanisms import mismatches
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.published_score import score_dict
-from dsl.replayscm.replay import SplitReplay, replay_splits
+from dsl.replayscm.replay import SplitReplay, split
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
@@ -183,7 +184,8 @@ class Evaluator:
     ) -> Score:
         if isinstance(checked, Rejection):
             return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
-        train, heldout = replay_splits(checked.candidate, self._whole, self._train, self._heldout)
+        wrong = mismatches(checked.mechanisms, checked.order, self._whole)
+        train, heldout = split(wrong, self._train, self._heldout)
         alternative = None
         reference = self.problem.task.reference
         if reference is not None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from dsl.errors import CycleError, ParseError, shown
-from dsl.formulas.formula import Formula
 from dsl.formulas.text import Grammar, parse, render
 from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation
+from dsl.replayscm.mechanisms import Mechanism, Shelf, mentions
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, topological_order
@@ -36,16 +36,30 @@ class Rejection:
 
 
 class Submission(NamedTuple):
-    """A valid answer: the map to replay, and the roots it leaves."""
+    """A valid answer: its mechanisms in latent order, in which order they are evaluated, and the roots it leaves."""
 
-    candidate: Candidate
+    mechanisms: Mapping[str, Mechanism]
+    order: tuple[str, ...]
     roots: tuple[str, ...]
+
+    @property
+    def candidate(self) -> Candidate:
+        """The map to replay."""
+        return Candidate({variable: one.formula for variable, one in self.mechanisms.items()}, self.order)
+
+
+_Shelves: TypeAlias = dict[tuple[str, frozenset[str]], Shelf["Mechanism | Rejection"]]
 
 
 class MapChecker:
-    """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer."""
+    """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer.
 
-    def __init__(self, disclosure: RootedDisclosure, grammar: Grammar, latent: Sequence[str]) -> None:
+    shelves: what was read of texts, by variable and admissible parents; one for all root sets of a problem
+    """
+
+    def __init__(
+        self, disclosure: RootedDisclosure, grammar: Grammar, latent: Sequence[str], shelves: _Shelves
+    ) -> None:
         self.grammar = grammar
         self.roots = disclosure.roots
         position = {variable: index for index, variable in enumerate(latent)}
@@ -53,10 +67,13 @@ class MapChecker:
         self._keys = frozenset(self.endogenous)
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
+        self._shelves = {v: shelves.setdefault((v, self._allowed[v]), Shelf()) for v in self.endogenous}
+        self._bits = {variable: 1 << index for index, variable in enumerate(sorted(disclosure.variables))}
         self._fixed_order = None if disclosure.order is None else self.endogenous
         # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
         self._key = {v: (disclosure.group_index(v), position[v]) for v in self.endogenous}
         self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
+        self._all = sum(self._bits[v] for v in self.endogenous)
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
         """A candidate, or the first reason why the map is not one."""
@@ -64,28 +81,35 @@ class MapChecker:
             return Rejection("schema", f"'mechanisms' is {shown(mechanisms)}, not an object of variable: formula")
         if mechanisms.keys() != self._keys:
             return _wrong_keys(mechanisms, self.endogenous)
-        formulas: dict[str, Formula] = {}
-        for variable in self.endogenous:
-            formula = self._formula(variable, mechanisms[variable])
-            if isinstance(formula, Rejection):
-                return formula
-            formulas[variable] = formula
+        found: dict[str, Mechanism] = {}
+        for variable, shelf in self._shelves.items():
+            text = mechanisms[variable]
+            mechanism = shelf.get(text) if isinstance(text, str) else None
+            if mechanism is None:
+                mechanism = self._mechanism(variable, text)
+                if isinstance(text, str):
+                    shelf.put(text, mechanism)
+            if isinstance(mechanism, Rejection):
+                return mechanism
+            found[variable] = mechanism
         try:
-            order = self._fixed_order or self._order(formulas)
+            order = self._fixed_order or self._order(found)
         except CycleError as error:
             return Rejection("acyclic", str(error), {"cycleVariables": list(error.variables)})
-        return Submission(Candidate(formulas, order), self.roots)
+        return Submission(found, order, self.roots)
 
-    def _order(self, formulas: Mapping[str, Formula]) -> tuple[str, ...]:
+    def _order(self, mechanisms: Mapping[str, Mechanism]) -> tuple[str, ...]:
         """The smallest topological order; most answers admit the smallest order of all, which is quickly seen."""
-        later = set(self.endogenous)
+        later = self._all
         for variable in self._first_order:
-            if not later.isdisjoint(formulas[variable].nodes):
+            mechanism = mechanisms[variable]
+            if mechanism.mentions & later:
+                formulas = {name: one.formula for name, one in mechanisms.items()}
                 return topological_order(formulas, self._key.__getitem__)
-            later.remove(variable)
+            later ^= mechanism.own
         return self._first_order
 
-    def _formula(self, variable: str, text: Any) -> Formula | Rejection:
+    def _mechanism(self, variable: str, text: Any) -> Mechanism | Rejection:
         if not isinstance(text, str):
             return _unreadable(variable, f"is {shown(text)}, not a text")
         text = text.strip()
@@ -94,11 +118,12 @@ class MapChecker:
         if "\n" in text or "\r" in text or "\t" in text:
             return _unreadable(variable, "contains a line break or tab")
         try:
-            return parse(text, self.grammar, self._allowed[variable])
+            formula = parse(text, self.grammar, self._allowed[variable])
         except ParseError as error:
             known = error.kind == "variable_not_allowed" and error.token in self._variables
             fields = {"variable": variable, "parseError": str(error)}
             return Rejection("legal" if known else "parse", f"mechanism of '{variable}': {error}", fields)
+        return Mechanism(formula, self._bits[variable], mentions(formula, self._bits.__getitem__))
 
 
 def _unreadable(variable: str, what: str) -> Rejection:
@@ -124,6 +149,7 @@ class SubmissionChecker:
         self.grammar = task.grammar
         self.latent = problem.sealed.latent_order
         self._maps: dict[tuple[str, ...], MapChecker] = {}
+        self._shelves: _Shelves = {}
         if task.disclosure.roots is not None:
             self.map = self._map(task.disclosure.roots)
 
@@ -169,7 +195,7 @@ class SubmissionChecker:
         return self._maps[roots].check(mechanisms)
 
     def _map(self, roots: tuple[str, ...]) -> MapChecker:
-        return MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent)
+        return MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent, self._shelves)
 
 
 def illegality(task: Task, model: Scm) -> str | None:

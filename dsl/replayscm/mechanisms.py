@@ -1,0 +1,145 @@
+"""Mechanism texts that are met again: each is read once, and what is worked out about it is kept beside it.
+
+Samples of a model repeat each other's mechanisms far more often than each other's answers. What is kept depends on the
+text, the variable and the problem alone, so that a verdict is the same whether anything was kept or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dsl.formulas.formula import Apply, Formula
+from dsl.names import natural_key
+from dsl.replayscm.replay import compute
+from dsl.replayscm.world import Column, Panel
+
+V = TypeVar("V")
+
+MAX_KEPT = 1 << 16  # texts of all problems together, about 700 bytes each
+MAX_KEPT_LENGTH = 400  # characters; longer texts are read every time
+
+_kept: dict[tuple[int, str], Any] = {}
+_numbers = count()
+
+
+class Shelf(Generic[V]):
+    """What was made of texts, by text. All shelves together hold MAX_KEPT texts; then the older half goes."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self) -> None:
+        self._number = next(_numbers)
+
+    def get(self, text: str) -> V | None:
+        found: V | None = _kept.get((self._number, text))
+        return found
+
+    def put(self, text: str, value: V) -> None:
+        if len(text) > MAX_KEPT_LENGTH:
+            return
+        if len(_kept) >= MAX_KEPT:
+            for key in list(_kept)[: MAX_KEPT // 2]:
+                _kept.pop(key, None)
+        _kept[self._number, text] = value
+
+
+class MechanismStats(NamedTuple):
+    """Nodes, longest path, variables in natural order, and how often each operator occurs, in order of appearance."""
+
+    size: int
+    depth: int
+    variables: tuple[str, ...]
+    operators: tuple[tuple[str, int], ...]
+
+
+class Mechanism:
+    """The mechanism of one variable in answers to one problem.
+
+    own: the bit of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
+    error: the rows of the problem in which it is wrong while all that it mentions is right; None until it is asked for
+    function: what it computes, in a spelling of its own (bench.answers.samples); None until it is asked for
+    """
+
+    __slots__ = ("_stats", "error", "formula", "function", "mentions", "own")
+
+    def __init__(self, formula: Formula, own: int, mentions: int) -> None:
+        self.formula = formula
+        self.own = own
+        self.mentions = mentions
+        self.error: Column | None = None
+        self.function: str | None = None
+        self._stats: MechanismStats | None = None
+
+    @property
+    def stats(self) -> MechanismStats:
+        if self._stats is None:
+            self._stats = mechanism_stats(self.formula)
+        return self._stats
+
+
+def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
+    """As dsl.replayscm.replay.mismatches, on the panel with all worlds of the problem that the mechanisms are for.
+
+    A mechanism whose parents are simulated as observed is wrong in the rows that are known from the first time.
+    """
+    observed, clamped = panel.columns, panel.clamped
+    simulated: dict[str, Column] = {}
+    wrong: dict[str, Column] = {}
+    off = 0  # the variables that are wrong in some row
+    for variable in order:
+        mechanism = mechanisms[variable]
+        if mechanism.mentions & off:
+            computed = compute(mechanism.formula, simulated, panel.all_rows)
+            error = (computed ^ observed[variable]) & ~clamped[variable]
+        elif mechanism.error is None:
+            computed = compute(mechanism.formula, observed, panel.all_rows)
+            error = mechanism.error = (computed ^ observed[variable]) & ~clamped[variable]
+        else:
+            error = mechanism.error
+        wrong[variable] = error
+        if error:
+            if not off:
+                simulated = dict(observed)
+            off |= mechanism.own
+            simulated[variable] = observed[variable] ^ error
+    return wrong
+
+
+def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
+    """The variables that occur, as bits."""
+    found = 0
+    for node in formula.nodes:
+        if isinstance(node, str):
+            found |= bit(node)
+    return found
+
+
+def mechanism_stats(mechanism: Formula) -> MechanismStats:
+    """All of them in one pass."""
+    counts: dict[str, int] = {}
+    names: set[str] = set()
+    depths: list[int] = []
+    for node in mechanism.nodes:
+        if isinstance(node, Apply):
+            operator, arity = node
+            counts[operator] = counts.get(operator, 0) + 1
+            if arity > 1:
+                deepest = max(depths[-arity:])
+                del depths[1 - arity :]
+                depths[-1] = deepest
+            depths[-1] += 1
+        else:
+            depths.append(1)
+            if isinstance(node, str):
+                names.add(node)
+    variables = _same(tuple(sorted(names, key=natural_key)))
+    return MechanismStats(len(mechanism.nodes), depths[0], variables, _same(tuple(counts.items())))
+
+
+@lru_cache(maxsize=1 << 12)
+def _same(value: tuple[V, ...]) -> tuple[V, ...]:
+    """One of the equal tuples: the same few are met again and again."""
+    return value
