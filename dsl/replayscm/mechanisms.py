@@ -8,51 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import count
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dsl.formulas.formula import Apply, Formula
 from dsl.names import natural_key
 from dsl.replayscm.replay import compute
 from dsl.replayscm.world import Column, Panel
+from dsl.shelves import Store
 
-V = TypeVar("V")
-
-MAX_KEPT = 1 << 16  # texts of all problems together, about 700 bytes each
-MAX_KEPT_LENGTH = 400  # characters; longer texts are read every time
-
-_kept: dict[tuple[int, str], Any] = {}
-_numbers = count()
-
-
-class Shelf(Generic[V]):
-    """What was made of texts, by text. All shelves together hold MAX_KEPT texts; then the older half goes."""
-
-    __slots__ = ("_number",)
-
-    def __init__(self) -> None:
-        self._number = next(_numbers)
-
-    def get(self, text: str) -> V | None:
-        found: V | None = _kept.get((self._number, text))
-        return found
-
-    def put(self, text: str, value: V) -> None:
-        if len(text) > MAX_KEPT_LENGTH:
-            return
-        if len(_kept) >= MAX_KEPT:
-            for key in list(_kept)[: MAX_KEPT // 2]:
-                _kept.pop(key, None)
-        _kept[self._number, text] = value
+READ = Store(1 << 16, longest=400)  # about 700 bytes each
 
 
 class MechanismStats(NamedTuple):
-    """Nodes, longest path, variables in natural order, and how often each operator occurs, in order of appearance."""
+    """Nodes, longest path, variables in natural order, and how often each operator occurs, in order of appearance.
+
+    Many have the same variables and operators in common.
+    """
 
     size: int
     depth: int
     variables: tuple[str, ...]
-    operators: tuple[tuple[str, int], ...]
+    operators: Mapping[str, int]
 
 
 class Mechanism:
@@ -135,11 +111,16 @@ def mechanism_stats(mechanism: Formula) -> MechanismStats:
             depths.append(1)
             if isinstance(node, str):
                 names.add(node)
-    variables = _same(tuple(sorted(names, key=natural_key)))
-    return MechanismStats(len(mechanism.nodes), depths[0], variables, _same(tuple(counts.items())))
+    variables = _names(tuple(sorted(names, key=natural_key)))
+    return MechanismStats(len(mechanism.nodes), depths[0], variables, _counted(tuple(counts.items())))
 
 
 @lru_cache(maxsize=1 << 12)
-def _same(value: tuple[V, ...]) -> tuple[V, ...]:
+def _names(variables: tuple[str, ...]) -> tuple[str, ...]:
     """One of the equal tuples: the same few are met again and again."""
-    return value
+    return variables
+
+
+@lru_cache(maxsize=1 << 12)
+def _counted(counts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
+    return dict(counts)

@@ -136,7 +136,7 @@ def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
         if own_depth > depth:
             depth = own_depth
         num_parents += len(names)
-        for name, count in operators:
+        for name, count in own_counts.items():
             counts[name] = counts.get(name, 0) + count
     return {
         "astSize": size,

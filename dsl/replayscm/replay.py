@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from itertools import pairwise
 from operator import or_
 from typing import NamedTuple
 
@@ -99,9 +98,8 @@ class SplitReplay(NamedTuple):
     def num_exact_worlds(self) -> int:
         if not self.wrong_rows:
             return self.num_worlds
-        starts = self.panel.starts
-        inexact = sum(1 for start, end in pairwise(starts) if self.wrong_rows >> start & ((1 << (end - start)) - 1))
-        return self.num_worlds - inexact
+        wrong = self.wrong_rows
+        return self.num_worlds - len([rows for rows in self.panel.world_rows if wrong & rows])
 
     @property
     def world_accuracy(self) -> float | None:
@@ -122,14 +120,13 @@ class SplitReplay(NamedTuple):
     @property
     def variable_accuracy(self) -> dict[str, float | None]:
         """Right over scored cells per endogenous variable; None where a variable is never scored."""
-        clamped, rows = self.panel.clamped, self.panel.all_rows
+        scored = self.panel.num_scored
         if not self.wrong_rows:
-            return {variable: None if clamped[variable] == rows else 1.0 for variable in self.wrong}
-        num_rows = self.panel.num_rows
+            return {variable: 1.0 if scored[variable] else None for variable in self.wrong}
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():
-            scored = num_rows - clamped[variable].bit_count()
-            accuracies[variable] = (scored - column.bit_count()) / scored if scored else None
+            number = scored[variable]
+            accuracies[variable] = (number - column.bit_count()) / number if number else None
         return accuracies
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from dsl.errors import in_one_line
 from dsl.formulas.table import MAX_TABLE_VARS
 from dsl.replayscm.alternative import AlternativeScore, score_alternative
-from dsl.replayscm.extraction import EXTRACTORS, Kind
+from dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
 from dsl.replayscm.mechanisms import mismatches
+from dsl.replayscm.plain import PLAIN
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.published_score import score_dict
 from dsl.replayscm.replay import SplitReplay, split
@@ -23,7 +24,9 @@ from dsl.replayscm.scm import Scm
 from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
 from dsl.replayscm.world import Panel
+from dsl.shelves import Shelf, Store
 
+SCORED = Store(1 << 12, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.ROOTS: "roots",
@@ -124,7 +127,9 @@ class Evaluator:
 
     def __init__(self, problem: Problem, *, extractor: str = "paper") -> None:
         self.problem = problem
-        self._extract = EXTRACTORS[extractor]
+        self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
+        self._shape = _SHAPES[problem.task.kind]
+        self._scores: Shelf[Score] = SCORED.shelf()
         self._checker = SubmissionChecker(problem)
         self._train = problem.task.training
         self._heldout = problem.sealed.heldout
@@ -140,7 +145,14 @@ class Evaluator:
 
     def score_text(self, text: str) -> Score:
         """A response text. Of several extractable objects the first valid one counts, else the first."""
-        extraction = self._extract(text, _SHAPES[self.problem.task.kind])
+        score = self._scores.made.get(text)
+        if score is None:
+            plain = self._plain(text, self._shape)
+            score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self._shape))
+            SCORED.put(self._scores, text, score)
+        return score
+
+    def _score_extracted(self, extraction: Extraction) -> Score:
         if not extraction.candidates:
             rejection = Rejection("extracted", extraction.failure or "no JSON object found")
             return Score(self.problem, None, rejection, strict_json=extraction.strict_json)

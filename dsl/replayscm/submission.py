@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, TypeAlias
 from dsl.errors import CycleError, ParseError, shown
 from dsl.formulas.text import Grammar, parse, render
 from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation
-from dsl.replayscm.mechanisms import Mechanism, Shelf, mentions
+from dsl.replayscm.mechanisms import READ, Mechanism, mentions
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, topological_order
+from dsl.shelves import Shelf
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
@@ -67,7 +68,7 @@ class MapChecker:
         self._keys = frozenset(self.endogenous)
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
-        self._shelves = {v: shelves.setdefault((v, self._allowed[v]), Shelf()) for v in self.endogenous}
+        self._shelves = {v: shelves.setdefault((v, self._allowed[v]), READ.shelf()) for v in self.endogenous}
         self._bits = {variable: 1 << index for index, variable in enumerate(sorted(disclosure.variables))}
         self._fixed_order = None if disclosure.order is None else self.endogenous
         # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
@@ -84,11 +85,11 @@ class MapChecker:
         found: dict[str, Mechanism] = {}
         for variable, shelf in self._shelves.items():
             text = mechanisms[variable]
-            mechanism = shelf.get(text) if isinstance(text, str) else None
+            mechanism = shelf.made.get(text) if isinstance(text, str) else None
             if mechanism is None:
                 mechanism = self._mechanism(variable, text)
                 if isinstance(text, str):
-                    shelf.put(text, mechanism)
+                    READ.put(shelf, text, mechanism)
             if isinstance(mechanism, Rejection):
                 return mechanism
             found[variable] = mechanism

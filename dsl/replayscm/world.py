@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -116,7 +117,7 @@ class Panel:
             starts.append(starts[-1] + world.num_rows)
         return tuple(starts)
 
-    @property
+    @cached_property
     def num_rows(self) -> int:
         return self.starts[-1]
 
@@ -139,13 +140,23 @@ class Panel:
                 packed[target] |= rows
         return MappingProxyType(packed)
 
-    @property
+    @cached_property
     def all_rows(self) -> Column:
         return (1 << self.num_rows) - 1
 
     def scored_rows(self, variable: str) -> Column:
         """The rows in which a variable is no target, as bits: those that tell of its mechanism, and that are scored."""
         return self.all_rows & ~self.clamped[variable]
+
+    @cached_property
+    def num_scored(self) -> Mapping[str, int]:
+        """In how many rows each variable is scored."""
+        return {variable: self.scored_rows(variable).bit_count() for variable in self.variables}
+
+    @cached_property
+    def world_rows(self) -> tuple[Column, ...]:
+        """The rows of each world, as bits."""
+        return tuple(((1 << (end - start)) - 1) << start for start, end in pairwise(self.starts))
 
     @cached_property
     def _scored_counts(self) -> dict[frozenset[str], tuple[int, int]]:
