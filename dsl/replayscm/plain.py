@@ -1,8 +1,8 @@
 """Responses that are one plain answer, bare or with words or a fence around it: read in a fifth of the time.
 
 Plain means: no backslash, no brace but those of the answer and of its mechanism map, every mechanism a text, no other
-keys. There is one object of the task's shape then and nothing that could be taken for another one, so that both rules of
-dsl.replayscm.extraction come to this answer. For every other text the functions here give None, and those rules decide.
+keys. There is one object of the shape of the task then and nothing that could be taken for another, so that both rules
+of dsl.replayscm.extraction come to it. For every other text the functions here give None, and those rules decide.
 """
 
 from __future__ import annotations

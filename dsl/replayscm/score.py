@@ -128,7 +128,7 @@ class Evaluator:
     def __init__(self, problem: Problem, *, extractor: str = "paper") -> None:
         self.problem = problem
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
-        self._shape = _SHAPES[problem.task.kind]
+        self.shape = _SHAPES[problem.task.kind]
         self._scores: Shelf[Score] = SCORED.shelf()
         self._checker = SubmissionChecker(problem)
         self._train = problem.task.training
@@ -147,8 +147,8 @@ class Evaluator:
         """A response text. Of several extractable objects the first valid one counts, else the first."""
         score = self._scores.made.get(text)
         if score is None:
-            plain = self._plain(text, self._shape)
-            score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self._shape))
+            plain = self._plain(text, self.shape)
+            score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))
             SCORED.put(self._scores, text, score)
         return score
 
