@@ -16,7 +16,12 @@ from bench.runs.crews.connection import connected
 from bench.runs.crews.parent import ask_the_kernel
 from dsl.errors import CalibrantError
 
-UNOBSERVED = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}  # else a worker looks at itself all the time
+UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "10s",
+}
 STARTING = 120.0  # seconds within which the workers have to be there, on a machine that has other things to do
 
 

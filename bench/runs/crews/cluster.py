@@ -1,7 +1,8 @@
 """The workers of a dask.distributed cluster, seen from the one process that hands out jobs and keeps results.
 
-No more jobs are handed out than the workers of the moment can soon do; workers may come and go. A job whose worker is
-killed is done by another one. If the scheduler is lost, everything ends with one line: what is done has been kept.
+Jobs are handed out in shares, and no more than the workers of the moment can soon do; workers may come and go. A job
+whose worker is killed is done by another one. If the scheduler is lost, everything ends with one line: what is done has
+been kept.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha256
-from itertools import islice
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from bench.runs.crews.connection import Connection, connected
-from bench.runs.crews.hand import Work, do_job
+from bench.runs.crews.hand import Work, do_jobs
+from bench.runs.crews.shares import Shares
 from bench.runs.crews.versions import versions
 from bench.runs.jobs import Failure, error_line
 from dsl.errors import CalibrantError
@@ -29,7 +30,7 @@ J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-AHEAD = 2  # jobs handed out for each that can be done at once, so that none waits for this process
+AHEAD = 2  # shares handed out for each that can be done at once, so that none waits for this process
 INLINE = 100_000  # bytes of a work that travel with each of its jobs; more are sent to each worker once
 
 
@@ -40,7 +41,7 @@ class Cluster:
         self._prepare = prepare
         self._wall_budget = wall_budget
         self._connection: Connection = connected(address)
-        self._running: dict[Future, Any] = {}
+        self._running: dict[Future, list[Any]] = {}  # keys of the jobs of a share
 
     def __enter__(self) -> Cluster:
         return self
@@ -61,15 +62,11 @@ class Cluster:
         with self._connection.errors_in_one_line():
             work = self._shared(do)
         done: SimpleQueue[Future] = SimpleQueue()
-        waiting = iter(jobs.items())
-        num_waiting = len(jobs)
-        while num_waiting or self._running:
+        waiting = Shares(jobs)
+        while waiting or self._running:
             with self._connection.errors_in_one_line():
-                room = min(num_waiting, AHEAD * self._connection.num_slots() - len(self._running))
-                if room > 0:
-                    self._hand_out(dict(islice(waiting, room)), work, done)
-                    num_waiting -= room
-                results = self._results(_drained(done, self._connection.seconds_to_look()))
+                self._hand_out(waiting, work, done)
+                results = self._results(_drained(done, self._connection.seconds_to_look()), waiting)
             yield from results
 
     def _shared(self, do: Callable[[J], T]) -> bytes | Future:
@@ -84,27 +81,38 @@ class Cluster:
         self._connection.client.replicate([shared])
         return shared
 
-    def _hand_out(self, jobs: Mapping[K, J], work: bytes | Future, done: SimpleQueue[Future]) -> None:
+    def _hand_out(self, waiting: Shares, work: bytes | Future, done: SimpleQueue[Future]) -> None:
+        """As much as there is room for."""
         from cloudpickle import dumps
 
-        pickled = [dumps(job) for job in jobs.values()]
-        keys = [f"calibrant-{uuid4().hex}" for _ in jobs]
-        handed = self._connection.client.map(do_job, pickled, of=work, key=keys, pure=False)
-        self._running.update(zip(handed, jobs, strict=True))
+        slots = self._connection.num_slots()
+        shares = waiting.next(slots, AHEAD * slots - len(self._running), not self._running)
+        if not shares:
+            return
+        pickled = [pickle.dumps([dumps(job) for job in share.values()]) for share in shares]
+        keys = [f"calibrant-{uuid4().hex}" for _ in shares]
+        handed = self._connection.client.map(do_jobs, pickled, of=work, key=keys, pure=False)
+        self._running.update(zip(handed, map(list, shares), strict=True))
         for future in handed:
             future.add_done_callback(done.put)
 
-    def _results(self, futures: list[Future]) -> list[tuple[Any, Any]]:
+    def _results(self, futures: list[Future], waiting: Shares) -> list[tuple[Any, Any]]:
         lost = any(future.status not in ("finished", "error") for future in futures)
         if lost or not self._connection.alive:
             raise self._connection.lost()
         good = [future for future in futures if future.status == "finished"]
-        results = dict(zip(good, self._connection.client.gather(good), strict=True))
-        results |= {future: self._failure(future) for future in futures if future.status == "error"}
-        for result in results.values():
-            if isinstance(result, CalibrantError):
-                raise result
-        return [(self._running.pop(future), result) for future, result in results.items()]
+        results: list[tuple[Any, Any]] = []
+        for future, done in zip(good, self._connection.client.gather(good), strict=True):
+            if isinstance(done, CalibrantError):
+                raise done
+            keys = self._running.pop(future)
+            waiting.came_back(keys, len(done.results), done.early)
+            results += zip(keys, done.results, strict=False)
+        for future in futures:
+            if future.status == "error":
+                failure, keys = self._failure(future), self._running.pop(future)
+                results += [(key, failure) for key in waiting.guilty(keys)]
+        return results
 
     def _failure(self, future: Future) -> Failure:
         from distributed import KilledWorker

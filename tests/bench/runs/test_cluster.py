@@ -34,7 +34,8 @@ OUT_OF_BUDGET = 1.0
 @pytest.fixture(scope="module")
 def loopback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loopback]:
     checkout = Path(__file__).resolve().parents[3]
-    with Loopback(tmp_path_factory.mktemp("loopback"), 1, {"PYTHONPATH": str(checkout)}) as made:
+    variables = {"PYTHONPATH": str(checkout), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+    with Loopback(tmp_path_factory.mktemp("loopback"), 1, variables) as made:
         made.wait()
         yield made
 
@@ -140,6 +141,31 @@ def test_a_large_work_is_sent_to_each_worker_once(on_cluster: Execution) -> None
 
     found = dict(completed(long_enough, {"same": len(ballast), "other": 1}, on_cluster))
     assert found == {"same": True, "other": False}
+
+
+def mallocs_setting(number: int) -> str | None:
+    return os.environ.get("MALLOC_TRIM_THRESHOLD_")
+
+
+def test_a_job_keeps_its_memory_although_the_nanny_has_its_worker_return_it(on_cluster: Execution) -> None:
+    from dask import config
+
+    assert config.get("distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_")
+    assert dict(completed(mallocs_setting, {"a": 1}, on_cluster)) == {"a": None}
+
+
+def kills_its_worker(number: int) -> int:
+    if number == 2:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60.0)
+    return number
+
+
+def test_a_job_that_kills_its_worker_costs_none_of_those_it_was_handed_out_with(on_cluster: Execution) -> None:
+    found = dict(completed(kills_its_worker, {number: number for number in range(6)}, on_cluster))
+    failed = found.pop(2)
+    assert failed == Failure("crashed", "the workers that had it died, one after the other")
+    assert found == {number: number for number in (0, 1, 3, 4, 5)}
 
 
 def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,66 @@
+"""Jobs that wait for workers elsewhere, in shares: what one message carries there.
+
+A message costs the same for a job of a millisecond as for one of an hour. So shares of short jobs grow until they take
+about SHARE seconds. A worker that was handed more than it did in this time gives the rest back, so a long job holds
+up little but itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+SHARE = 0.5  # seconds after which a worker begins no other job of a share
+LARGEST = 64  # jobs
+FIRST = 4  # jobs, when nothing is known of them
+TURNS = 2  # shares that each of the workers' slots should still get, so that all of them end at about the same time
+LEAST = 8  # but no share is smaller than such a part of what takes SHARE seconds
+
+
+class Shares:
+    """What has not been handed out, or has come back; shares of it, by the keys of the jobs."""
+
+    def __init__(self, jobs: Mapping[Any, Any]) -> None:
+        self._jobs = jobs
+        self._waiting = deque(jobs)
+        self._suspects: deque[Any] = deque()
+        self._alone: list[Any] = []  # the suspect that was handed out last
+        self._size = FIRST
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._suspects)
+
+    def next(self, slots: int, room: int, idle: bool) -> list[dict[Any, Any]]:
+        """At most so many. idle: whether nothing is being done: a suspect is handed out only then, after all others."""
+        shares: list[dict[Any, Any]] = []
+        while self._waiting and len(shares) < room:
+            shares.append(self._taken(slots))
+        if self._suspects and idle and not shares and room > 0:
+            key = self._suspects.popleft()
+            self._alone = [key]
+            shares.append({key: self._jobs[key]})
+        return shares
+
+    def _taken(self, slots: int) -> dict[Any, Any]:
+        fair = -(-len(self._waiting) // (TURNS * max(1, slots)))
+        size = min(self._size, max(fair, self._size // LEAST), len(self._waiting))
+        return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
+
+    def came_back(self, keys: list[Any], done: int, early: bool) -> None:
+        """A share of which so many jobs, the first, are done: the rest waits again, and the size of shares follows."""
+        self._waiting.extendleft(reversed(keys[done:]))
+        if done < len(keys):
+            self._size = max(1, done)
+        elif early:
+            self._size = min(LARGEST, max(self._size, 2 * done))
+
+    def guilty(self, keys: list[Any]) -> list[Any]:
+        """Of a share under which workers died, those that killed them: none before each has been tried alone.
+
+        Any job that a worker had may be the one, also of another share.
+        """
+        if keys == self._alone:
+            return keys
+        self._suspects.extend(keys)
+        return []

@@ -1,0 +1,68 @@
+"""How many jobs are handed to a worker at a time."""
+
+from __future__ import annotations
+
+from bench.runs.crews.shares import FIRST, LARGEST, Shares
+
+
+def handed_out(number: int, slots: int, fit: int) -> tuple[list[list[int]], list[int]]:
+    """Every share in turn, and the jobs in the order in which they are done: of a share, so many fit into its time."""
+    shares, taken, order = Shares({job: str(job) for job in range(number)}), [], []
+    while shares:
+        (share,) = shares.next(slots, 1, True)
+        keys = list(share)
+        assert keys
+        assert share == {job: str(job) for job in keys}
+        taken.append(keys)
+        done = min(fit, len(keys))
+        order += keys[:done]
+        shares.came_back(keys, done, early=len(keys) < fit)
+    return taken, order
+
+
+def test_every_job_is_done_once_and_in_order_whatever_fits() -> None:
+    for number in (1, 2, 5, 20, 321):
+        for slots in (0, 1, 2, 7):
+            for fit in (1, 3, 10, 1000):
+                assert handed_out(number, slots, fit)[1] == list(range(number))
+
+
+def test_long_jobs_go_one_by_one_after_the_first_shares() -> None:
+    taken, _ = handed_out(20, 2, 1)
+    assert [len(share) for share in taken] == [FIRST] + [1] * 19
+
+
+def test_short_jobs_go_in_few_messages_and_the_last_ones_in_small_ones() -> None:
+    sizes = [len(share) for share in handed_out(1000, 2, 1000)[0]]
+    assert max(sizes) == LARGEST
+    assert len(sizes) < 40
+    assert sizes[-1] <= 8
+    assert sizes[:3] == [FIRST, 2 * FIRST, 4 * FIRST]
+
+
+def test_a_worker_that_is_handed_too_many_says_how_many_fit() -> None:
+    assert [len(share) for share in handed_out(200, 2, 6)[0]][:5] == [4, 8, 6, 6, 6]
+
+
+def test_no_more_shares_than_there_is_room_for() -> None:
+    shares = Shares({job: job for job in range(20)})
+    assert shares.next(2, 0, True) == shares.next(2, -1, False) == []
+    assert [list(share) for share in shares.next(2, 2, True)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_jobs_under_which_workers_died_are_tried_again_alone_and_last() -> None:
+    shares = Shares({job: job for job in range(9)})
+    first, second = shares.next(1, 2, True)
+    assert shares.guilty(list(first)) == []
+    assert shares.guilty(list(second)) == []
+    assert shares.next(1, 2, False) == [{7: 7}, {8: 8}]
+    assert shares.guilty([7]) == shares.guilty([8]) == []
+    assert shares.next(1, 2, False) == []
+    for job in range(9):
+        assert shares
+        assert shares.next(1, 2, True) == [{job: job}]
+        if job == 5:
+            assert shares.guilty([job]) == [job]
+        else:
+            shares.came_back([job], 1, early=True)
+    assert not shares
