@@ -7,51 +7,42 @@ outcome there. Rows with the same context are one, because no member tells them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from dataclasses import replace
+
+import numpy as np
 
 from dsl.replayscm.replay import Candidate, mismatches
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Panel, World
-from solvers.replayscm.version_space import VersionSpace
-
-Outcome: TypeAlias = tuple[int, ...]
-"""The values of all variables in one row, in column order."""
+from solvers.replayscm.imagined import NO_ROWS, Rows
 
 
-@dataclass(frozen=True, slots=True)
-class Contexts:
-    """The members with one root set, and the rows as worlds of one row, one for each distinct context."""
-
-    space: VersionSpace
-    rows: tuple[World, ...]
-
-    @property
-    def panel(self) -> Panel:
-        return Panel(self.space.task.variables, self.rows)
-
-
-def distinct_contexts(space: VersionSpace, worlds: Sequence[World], roots: Sequence[str]) -> Contexts:
-    """The rows of the worlds for members with these roots; rows in which nothing is computed are left out."""
-    if space.task.disclosure.roots is None:
-        space = space.given_roots(roots)
-    rows: dict[object, World] = {}
+def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:
+    """The rows of all worlds, one world after another, over a task's variables."""
+    if not worlds:
+        return NO_ROWS
+    shifts = np.arange(len(variables), dtype=np.uint64)[:, None]
+    words, targets = [], []
     for world in worlds:
-        targets = world.intervention.targets
-        given = [v for v in world.variables if v in targets or v in roots]
-        if len(given) < len(world.variables):
-            for index in range(world.num_rows):
-                row = world.row(index)
-                context = (targets, tuple(row[v] for v in given))
-                rows.setdefault(context, replace(world, units=("row",), columns=tuple(row.values())))
-    return Contexts(space, tuple(rows.values()))
+        columns = world.by_variable
+        num_bytes = -(-world.num_rows // 8)
+        packed = b"".join(columns[v].to_bytes(num_bytes, "little") for v in variables)
+        bits = np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, num_bytes), axis=1, bitorder="little")
+        words.append(np.bitwise_or.reduce(bits[:, : world.num_rows].astype(np.uint64) << shifts))
+        clamped = sum(1 << i for i, v in enumerate(variables) if v in world.intervention.targets)
+        targets.append(np.full(world.num_rows, clamped, np.uint64))
+    return Rows(np.concatenate(words), np.concatenate(targets))
 
 
-def outcomes(model: Scm, panel: Panel) -> list[Outcome]:
-    """What a model does in each row: targets and roots as they are, everything else computed."""
-    wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
-    columns = [panel.columns[v] ^ wrong.get(v, 0) for v in panel.variables]
-    return [tuple(column >> row & 1 for column in columns) for row in range(panel.num_rows)]
+def distinct_contexts(rows: Rows, roots: int, num_vars: int) -> Rows:
+    """The first row of each context for members with these roots, a bit each; none in which nothing is computed."""
+    first: dict[tuple[int, int], int] = {}
+    every = (1 << num_vars) - 1
+    for place, (word, targets) in enumerate(zip(rows.words.tolist(), rows.targets.tolist(), strict=True)):
+        given = targets | roots
+        if given != every:
+            first.setdefault((targets, word & given), place)
+    return rows.at(np.array(list(first.values()), np.int64))
 
 
 def simulated(model: Scm, world: World) -> World:
@@ -59,8 +50,3 @@ def simulated(model: Scm, world: World) -> World:
     panel = Panel(world.variables, (world,))
     wrong = mismatches(Candidate(model.mechanisms, model.order), panel)
     return replace(world, columns=tuple(panel.columns[v] ^ wrong.get(v, 0) for v in world.variables))
-
-
-def showing(rows: Sequence[World], table: Sequence[Outcome]) -> tuple[World, ...]:
-    """The rows with these outcomes, as evidence."""
-    return tuple(replace(row, columns=outcome) for row, outcome in zip(rows, table, strict=True))

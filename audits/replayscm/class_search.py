@@ -16,15 +16,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import count, product
+from itertools import count
 from random import Random
 
-from audits.replayscm.behaviour import Contexts, Outcome, distinct_contexts, outcomes, showing
+import numpy as np
+import numpy.typing as npt
+
+from audits.replayscm.behaviour import distinct_contexts, rows_of
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
 from solvers.budget import Budget, BudgetSpent
-from solvers.replayscm.member_sampling import sample
+from solvers.replayscm.drawn_members import Members, draw
+from solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
 from solvers.replayscm.version_space import VersionSpace
+
+U64 = npt.NDArray[np.uint64]
 
 DRAWS = 12  # members that are drawn from a part to see where they differ
 
@@ -33,28 +39,37 @@ DRAWS = 12  # members that are drawn from a part to see where they differ
 class BehaviourClass:
     """Members that do the same in every row.
 
-    mass: their weight, of `ClassSearch.mass` in all; example: one of them
+    mass: their weight, of `ClassSearch.mass` in all
+    members, place: one of them, as it was drawn with others
     """
 
     mass: int
     share: Fraction
-    example: Scm
+    members: Members
+    place: int
+
+    @property
+    def example(self) -> Scm:
+        """One of them with formulas."""
+        return self.members.scm(self.place)
 
 
 @dataclass(slots=True)
 class _Part:
     """Members with one root set and known outcomes in some rows.
 
+    space: these members; whole: all with the root set; rows: one of each context
     example: set once the part is a whole class
     row, outcomes: the row that is being split on, and guesses of outcomes there that were not yet split off
     """
 
-    contexts: Contexts
-    known: tuple[World, ...]
+    space: ImaginedSpace
+    whole: ImaginedSpace
+    rows: Rows
     mass: int
-    example: Scm | None = None
-    row: World | None = None
-    outcomes: Iterator[Outcome] = field(default_factory=lambda: iter(()))
+    example: tuple[Members, int] | None = None
+    row: int | None = None
+    outcomes: Iterator[int] = field(default_factory=lambda: iter(()))
 
 
 class ClassSearch:
@@ -74,15 +89,17 @@ class ClassSearch:
         budget: Budget | None = None,
     ) -> None:
         """Weights are those of `VersionSpace.sample`; a state of the budget is one exact count."""
-        self.size_penalty = size_penalty
         self.budget = budget or Budget()
         self._rng = rng
         self._order = count()
         self._heap: list[tuple[int, int, _Part]] = []
         self.mass = 0
+        sets = ParentSets(space, size_penalty)
+        rows = rows_of(worlds, space.task.variables)
         for roots in space.counts_by_roots:
-            contexts = distinct_contexts(space, worlds, roots)
-            part = _Part(contexts, (), contexts.space.mass(size_penalty=size_penalty))
+            whole = ImaginedSpace(sets, roots)
+            contexts = distinct_contexts(rows, sum(1 << space.index[root] for root in roots), len(space.index))
+            part = _Part(whole, whole, contexts, whole.mass)
             self.mass += part.mass
             self._push(part)
         if not self.mass:
@@ -100,7 +117,7 @@ class ClassSearch:
             _, _, part = self._heap[0]
             if part.example is not None:
                 heappop(self._heap)
-                yield self._class(part.mass, part.example)
+                yield self._class(part.mass, *part.example)
             elif part.row is None:
                 self._open(part)
             else:
@@ -110,71 +127,70 @@ class ClassSearch:
         if part.mass:
             heappush(self._heap, (-part.mass, next(self._order), part))
 
-    def _class(self, mass: int, example: Scm) -> BehaviourClass:
-        return BehaviourClass(mass, Fraction(mass, self.mass), example)
+    def _class(self, mass: int, members: Members, place: int) -> BehaviourClass:
+        return BehaviourClass(mass, Fraction(mass, self.mass), members, place)
 
-    def _weigh(self, contexts: Contexts, evidence: Sequence[World]) -> int:
+    def _weigh(self, space: ImaginedSpace, evidence: Rows) -> int:
         self.budget.spend(1)
-        return contexts.space.with_worlds(evidence).mass(size_penalty=self.size_penalty)
+        return space.mass_with(evidence)
 
     def _open(self, part: _Part) -> None:
         """Weigh the class of a drawn member; if the part has others, choose the row to split on."""
-        rows, panel = part.contexts.rows, part.contexts.panel
-        space = part.contexts.space.with_worlds(part.known)
-        drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
-        tables = [tuple(outcomes(model, panel)) for model in drawn]
-        commonest, _ = Counter(tables).most_common(1)[0]
-        example = drawn[tables.index(commonest)]
-        mass = self._weigh(part.contexts, (*part.known, *showing(rows, commonest)))
+        drawn = draw(part.space, self._rng, DRAWS)
+        tables = drawn.outcomes(part.rows)
+        alike = tables[:, None] == tables[None]  # [d, d, r] whether two members agree in a row
+        commonest = int(alike.all(2).sum(1).argmax())  # the first of those that most share their table with
+        shown = Rows(tables[commonest], part.rows.targets)
+        mass = self._weigh(part.space, shown)
         if self.known_best is None or mass > self.known_best.mass:
-            self.known_best = self._class(mass, example)
+            self.known_best = self._class(mass, drawn, commonest)
         if mass == part.mass:
-            part.example = example
+            part.example = drawn, commonest
             return
-        by_row = [Counter(table[index] for table in tables) for index in range(len(rows))]
-        index = min(range(len(rows)), key=lambda i: by_row[i].most_common(1)[0][1])
-        if len(by_row[index]) == 1:
-            index = self._first_split(part, commonest)
-        guesses = [outcome for outcome, _ in by_row[index].most_common()]
-        part.row, part.outcomes = rows[index], self._guesses(part, index, guesses)
+        index = int(alike.sum(1).max(0).argmin())  # where the commonest outcome has the fewest
+        if alike[0, :, index].all():
+            index = self._first_split(part, shown)
+        part.row, part.outcomes = index, self._guesses(part, index, tables[:, index].tolist())
 
-    def _first_split(self, part: _Part, table: Sequence[Outcome]) -> int:
+    def _first_split(self, part: _Part, shown: Rows) -> int:
         """Where members that the draws missed first leave the table; the part is known to have some."""
-        low, high = 0, len(table) - 1  # all members agree before `low`; some disagree at `high` or before
-        evidence = showing(part.contexts.rows, table)
+        low, high = 0, len(shown.words) - 1  # all members agree before `low`; some disagree at `high` or before
         while low < high:
             middle = (low + high) // 2
-            if self._weigh(part.contexts, (*part.known, *evidence[: middle + 1])) == part.mass:
+            if self._weigh(part.space, shown.at(slice(middle + 1))) == part.mass:
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _guesses(self, part: _Part, index: int, first: Sequence[Outcome]) -> Iterator[Outcome]:
+    def _guesses(self, part: _Part, index: int, first: Sequence[int]) -> Iterator[int]:
         """Every possible outcome of a row once: those of drawn members first, as long as draws bring new ones."""
-        known, rows, panel = part.known, part.contexts.rows, part.contexts.panel
-        seen = dict.fromkeys(first)
-        fresh = list(first)
+        fresh = [outcome for outcome, _ in Counter(first).most_common()]
+        seen = dict.fromkeys(fresh)
+        row = part.rows.at(slice(index, index + 1))
         while fresh:
             yield from fresh
-            space = part.contexts.space.with_worlds(known)
-            drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
-            fresh = list(dict.fromkeys(o for model in drawn if (o := outcomes(model, panel)[index]) not in seen))
+            drawn = draw(part.space, self._rng, DRAWS).outcomes(row)[:, 0].tolist()
+            fresh = list(dict.fromkeys(outcome for outcome in drawn if outcome not in seen))
             seen.update(dict.fromkeys(fresh))
-        given = {*rows[index].intervention.targets, *part.contexts.space.root_sets[0]}
-        possible = [
-            (bit,) if variable in given else (0, 1)
-            for variable, bit in zip(rows[index].variables, rows[index].columns, strict=True)
-        ]
-        yield from (outcome for outcome in product(*possible) if outcome not in seen)
+        yield from (outcome for outcome in self._possible(part, index) if outcome not in seen)
+
+    def _possible(self, part: _Part, index: int) -> Iterator[int]:
+        """Every assignment to what is computed in a row, the last variable the fastest."""
+        variables = part.space.sets.space.index
+        given = int(part.rows.targets[index]) | sum(1 << variables[root] for root in part.space.roots)
+        free = [i for i in variables.values() if not given >> i & 1]
+        known = int(part.rows.words[index]) & given
+        for number in range(1 << len(free)):
+            yield known | sum((number >> place & 1) << i for place, i in enumerate(reversed(free)))
 
     def _split(self, part: _Part) -> None:
         """Split the next outcome off; the part keeps what is left."""
         assert part.row is not None
-        known = (*part.known, replace(part.row, columns=next(part.outcomes)))
-        mass = self._weigh(part.contexts, known)
+        row = Rows(np.array([next(part.outcomes)], np.uint64), part.rows.targets[part.row : part.row + 1])
+        mass = self._weigh(part.space, row)
         heappop(self._heap)
-        self._push(_Part(part.contexts, known, mass))
+        self._push(_Part(part.space.given(row), part.whole, part.rows, mass))
         self._push(replace(part, mass=part.mass - mass))
 
     def descend(self) -> BehaviourClass:
@@ -183,18 +199,18 @@ class ClassSearch:
         From the heaviest part on, the outcome that drawn members agree on most is taken for granted, row by row.
         """
         part = self._heap[0][2]
-        rows, panel, known = part.contexts.rows, part.contexts.panel, part.known
+        rows, space = part.rows, part.space
         while True:
-            space = part.contexts.space.with_worlds(known)
-            drawn = sample(space, self._rng, DRAWS, size_penalty=self.size_penalty)
-            tables = [outcomes(model, panel) for model in drawn]
-            commonest = [Counter(column).most_common(1)[0] for column in zip(*tables, strict=True)]
-            split = [index for index, (_, times) in enumerate(commonest) if times < DRAWS]
-            if not split:
-                whole = part.contexts.space.with_worlds(showing(rows, tables[0]))
-                return self._class(whole.mass(size_penalty=self.size_penalty), drawn[0])
-            index = max(split, key=lambda i: commonest[i][1])
-            known = (*known, replace(rows[index], columns=commonest[index][0]))
+            drawn = draw(space, self._rng, DRAWS)
+            tables = drawn.outcomes(rows)
+            times = (tables[:, None] == tables[None]).sum(1)  # [d, r] how many do what a member does
+            most = times.max(0)
+            if (most == DRAWS).all():
+                whole = Rows(tables[0], rows.targets)
+                return self._class(part.whole.mass_with(whole), drawn, 0)
+            index = int(np.where(most < DRAWS, most, 0).argmax())
+            outcome = tables[times[:, index].argmax(), index]
+            space = space.given(Rows(np.array([outcome]), rows.targets[index : index + 1]))
 
 
 def classes(search: ClassSearch) -> tuple[list[BehaviourClass], bool]:

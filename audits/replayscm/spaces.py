@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from audits.replayscm.ambiguity import expressed
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import World
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 
 class Spaces:
     """Version spaces by class, of the training worlds and of these with the held-out worlds added.
 
-    A class with a size cap shares what was counted of the one without, which is the larger part of the work.
+    All of them share what was counted of the widest class, which is the larger part of the work.
     """
 
     def __init__(self, problem: Problem, *, nested_roots: bool = False) -> None:
@@ -37,13 +37,21 @@ class Spaces:
         return self._space(expressed(asked, self.problem.task.grammar))
 
     def _space(self, model_class: ModelClass) -> VersionSpace:
-        if model_class not in self._training:
-            self._training[model_class] = (
-                VersionSpace(self.problem.task, model_class)
-                if model_class.max_size is None
-                else self._space(replace(model_class, max_size=None)).within(model_class.max_size)
-            )
-        return self._training[model_class]
+        return self._part(self._training, model_class, lambda widest: VersionSpace(self.problem.task, widest))
+
+    def _part(
+        self,
+        built: dict[ModelClass, VersionSpace],
+        model_class: ModelClass,
+        build: Callable[[ModelClass], VersionSpace],
+    ) -> VersionSpace:
+        """A class of the same evidence as others, which shares what is counted of the widest one."""
+        widest = replace(model_class, max_parents=MAX_PARENTS, max_size=None)
+        if widest not in built:
+            built[widest] = build(widest)
+        if model_class not in built:
+            built[model_class] = built[widest].within(model_class.max_parents, model_class.max_size)
+        return built[model_class]
 
     def heldout_exact(self, space: VersionSpace, *, size_penalty: int | None = None) -> Fraction | None:
         """The share of a space's members, weighted as draws are, that replay the held-out worlds; None without any."""
@@ -52,11 +60,4 @@ class Spaces:
         return space.share(self._after(space.model_class), size_penalty=size_penalty)
 
     def _after(self, model_class: ModelClass) -> VersionSpace:
-        if model_class not in self._replaying:
-            whole = replace(model_class, max_size=None)
-            self._replaying[model_class] = (
-                self._space(whole).with_worlds(self.heldout)
-                if model_class == whole
-                else self._after(whole).within(model_class.max_size)
-            )
-        return self._replaying[model_class]
+        return self._part(self._replaying, model_class, lambda widest: self._space(widest).with_worlds(self.heldout))

@@ -18,7 +18,9 @@ from math import sqrt
 from random import Random
 from statistics import fmean, stdev
 
-from audits.replayscm.behaviour import simulated
+import numpy as np
+
+from audits.replayscm.behaviour import rows_of, simulated
 from audits.replayscm.class_search import ClassSearch, classes
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
@@ -26,7 +28,8 @@ from dsl.replayscm.sampling.strata import MAX_TARGETS
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, World
 from solvers.budget import Budget
-from solvers.replayscm.member_sampling import sample
+from solvers.replayscm.drawn_members import Members, draw
+from solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
 from solvers.replayscm.version_space import VersionSpace
 
 MAX_COUNTS = 200
@@ -64,7 +67,18 @@ class SplittingWorld:
 
 def removed_share(space: VersionSpace, world: World) -> Fraction:
     """The share of members that do not replay a world simulated from the truth; exact."""
-    return 1 - space.agreement([world])
+    return 1 - _remaining_shares(space, [world])[0]
+
+
+def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Fraction]:
+    """The share of members that replay each of the worlds; exact. `ZeroDivisionError` for an empty space."""
+    sets = ParentSets(space, None)
+    spans = np.cumsum([0, *(world.num_rows for world in worlds)])
+    weights = sets.weights(sets.cares, sets.values, rows_of(worlds, space.task.variables), spans)
+    left = [0] * len(worlds)
+    for roots in space.counts_by_roots:
+        left = [sum(both) for both in zip(left, ImaginedSpace(sets, roots).totals(weights), strict=True)]
+    return [Fraction(one, space.count) for one in left]
 
 
 def expected_remaining(
@@ -82,7 +96,7 @@ def expected_remaining(
         return Remaining(squares, squares, float(squares), 0.0, len(found))
     rest = 1 - sum((one.share for one in found), start=Fraction(0))
     upper = squares + rest * Fraction(search.bound, search.mass)
-    estimate = Truths(space, sample(space, rng, num_draws)).remaining(world)
+    (estimate,) = Truths.drawn(space, rng, num_draws).remaining([world])
     return Remaining(squares, upper, *estimate, len(found))
 
 
@@ -102,11 +116,12 @@ def best_split(
     """
     _require_roots(space)
     finalists = list(candidates)
-    for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
-        truths = Truths(space, sample(space, rng, number))
-        finalists = sorted(finalists, key=lambda candidate: truths.remaining(candidate)[0])[:kept]
     if not finalists:
         raise ValueError("no candidate worlds to choose from")
+    for number, kept in ((num_draws, FINALISTS), (FINAL_DRAWS * num_draws, 1)):
+        left = Truths.drawn(space, rng, number).remaining(finalists)
+        ranked = sorted(zip(left, finalists, strict=True), key=lambda one: one[0][0])
+        finalists = [world for _, world in ranked[:kept]]
     (world,) = finalists
     return SplittingWorld(world, expected_remaining(space, world, rng, max_counts=max_counts, num_draws=num_draws))
 
@@ -119,7 +134,7 @@ def best_split_for(space: VersionSpace, truth: Scm, candidates: Iterable[World])
     shown = [simulated(truth, world) for world in candidates]
     if not shown:
         raise ValueError("no candidate worlds to choose from")
-    removed = [removed_share(space, world) for world in shown]
+    removed = [1 - share for share in _remaining_shares(space, shown)]
     best = removed.index(max(removed))
     return shown[best], removed[best]
 
@@ -186,18 +201,36 @@ def _require_roots(space: VersionSpace) -> None:
 class Truths:
     """Drawn members, each in turn taken for the truth."""
 
-    def __init__(self, space: VersionSpace, drawn: Sequence[Scm]) -> None:
-        self.space = space
-        self.drawn = drawn
+    def __init__(self, members: Members) -> None:
+        self.space = members.space
+        self.members = members
 
-    def remaining(self, world: World) -> tuple[float, float | None]:
-        """Mean share of members that replay what a drawn one makes of the world, and its standard error."""
-        shares: dict[tuple[int, ...], float] = {}
-        listed = []
-        for model in self.drawn:
-            shown = simulated(model, world)
-            if shown.columns not in shares:
-                shares[shown.columns] = float(self.space.agreement([shown]))
-            listed.append(shares[shown.columns])
-        error = stdev(listed) / sqrt(len(listed)) if len(listed) > 1 else None
-        return fmean(listed), error
+    @classmethod
+    def drawn(cls, space: VersionSpace, rng: Random, number: int) -> Truths:
+        """Of a space with known roots; `ValueError` if it is empty."""
+        (roots,) = space.root_sets
+        return cls(draw(ImaginedSpace(ParentSets(space, None), roots), rng, number))
+
+    def remaining(self, worlds: Sequence[World]) -> list[tuple[float, float | None]]:
+        """For each world the mean share of members that replay what a drawn one makes of it, and its standard error."""
+        variables = self.space.sets.space.task.variables
+        truths: list[list[int]] = []  # of each world what each truth shows, as a place among all that is shown
+        shown: list[Rows] = []
+        for world in worlds:
+            rows = rows_of([world], variables)
+            places: dict[bytes, int] = {}
+            truths.append([])
+            for words in self.members.outcomes(rows):
+                place = places.setdefault(words.tobytes(), len(shown))
+                if place == len(shown):
+                    shown.append(Rows(words, rows.targets))
+                truths[-1].append(place)
+        together = Rows(*(np.concatenate(parts) for parts in zip(*shown, strict=True)))
+        masses = self.space.masses(together, np.cumsum([0, *(len(rows.words) for rows in shown)]))
+        shares = [mass / self.space.mass for mass in masses]
+        return [_mean([shares[place] for place in places]) for places in truths]
+
+
+def _mean(shares: Sequence[float]) -> tuple[float, float | None]:
+    """With its standard error, which a single share does not tell."""
+    return fmean(shares), stdev(shares) / sqrt(len(shares)) if len(shares) > 1 else None

@@ -7,7 +7,7 @@ DAGs uniformly in this manner).
 
 Both go only through subsets that some topological order begins with. Where every subset is one there are 3**m terms,
 which ends at 18 variables; where parent sets leave little choice of what comes first there are few, at 40 variables
-too.
+too. For few variables whose weights are words kernels do the same (solvers.acyclic.words).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from solvers.acyclic.least_cost import Mask
 from solvers.acyclic.placement import FREELY_PLACED, Placement
+from solvers.acyclic.words import U64, WordWeights, from_words, word_weights
 from solvers.budget import Budget, BudgetSpent
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
@@ -68,13 +69,23 @@ class Weights:
 
     @cached_property
     def _placement(self) -> Placement:
+        return Placement(self._inside)
+
+    @cached_property
+    def _inside(self) -> list[dict[Mask, int]]:
+        """The parent sets of some weight, endogenous part only."""
         own: list[dict[Mask, int]] = [{} for _ in self.options]
         for merged, options in zip(own, self.options, strict=True):
             for mask, weight in options.items():
                 if weight:
                     inside = self.inside(mask)
                     merged[inside] = merged.get(inside, 0) + weight
-        return Placement(own)
+        return own
+
+    @cached_property
+    def words(self) -> WordWeights | None:
+        """The same for kernels; None where they are too many, or too large."""
+        return word_weights(self._inside)
 
     @cached_property
     def _within(self) -> dict[tuple[int, Mask], int]:
@@ -88,6 +99,9 @@ class Weights:
             return None
         if number > MAX_TABLE_VARIABLES and self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED:
             return None
+        if self.words is not None:
+            sums: list[list[int]] = self.words.subset_sums().tolist()
+            return sums
         return [self._subset_sums(own) for own in self.options]
 
     def components(self) -> list[Weights]:
@@ -142,6 +156,8 @@ def total(weights: Weights) -> int:
 
 def _component_total(weights: Weights) -> int:
     """By inclusion and exclusion over the set of sinks; sets by their number of variables."""
+    if weights.words is not None:
+        return weights.words.totals(weights.words.weights[None])[0]
     budget = weights.budget()
     least: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
     least[0][0] = 1
@@ -189,6 +205,9 @@ class Layers:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self._memo: dict[tuple[Mask, Mask], int] = {}
+        self._steps: dict[tuple[Mask, Mask], list[Layer]] = {}
+        self._parent_sets: dict[tuple[int, Mask, Mask], list[tuple[Mask, int]]] = {}
+        self._inside: dict[int, list[tuple[Mask, Mask, int]]] = {}
         self._budget = weights.budget()
 
     @cached_property
@@ -202,11 +221,26 @@ class Layers:
             return 1
         key = placed, last
         if key not in self._memo:
-            self._memo[key] = sum(step.weight for step in self.steps(placed, last))
+            if self._completions is None:
+                self._memo[key] = sum(step.weight for step in self._next_layers(placed, last))
+            else:
+                self._memo[key] = from_words(self._completions[placed, last])
         return self._memo[key]
 
-    def steps(self, placed: Mask, last: Mask) -> Iterator[Layer]:
+    @cached_property
+    def _completions(self) -> U64 | None:
+        """What `completions` of every state is; None where that is too much for kernels."""
+        words = self.weights.words
+        return None if words is None else words.completions()
+
+    def steps(self, placed: Mask, last: Mask) -> Sequence[Layer]:
         """Every possible next layer, in a fixed order."""
+        key = placed, last
+        if key not in self._steps:
+            self._steps[key] = list(self._next_layers(placed, last))
+        return self._steps[key]
+
+    def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Layer]:
         own = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
         able = sum(bit for bit, weight in own.items() if weight)
         if self._budget.states is not None and (1 << able.bit_count()) > self._budget.states:
@@ -231,12 +265,18 @@ class Layers:
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
         """The parent sets behind `fresh`, with their weights, in a fixed order."""
-        chosen = []
-        for mask, weight in sorted(self.weights.options[index].items()):
-            inside = self.weights.inside(mask)
-            if inside & ~placed == 0 and (not last or inside & last):
-                chosen.append((mask, weight))
-        return chosen
+        key = index, placed, last
+        if key in self._parent_sets:
+            return self._parent_sets[key]
+        if index not in self._inside:
+            options = sorted(self.weights.options[index].items())
+            self._inside[index] = [(mask, self.weights.inside(mask), weight) for mask, weight in options]
+        self._parent_sets[key] = [
+            (mask, weight)
+            for mask, inside, weight in self._inside[index]
+            if inside & ~placed == 0 and (not last or inside & last)
+        ]
+        return self._parent_sets[key]
 
 
 def members_of(layer: Mask) -> Sequence[int]:

@@ -10,98 +10,117 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from math import comb
 
 import numpy as np
+import numpy.typing as npt
 
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable
 from dsl.replayscm.batch import PackedPanels
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import COMPLETE, EssentialFunctions
-from solvers.replayscm._kernels_parents import all_tables, size_histograms
+from solvers.replayscm._kernels_parents import all_tables
+from solvers.replayscm._kernels_worlds import depending_on_all, size_histograms, subsets_below
+from solvers.replayscm.function_index import function_index
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LocalSpace:
-    """The mechanisms of one variable, by functional parents.
+    """The mechanisms of one variable, by functional parents: sets over which it is a function, by number.
 
-    tables: parent set -> what the rows say; only sets over which the variable is a function
-    counts: parent set -> number of agreeing functions that depend on all of it; only where that is not 0
-    by_size: parent set -> {least size: number}; empty where no size cap asked for it
+    masks: [e] parent sets; cares, values: [e] what the rows say of the function over each (dsl.formulas.partial)
+    numbers: [e] agreeing functions that depend on all of the set, within the size cap if there is one
+    histograms: [e, size + 1] these by least size; None where no size cap asked for it
     """
 
-    tables: Mapping[Mask, PartialTable]
-    counts: Mapping[Mask, int]
-    by_size: Mapping[Mask, Mapping[int, int]] = field(default_factory=dict)
+    masks: I64
+    cares: U64
+    values: U64
+    numbers: U64
+    histograms: I64 | None = None
+
+    @cached_property
+    def tables(self) -> Mapping[Mask, PartialTable]:
+        """Parent set -> what the rows say; only sets over which the variable is a function."""
+        rows = zip(self.masks.tolist(), self.cares.tolist(), self.values.tolist(), strict=True)
+        return {mask: PartialTable(mask.bit_count(), care, value) for mask, care, value in rows}
+
+    @cached_property
+    def counts(self) -> Mapping[Mask, int]:
+        """Parent set -> number of agreeing functions that depend on all of it; only where that is not 0."""
+        return {mask: number for mask, number in zip(self.masks.tolist(), self.numbers.tolist(), strict=True) if number}
+
+    @cached_property
+    def by_size(self) -> Mapping[Mask, Mapping[int, int]]:
+        """Parent set -> {least size: number}; empty where no size cap asked for it."""
+        if self.histograms is None:
+            return {}
+        some = np.flatnonzero(self.numbers)
+        rows = zip(self.masks[some].tolist(), self.histograms[some].tolist(), strict=True)
+        return {mask: {size: number for size, number in enumerate(row) if number} for mask, row in rows}
+
+    def within(self, max_parents: int) -> LocalSpace:
+        """The part of at most so many parents."""
+        end = int(np.searchsorted(np.bitwise_count(self.masks), max_parents, side="right"))
+        histograms = None if self.histograms is None else self.histograms[:end]
+        return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
 
 
 def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> LocalSpace:
     """All mechanisms of at most `max_parents` functional parents among the candidates, counted."""
-    tables = _tables(packed, target, sorted(candidates), max_parents)
-    counts: dict[Mask, int] = {}
-    for mask, table in tables.items():  # ascending number of parents, so every subset is already counted
-        number = 1 << table.num_open
-        smaller = sum(counts.get(subset, 0) for subset in _proper_subsets(mask))
-        if number > smaller:
-            counts[mask] = number - smaller
-    return LocalSpace(tables, counts)
+    masks, cares, values = _tables(packed, target, sorted(candidates), max_parents)
+    below = np.empty((len(masks), max_parents), np.int64)
+    subsets_below(masks, np.argsort(masks), below)
+    numbers = np.empty(len(masks), np.uint64)
+    depending_on_all(masks, cares, values, below, 0, len(masks), numbers)
+    return LocalSpace(masks, cares, values, numbers)
+
+
+def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int]) -> I64:
+    """[e, size + 1] of each parent set's functions those that are listed, by least size.
+
+    constants: size of the formula of each constant that has one
+    """
+    index = function_index(functions)
+    histograms = np.zeros((len(space.masks), max(index.largest, *constants.values(), 0) + 1), np.int64)
+    size_histograms(space.masks, space.cares, space.values, index.bits, index.sizes, index.prefixes, histograms)
+    if len(space.masks) and not space.masks[0]:
+        nothing = space.tables[0]
+        for size, number in Counter(s for bit, s in constants.items() if nothing.agrees(TruthTable(0, bit))).items():
+            histograms[0, size] = number
+    return histograms
+
+
+def capped(space: LocalSpace, histograms: I64, functions: EssentialFunctions, max_size: int) -> LocalSpace:
+    """The part of a space whose formulas have at most `max_size` nodes; histograms: what `size_counts` counted.
+
+    `ValueError` if not all functions of that size are listed for some number of parents.
+    """
+    for num_parents in np.unique(np.bitwise_count(space.masks[space.numbers > 0])).tolist():
+        known = functions.complete_to[num_parents]
+        if num_parents and max_size > known != COMPLETE:
+            raise ValueError(f"functions of {num_parents} variables are listed up to size {known}, not {max_size}")
+    within = histograms[:, : max_size + 1]
+    return LocalSpace(space.masks, space.cares, space.values, within.sum(1).astype(np.uint64), within)
 
 
 def sized_local_space(
     space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int], max_size: int
 ) -> LocalSpace:
-    """The part of a space whose formulas have at most `max_size` nodes, counted by least size.
-
-    constants: size of the formula of each constant that has one
-    """
-    masks = [mask for mask in space.counts if mask]
-    for num_parents in {mask.bit_count() for mask in masks}:
-        if max_size > functions.complete_to[num_parents] != COMPLETE:
-            known = functions.complete_to[num_parents]
-            raise ValueError(f"functions of {num_parents} variables are listed up to size {known}, not {max_size}")
-    tables = [space.tables[mask] for mask in masks]
-    largest = min(max_size, int(functions.sizes.max()))
-    histograms = np.zeros((len(masks), largest + 1), np.int64)
-    size_histograms(
-        np.array([table.num_vars for table in tables], np.int64),
-        np.array([table.care for table in tables], np.uint64),
-        np.array([table.value for table in tables], np.uint64),
-        functions.bits,
-        functions.sizes,
-        functions.starts,
-        functions.ends,
-        largest,
-        histograms,
-    )
-    by_size = {
-        mask: {size: int(number) for size, number in enumerate(row) if number}
-        for mask, row in zip(masks, histograms, strict=True)
-        if row.any()
-    }
-    if 0 in space.counts:
-        agreeing = [size for bit, size in constants.items() if space.tables[0].agrees(TruthTable(0, bit))]
-        if sizes := Counter(size for size in agreeing if size <= max_size):
-            by_size[0] = sizes
-    counts = {mask: sum(sizes.values()) for mask, sizes in by_size.items()}
-    return LocalSpace(space.tables, counts, by_size)
+    """The part of a space whose formulas have at most `max_size` nodes, counted by least size."""
+    return capped(space, size_counts(space, functions, constants), functions, max_size)
 
 
-def _proper_subsets(mask: Mask) -> list[Mask]:
-    subsets = []
-    subset = mask
-    while subset:
-        subset = (subset - 1) & mask
-        subsets.append(subset)
-    return subsets
-
-
-def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> dict[Mask, PartialTable]:
+def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> tuple[I64, U64, U64]:
     limit = sum(comb(len(candidates), j) for j in range(max_parents + 1))
     masks, cares, values = np.empty(limit, np.int64), np.empty(limit, np.uint64), np.empty(limit, np.uint64)
     parts = np.empty((1 << max_parents, packed.observed.shape[1]), np.uint64)
     listed = np.array(candidates, np.int64)
     count = all_tables(packed.observed, packed.scored[target], target, listed, max_parents, parts, masks, cares, values)
-    rows = zip(masks[:count].tolist(), cares[:count].tolist(), values[:count].tolist(), strict=True)
-    return {mask: PartialTable(mask.bit_count(), care, value) for mask, care, value in rows}
+    return masks[:count], cares[:count], values[:count]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from random import Random
 from typing import TypeVar
 
@@ -10,9 +11,9 @@ import numpy as np
 
 from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, depends_on, full_mask
+from dsl.formulas.table import TruthTable, full_mask, projection
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.count import members_of
+from solvers.acyclic.count import Layers, members_of
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import constant_sizes, synthesised
 from solvers.formulas.lookup import formula_for
@@ -43,7 +44,7 @@ def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     if not whole:
         raise ValueError("the version space is empty")
     roots = weighted(rng, sums, whole)
-    chosen = _parent_sets(space, rng, roots, size_penalty)
+    chosen = drawn_parent_sets(space.layers(roots, size_penalty), rng)
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
         table = _function(space, rng, variable, mask, size_penalty)
@@ -68,14 +69,13 @@ def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Ma
     return formula_for(table, mentioned[:1], synthesised(grammar))
 
 
-def _parent_sets(space: VersionSpace, rng: Random, roots: tuple[str, ...], penalty: int | None) -> dict[int, Mask]:
-    layers = space.layers(roots, penalty)
+def drawn_parent_sets(layers: Layers, rng: Random) -> dict[int, Mask]:
+    """Variable -> parent set, parents before their children."""
     endogenous, full = layers.weights.endogenous, layers.weights.full
     chosen: dict[int, Mask] = {}
     placed = last = 0
     while placed != full:
-        steps = [(step.layer, step.weight) for step in layers.steps(placed, last)]
-        layer = weighted(rng, steps, layers.completions(placed, last))
+        layer = weighted(rng, layers.steps(placed, last), layers.completions(placed, last))
         for index in members_of(layer):
             options = layers.parent_sets(index, placed, last)
             chosen[endogenous[index]] = weighted(rng, options, layers.fresh(index, placed, last))
@@ -88,7 +88,7 @@ def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penal
     local = space.local(variable)
     table = local.tables[mask]
     if not local.by_size:
-        return _completion(rng, table)
+        return TruthTable(table.num_vars, completion(rng, table.num_vars, table.care, table.value))
     cap = space.model_class.max_size
     assert cap is not None
     sizes = [(s, n << (penalty * (cap - s) if penalty else 0)) for s, n in local.by_size[mask].items()]
@@ -110,10 +110,21 @@ def agreeing(space: VersionSpace, table: PartialTable, size: int) -> list[TruthT
     return [TruthTable(table.num_vars, word) for word in kept.tolist()]
 
 
-def _completion(rng: Random, table: PartialTable) -> TruthTable:
+def completion(rng: Random, num_vars: int, care: int, value: int) -> int:
     """A uniform completion of the unseen rows that depends on every variable: draw until it does."""
-    unseen = full_mask(table.num_vars) & ~table.care
+    num_rows = 1 << num_vars
+    unseen = full_mask(num_vars) & ~care
+    halves = _low_rows(num_vars)
     while True:
-        drawn = TruthTable(table.num_vars, table.value | (rng.getrandbits(1 << table.num_vars) & unseen))
-        if all(depends_on(drawn, index) for index in range(table.num_vars)):
+        drawn = value | (rng.getrandbits(num_rows) & unseen)
+        for shift, low_rows in halves:
+            if not (drawn >> shift ^ drawn) & low_rows:
+                break
+        else:
             return drawn
+
+
+@cache
+def _low_rows(num_vars: int) -> list[tuple[int, int]]:
+    """Of each variable how far apart the rows are that differ in it, and those with it at 0."""
+    return [(1 << i, full_mask(num_vars) & ~projection(i, num_vars).bits) for i in range(num_vars)]

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dsl.replayscm.batch import pack_panels
+from dsl.replayscm.batch import PackedPanels, pack_panels
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import Panel, World
 from solvers.acyclic.bounds import Bounds, bounds
@@ -24,7 +24,8 @@ from solvers.acyclic.placement import minimal, orderable
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from solvers.formulas.expressible import expresses_everything
 from solvers.formulas.literals import require_literals_alone
-from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
+from solvers.replayscm.function_index import FunctionIndex, function_index
+from solvers.replayscm.local_counts import I64, LocalSpace, capped, local_space, size_counts
 from solvers.replayscm.roots import nested_variables, root_sets
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
@@ -65,9 +66,10 @@ class VersionSpace:
         self.task = task
         self.model_class = model_class
         self.index = {variable: i for i, variable in enumerate(task.variables)}
-        self._packed = pack_panels([task.training])
         self._spaces: dict[int, LocalSpace] = {}
-        self._uncapped: VersionSpace | None = None
+        self._uncapped: dict[int, LocalSpace] = {}
+        self._sizes: dict[int, I64] = {}
+        self._wider: VersionSpace | None = None
 
     def __repr__(self) -> str:
         return f"<VersionSpace: {self.model_class.describe(self.task)}>"
@@ -78,26 +80,49 @@ class VersionSpace:
         able = nested_variables(self.task) if self.model_class.nested_roots else None
         return tuple(root_sets(self.task, able))
 
+    @cached_property
+    def _packed(self) -> PackedPanels:
+        return pack_panels([self.task.training])
+
     @property
     def functions(self) -> EssentialFunctions:
         """The functions by size that a capped class is enumerated from."""
         return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
 
+    @property
+    def listed(self) -> FunctionIndex:
+        """These functions, or more of them, to be looked up."""
+        return self._wider.listed if self._wider is not None else function_index(self.functions)
+
     def local(self, variable: int) -> LocalSpace:
         """The mechanisms of one variable by functional parents, before acyclicity."""
         if variable not in self._spaces:
-            name = self.task.variables[variable]
-            if self._uncapped is not None:
-                space = self._uncapped.local(variable)
+            cap = self.model_class.max_size
+            if cap is not None:
+                space = capped(self._any_size(variable), self.size_counts(variable), self.functions, cap)
             else:
-                candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(name)]
-                max_parents = min(self.model_class.max_parents, len(candidates))
-                space = local_space(self._packed, variable, candidates, max_parents)
-            if self.model_class.max_size is not None:
-                constants = constant_sizes(self.functions, self.task.grammar)
-                space = sized_local_space(space, self.functions, constants, self.model_class.max_size)
+                space = self._any_size(variable)
             self._spaces[variable] = space
         return self._spaces[variable]
+
+    def _any_size(self, variable: int) -> LocalSpace:
+        """The mechanisms of one variable without a cap on formula size."""
+        if self._wider is not None:
+            return self._wider._any_size(variable).within(self.model_class.max_parents)
+        if variable not in self._uncapped:
+            candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(self.task.variables[variable])]
+            max_parents = min(self.model_class.max_parents, len(candidates))
+            self._uncapped[variable] = local_space(self._packed, variable, candidates, max_parents)
+        return self._uncapped[variable]
+
+    def size_counts(self, variable: int) -> I64:
+        """[e, size + 1] the functions of each parent set that are listed, by least size; sets as without a size cap."""
+        if self._wider is not None:
+            return self._wider.size_counts(variable)[: len(self._any_size(variable).masks)]
+        if variable not in self._sizes:
+            constants = constant_sizes(self.functions, self.task.grammar)
+            self._sizes[variable] = size_counts(self._any_size(variable), self.functions, constants)
+        return self._sizes[variable]
 
     def weights(self, roots: Sequence[str], local: Mapping[int, Mapping[Mask, int]] | None = None) -> Weights:
         """Weights of all parent choices under one root set: counts, or what `local` says instead."""
@@ -138,19 +163,24 @@ class VersionSpace:
         training = Panel(self.task.training.variables, (*self.task.training.worlds, *added))
         return VersionSpace(replace(self.task, training=training), self.model_class)
 
-    def within(self, max_size: int | None) -> VersionSpace:
-        """The members of which every mechanism has a formula of at most that size; shares what is counted here."""
+    def within(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
+        """The members of which every mechanism has at most so many parents, and a formula of at most that size.
+
+        Shares what is counted here. `ValueError` for more parents than this class has, or if it has a size cap.
+        """
         if self.model_class.max_size is not None:
             raise ValueError("the class has a size cap already")
-        space = VersionSpace(self.task, replace(self.model_class, max_size=max_size))
-        space._uncapped = self
+        if max_parents > self.model_class.max_parents:
+            raise ValueError(f"the class has at most {self.model_class.max_parents} parents, not {max_parents}")
+        space = VersionSpace(self.task, replace(self.model_class, max_parents=max_parents, max_size=max_size))
+        space._wider = self
         return space
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
         """Where the roots are hidden: the members with these roots; shares what is counted here."""
         told = self.task.disclosure.given_roots(roots)
         space = VersionSpace(replace(self.task, disclosure=told), self.model_class)
-        space._spaces = self._spaces  # the same parents are admissible
+        space._spaces, space._wider = self._spaces, self  # the same parents are admissible
         return space
 
     def mass(self, *, size_penalty: int | None = None) -> int:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audits.replayscm.behaviour import distinct_contexts, simulated
+from audits.replayscm.behaviour import distinct_contexts, rows_of, simulated
 from audits.replayscm.patterns import latent_scm
 from audits.replayscm.separation import PairAudit
 from audits.replayscm.splitting import (
@@ -26,11 +27,14 @@ from audits.replayscm.splitting import (
     removed_share,
 )
 from dsl.errors import CycleError
+from dsl.formulas.table import permute
 from dsl.names import natural_key
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
+from solvers.replayscm.drawn_members import Members
+from solvers.replayscm.imagined import ImaginedSpace, ParentSets
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import Member
 from tests.support.replayscm.enumerated_members import all_members, does, observed
@@ -198,6 +202,19 @@ def test_bounds_hold_and_the_estimate_has_its_expectation_when_the_budget_is_sho
     assert cut >= 8
 
 
+def as_drawn(space: VersionSpace, models: Sequence[Scm]) -> Members:
+    """SCMs as if they had been drawn: their local functions over the variables by column."""
+    imagined = ImaginedSpace(ParentSets(space, None), models[0].roots)
+    order, masks, tables = [], [], []
+    for model in models:
+        order.append([space.index[v] for v in model.order])
+        functions = [model.local_functions[v] for v in model.order]
+        masks.append([sum(1 << space.index[parent] for parent in function.parents) for function in functions])
+        places = [np.argsort([space.index[parent] for parent in function.parents]).tolist() for function in functions]
+        tables.append([permute(f.table, place).bits for f, place in zip(functions, places, strict=True)])
+    return Members(imagined, np.array(order), np.array(masks), np.array(tables, np.uint64))
+
+
 def test_over_all_truths_the_estimate_is_the_exact_share() -> None:
     compared = 0
     for problem, space, members in spaces():
@@ -207,7 +224,7 @@ def test_over_all_truths_the_estimate_is_the_exact_share() -> None:
             continue
         (world,) = candidate_worlds(problem.task, Random(problem.id), 1)
         counts = Counter(does(member, [world]) for member in members)
-        mean, error = Truths(space, complete).remaining(world)
+        ((mean, error),) = Truths(as_drawn(space, complete)).remaining([world])
         assert mean == pytest.approx(sum(n * n for n in counts.values()) / len(members) ** 2)
         assert error is not None
         compared += len(counts) > 1
@@ -282,11 +299,9 @@ def test_rows_with_one_context_are_one() -> None:
         World("w2", Intervention({"C": 0}), variables, ("u0",), (0, 1, 0)),
         World("w3", Intervention({"B": 0, "C": 1}), variables, ("u0",), (0, 0, 1)),
     ]
-    problem = gold_problem(0, shape=Shape(roots=1, endogenous=2))
-    space = VersionSpace(problem.task, ModelClass(2))
-    found = distinct_contexts(space, worlds, ("A",)).rows
-    contexts = [(sorted(row.intervention.targets), row.column("A")) for row in found]
-    assert contexts == [([], 0), ([], 1), (["B"], 0), (["C"], 0)]
+    found = distinct_contexts(rows_of(worlds, variables), 0b001, 3)
+    contexts = [(targets, word & 0b001) for word, targets in zip(*map(np.ndarray.tolist, found), strict=True)]
+    assert contexts == [(0b000, 0), (0b000, 1), (0b010, 0), (0b100, 0)]
 
 
 def test_simulated_worlds_equal_the_oracle() -> None:

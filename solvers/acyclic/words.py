@@ -1,0 +1,85 @@
+"""Sums over acyclic parent choices whose weights are words: what solvers.acyclic.count adds up, in kernels.
+
+Counts of mechanisms fit a word each, and a total gets as many words as it may need. Up to MAX_POSITIONS variables every
+subset is gone through; for more it pays to go only through those that can come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
+from solvers.acyclic.least_cost import Mask
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+WORD = 64  # bits
+MAX_POSITIONS = 10  # 3**10 terms take half a millisecond
+MAX_LAYERED = 8  # up to which `Layers` may have all of its states summed at once, of which there are 3**8
+
+
+class WordWeights(NamedTuple):
+    """Parent sets of some variables as the kernels want them.
+
+    weights: [e]; entries: [x] where in them the weight of each parent set is; inside: [x] its variables, as positions
+    starts: [m + 1] where the parent sets of each variable begin; limbs: words that hold any sum of products of them
+    """
+
+    weights: U64
+    entries: I64
+    inside: I64
+    starts: I64
+    limbs: int
+
+    @property
+    def num_vars(self) -> int:
+        return len(self.starts) - 1
+
+    def totals(self, weights: U64) -> list[int]:
+        """The sum over acyclic choices for each row of weights, none of them larger than `self.weights`."""
+        words = np.empty((len(weights), self.limbs), np.uint64)
+        acyclic_totals(weights, self.entries, self.inside, self.starts, words)
+        return words[:, 0].tolist() if self.limbs == 1 else [from_words(row) for row in words]
+
+    def subset_sums(self) -> U64:
+        """[m, 2**m] weight of each variable's parent sets within each set of variables."""
+        sums = np.empty((self.num_vars, 1 << self.num_vars), np.uint64)
+        subset_sums(self.weights, self.entries, self.inside, self.starts, sums)
+        return sums
+
+    def completions(self) -> U64 | None:
+        """[placed, last layer, limb] what solvers.acyclic.count.Layers sums; None for more than MAX_LAYERED."""
+        if self.num_vars > MAX_LAYERED:
+            return None
+        completions = np.zeros((1 << self.num_vars, 1 << self.num_vars, self.limbs), np.uint64)
+        layer_sums(self.subset_sums(), completions)
+        return completions
+
+
+def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
+    """Of parent sets as positions, per variable; None for too many variables, or weights that do not fit a word."""
+    limbs = limbs_for([sum(own.values()) for own in options])
+    if limbs is None:
+        return None
+    inside = np.array([mask for own in options for mask in own], np.int64)
+    weights = np.array([weight for own in options for weight in own.values()], np.uint64)
+    starts = np.array([0, *accumulate(len(own) for own in options)], np.int64)
+    return WordWeights(weights, np.arange(len(inside)), inside, starts, limbs)
+
+
+def limbs_for(largest: Sequence[int]) -> int | None:
+    """Words for a product of numbers up to these; None if they are too many, or one does not fit a word."""
+    if len(largest) > MAX_POSITIONS or any(number >> WORD for number in largest):
+        return None
+    return sum(number.bit_length() for number in largest) // WORD + 1
+
+
+def from_words(words: U64) -> int:
+    """The number that a kernel wrote, least significant word first."""
+    return int.from_bytes(words.astype("<u8").tobytes(), "little")

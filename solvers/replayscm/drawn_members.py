@@ -1,0 +1,137 @@
+"""Members of an imagined space, drawn as tables: a formula is made only of what is shown.
+
+The draws are those of solvers.replayscm.member_sampling: the same seed gives the same members.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.formulas.table import TruthTable
+from dsl.replayscm.scm import Scm
+from solvers.acyclic.least_cost import Mask
+from solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
+from solvers.replayscm.imagined import ImaginedSpace, Rows
+from solvers.replayscm.member_sampling import completion, drawn_parent_sets, mechanism, weighted
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+ALWAYS_WRITTEN = {"not", "and", "or"}  # with these every function has a formula
+
+
+@dataclass(frozen=True)
+class Members:
+    """Members with one root set.
+
+    order: [d, m] endogenous variables, parents first; masks: [d, m] their parent sets; tables: [d, m] their functions
+    """
+
+    space: ImaginedSpace
+    order: I64
+    masks: I64
+    tables: U64
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def outcomes(self, rows: Rows) -> U64:
+        """[d, r] what each member makes of each row: targets and roots as they are, everything else computed."""
+        shown = np.empty((len(self), len(rows.words)), np.uint64)
+        outcomes(self.order, self.masks, self.tables, rows.words, rows.targets, shown)
+        return shown
+
+    def scm(self, member: int) -> Scm:
+        """One of them with formulas, of least size wherever the catalogues list them."""
+        space, roots = self.space.sets.space, self.space.roots
+        parts = zip(self.order[member].tolist(), self.masks[member].tolist(), self.tables[member].tolist(), strict=True)
+        return Scm(
+            roots,
+            {
+                space.task.variables[v]: mechanism(space, roots, v, mask, TruthTable(mask.bit_count(), table))
+                for v, mask, table in sorted(parts)
+            },
+        )
+
+
+def draw(space: ImaginedSpace, rng: Random, num_members: int) -> Members:
+    """Independent members; `ValueError` from an empty space, or if one of them cannot be written as formulas."""
+    draws = _Draws(space, rng)
+    members = [draws.member() for _ in range(num_members)]
+    shape = num_members, len(space.layers.weights.endogenous)
+    order = np.array([[v for v, _, _ in member] for member in members], np.int64).reshape(shape)
+    masks = np.array([[mask for _, mask, _ in member] for member in members], np.int64).reshape(shape)
+    tables = np.array([[table for _, _, table in member] for member in members], np.uint64).reshape(shape)
+    drawn = Members(space, order, masks, tables)
+    if not ALWAYS_WRITTEN.issubset(space.sets.space.task.grammar.operators):
+        for member in range(num_members):
+            drawn.scm(member)
+    return drawn
+
+
+class _Draws:
+    """The draws from one space; what is counted for one is kept for the next."""
+
+    def __init__(self, space: ImaginedSpace, rng: Random) -> None:
+        self.sets = space.sets
+        self.space = space
+        self.rng = rng
+        self._sizes: dict[int, list[tuple[int, int, int]]] = {}
+        self._constants_written: set[int] = set()
+
+    def member(self) -> list[tuple[int, Mask, int]]:
+        """Variable, parent set and table bits, parents first."""
+        layers = self.space.layers
+        if not layers.total:
+            raise ValueError("the version space is empty")
+        self.rng.randrange(layers.total)  # one root set: the choice among several that `sample` makes
+        chosen = drawn_parent_sets(layers, self.rng)
+        tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
+        return [(v, mask, tables[v]) for v, mask in chosen.items()]
+
+    def _function(self, variable: int, mask: Mask) -> int:
+        place = self.sets.places[variable][mask]
+        bits = self._bits(place, mask)
+        if not mask and variable not in self._constants_written:
+            mechanism(self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits))  # or it cannot be said
+            self._constants_written.add(variable)
+        return bits
+
+    def _bits(self, place: int, mask: Mask) -> int:
+        care, value = self.space.cares[place], self.space.values[place]
+        if not len(self.sets.by_size):
+            return completion(self.rng, mask.bit_count(), int(care), int(value))
+        if place not in self._sizes:
+            self._sizes[place] = self._by_size(place, mask)
+        sizes = self._sizes[place]
+        weights = [((size, number), weight) for size, number, weight in sizes]
+        size, number = weighted(self.rng, weights, sum(weight for _, weight in weights))
+        wanted = self.rng.randrange(number)
+        if not mask:
+            return self._constants(place, size)[wanted]
+        return int(self._agreeing(place, mask, size, wanted)[0])
+
+    def _by_size(self, place: int, mask: Mask) -> list[tuple[int, int, int]]:
+        """Size, number and weight of the agreeing functions of each size."""
+        cap = len(self.sets.by_size) - 1
+        if mask:
+            numbers = self._agreeing(place, mask, -1, 0)[1].tolist()
+        else:
+            numbers = [len(self._constants(place, size)) for size in range(cap + 1)]
+        weights = self.sets.by_size.tolist()
+        return [(size, number, number * weights[size]) for size, number in enumerate(numbers) if number]
+
+    def _constants(self, place: int, size: int) -> list[int]:
+        care, value = int(self.space.cares[place]), int(self.space.values[place])
+        return [bit for bit in (0, 1) if self.sets.constants[bit] == size and (bit ^ value) & care == 0]
+
+    def _agreeing(self, place: int, mask: Mask, size: int, wanted: int) -> tuple[np.uint64, I64]:
+        listed, histogram = self.sets.listed, np.empty(len(self.sets.by_size), np.int64)
+        care, value = self.space.cares[place], self.space.values[place]
+        found = agreeing_sizes(
+            mask.bit_count(), care, value, listed.bits, listed.sizes, listed.prefixes, size, wanted, histogram
+        )
+        return found, histogram

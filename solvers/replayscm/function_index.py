@@ -1,0 +1,53 @@
+"""Functions that depend on all of their variables, to be looked up by what is seen of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl.formulas.table import num_rows
+from solvers.formulas.essential import EssentialFunctions
+from solvers.replayscm._kernels_worlds import PREFIX_ROWS
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+
+class FunctionIndex(NamedTuple):
+    """Those of solvers.formulas.essential in the order in which kernels look them up.
+
+    bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
+    prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables begin whose last PREFIX_ROWS rows are so;
+    all rows where they have fewer
+    largest: the largest size that is listed
+    """
+
+    bits: U64
+    sizes: npt.NDArray[np.uint8]
+    prefixes: I64
+    largest: int
+
+
+NOT_LISTED = FunctionIndex(np.empty(0, np.uint64), np.empty(0, np.uint8), np.empty((0, 0), np.int64), 0)
+
+
+@cache
+def function_index(functions: EssentialFunctions) -> FunctionIndex:
+    """Made once for each list, of which there is one for a number of variables and a set of operators."""
+    bits, sizes = [], []
+    prefixes = np.zeros((len(functions.ends), (1 << PREFIX_ROWS) + 1), np.int64)
+    start = 0
+    for j in range(1, len(functions.ends)):
+        listed = slice(functions.starts[j], functions.ends[j])
+        order = np.argsort(functions.bits[listed])
+        bits.append(functions.bits[listed][order])
+        sizes.append(functions.sizes[listed][order])
+        shift = np.uint64(max(0, num_rows(j) - PREFIX_ROWS))
+        numbers = np.bincount((bits[-1] >> shift).astype(np.int64), minlength=1 << PREFIX_ROWS)
+        prefixes[j, 0] = start
+        prefixes[j, 1:] = start + np.cumsum(numbers)
+        start += len(order)
+    return FunctionIndex(np.concatenate(bits), np.concatenate(sizes), prefixes, int(functions.sizes.max()))
