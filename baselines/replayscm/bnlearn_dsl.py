@@ -26,7 +26,6 @@ from baselines.replayscm.portfolio import (
     Roots,
     best_supported,
     by_score,
-    choice_in_reach,
     fitted_dags,
     named_sets,
     root_hypotheses,
@@ -39,6 +38,7 @@ from baselines.structure_learning.scores import LocalScores, mbde
 from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
+from solvers.budget import BudgetSpent
 
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
 REPLICATES = 96
@@ -69,7 +69,8 @@ RESIDUAL = Ensemble(6, (Tabu(10, 4_000), Tabu(50, 4_000), HillClimbing(5_000)), 
 def bnlearn_candidates(task: Task, *, seed: int = 0, states: int = RESIDUAL_STATES) -> Iterator[FittedModel]:
     """The train-exact models of the portfolio, in its order; `FittedModel.stage` is one of
 
-    initial, ensemble, proposals, residual dags, residual proposals.
+    initial, ensemble, proposals, residual dags, residual proposals; the proposals with ", order search" behind them
+    where the least acyclic choice among them was out of reach.
 
     seed: of column order, random starts and bootstrap rows
     states: of formula search that the residual stage may spend before it tries no further cap
@@ -94,8 +95,7 @@ class _Portfolio:
         learned = self.learned(MIDDLE)
         for model in fitted_dags(fitter, self.frame, learned):
             yield FittedModel("ensemble", model)
-        for model in self.fitted_proposals(fitter, MIDDLE, learned):
-            yield FittedModel("proposals", model)
+        yield from self.fitted_proposals("proposals", fitter, MIDDLE, learned)
         yield from self.residual()
 
     def residual(self) -> Iterator[FittedModel]:
@@ -108,8 +108,7 @@ class _Portfolio:
         for fitter in fitters:
             if sum(each.spent for each in fitters) >= self.states:
                 return
-            for model in self.fitted_proposals(fitter, RESIDUAL, learned):
-                yield FittedModel("residual proposals", model)
+            yield from self.fitted_proposals("residual proposals", fitter, RESIDUAL, learned)
 
     def fitter(self, stage: Ensemble, cap: int, states: int) -> Fitter:
         """states: of the stage; no parent set may take more than a second of it."""
@@ -148,15 +147,20 @@ class _Portfolio:
 
     # --- parent proposals -------------------------------------------------------------------------------------------
 
-    def fitted_proposals(self, fitter: Fitter, stage: Ensemble, learned: Sequence[RootedDag]) -> Iterator[Scm]:
-        """For each root hypothesis the acyclic choice of least total size, where that can be searched."""
-        if not choice_in_reach(self.task):
-            return
+    def fitted_proposals(
+        self, name: str, fitter: Fitter, stage: Ensemble, learned: Sequence[RootedDag]
+    ) -> Iterator[FittedModel]:
+        """For each root hypothesis the acyclic choice of least total size; a search over orders beyond its reach."""
         for roots in self.likely_roots:
             dags = [one.dag for one in learned if one.roots == roots] + self.bootstrapped(roots, stage)
-            model = fitter.fit_proposals(named_sets(self.frame, proposed_sets(dags, stage.pool)), roots)
+            proposed = named_sets(self.frame, proposed_sets(dags, stage.pool))
+            found_by = name
+            try:
+                model = fitter.fit_proposals(proposed, roots)
+            except BudgetSpent:
+                found_by, model = f"{name}, order search", fitter.fit_by_order(proposed, roots)
             if isinstance(model, Scm):
-                yield model
+                yield FittedModel(found_by, model)
 
     def bootstrapped(self, roots: Roots, stage: Ensemble) -> list[Dag]:
         generator = np.random.Generator(np.random.PCG64(self.seed))

@@ -22,7 +22,6 @@ from baselines.replayscm.portfolio import (
     all_root_sets,
     best_supported,
     by_score,
-    choice_in_reach,
     fitted_dags,
     named_sets,
     root_hypotheses,
@@ -32,6 +31,7 @@ from baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
 from baselines.structure_learning.scores import MAX_TABLE_VARIABLES, LocalScores, mbde
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
+from solvers.budget import BudgetSpent
 
 NETWORKS = 100  # of the k-best list
 PARENT_SETS = 16  # of each variable, likeliest first
@@ -42,7 +42,7 @@ def exact_mbde_candidates(
 ) -> Iterator[FittedModel]:
     """The train-exact models of the portfolio, in its order; stages: optimum, k best, parent sets, widening.
 
-    There are none where dynamic programming over all variables is out of reach.
+    `BudgetSpent` where dynamic programming over all variables, or a choice among parent sets, is out of reach.
 
     iss: imaginary rows of mbde
     networks: length of the k-best lists
@@ -61,8 +61,10 @@ class _Portfolio:
         self.fitter = Fitter(task, max_parents=max_parents, states=states)
 
     def candidates(self) -> Iterator[FittedModel]:
-        if self.frame.num_vars > MAX_TABLE_VARIABLES or not choice_in_reach(self.task):
-            return
+        if self.frame.num_vars > MAX_TABLE_VARIABLES:
+            raise BudgetSpent(
+                f"{self.frame.num_vars} variables; exact mbde optima are for at most {MAX_TABLE_VARIABLES}"
+            )
         best = by_score(self.best(roots) for roots in root_hypotheses(self.task))
         for model in fitted_dags(self.fitter, self.frame, best):
             yield FittedModel("optimum", model)

@@ -7,13 +7,15 @@ is one of least size. A variable whose values its proposed parents do not determ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dsl.formulas.formula import Formula
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import Mask, best_structure, by_size, distinct
+from solvers.acyclic.choice import good_choice, least_choice
+from solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
 from solvers.budget import Budget
 from solvers.formulas.least import LeastSize
 from solvers.formulas.literals import require_literals_alone
@@ -21,6 +23,8 @@ from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
+
+Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask], tuple[Cost, dict[int, Mask]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +89,24 @@ class Fitter:
         return Unfit(unfit) if unfit else self._certified(roots, {v: f for v, f in fitted.items() if f is not None})
 
     def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
-        """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each."""
+        """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each.
+
+        `BudgetSpent` where too many variables have too free an order (solvers.acyclic.choice).
+        """
+        return self._fit_choice(least_choice, proposals, roots)
+
+    def fit_by_order(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
+        """The same by a search over orders, for any number of variables: a small choice, if not the least."""
+        return self._fit_choice(good_choice, proposals, roots)
+
+    def _fit_choice(
+        self, choose: Choose, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]
+    ) -> Scm | Unfit:
         options = {v: self._options(v, proposals.get(v, ()), roots) for v in self._free(roots)}
         unfit = tuple(v for v, own in options.items() if not own)
         if unfit:
             return Unfit(unfit)
-        chosen = self._choose(options, roots)
+        chosen = self._choose(choose, options, roots)
         return Unfit(tuple(options), cyclic=True) if chosen is None else self._certified(roots, chosen)
 
     # --- mechanisms of one variable ---------------------------------------------------------------------------------
@@ -154,12 +170,12 @@ class Fitter:
         return {sum(1 << self._index[u] for u in fitted.parents): fitted for fitted in found}
 
     def _choose(
-        self, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
+        self, choose: Choose, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
     ) -> dict[str, FittedMechanism] | None:
         if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
             return {v: min(own.values(), key=self._rank) for v, own in options.items()}
         costs = {self._index[v]: self._costs(self._index[v], own) for v, own in options.items()}
-        best = best_structure(costs, sum(1 << self._index[root] for root in roots))
+        best = choose(costs, sum(1 << self._index[root] for root in roots))
         if best is None:
             return None
         names = self.task.variables

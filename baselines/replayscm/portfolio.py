@@ -15,7 +15,6 @@ from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Dag, Frame, Mask
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import MAX_FREE_VARIABLES
 from solvers.replayscm.roots import possible_roots, root_sets
 
 MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
@@ -56,12 +55,6 @@ def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: i
     return disclosed_constraints(task.disclosure, frame.variables, max_parents=max_parents).with_roots(
         frame.mask(roots)
     )
-
-
-def choice_in_reach(task: Task) -> bool:
-    """Whether an acyclic choice among proposed parent sets can be searched: a known order, or few enough variables."""
-    disclosure = task.disclosure
-    return disclosure.order is not None or len(task.variables) - disclosure.num_roots <= MAX_FREE_VARIABLES
 
 
 def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:

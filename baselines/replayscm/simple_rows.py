@@ -22,7 +22,8 @@ from dsl.formulas.table import TruthTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
-from solvers.acyclic.least_cost import Mask, best_structure, distinct
+from solvers.acyclic.choice import least_choice
+from solvers.acyclic.least_cost import Mask, distinct
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.least import least_formula
 from solvers.formulas.lookup import formula_for
@@ -41,7 +42,7 @@ def first_found(task: Task) -> Scm | None:
 
     Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
     least total rank is taken, under the first root set that has one. `BudgetSpent` after very many root sets, and where
-    the order of too many variables is open.
+    the order of too many variables is open and much can come first (solvers.acyclic.choice).
     """
     sets, index = _FirstSets(task), _index(task)
     for roots in likely_first(task):
@@ -187,7 +188,7 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
     if task.disclosure.order is not None:
         return {v: min(own, key=own.__getitem__) for v, own in told_apart.items()}
     index = _index(task)
-    best = best_structure(told_apart, sum(1 << index[root] for root in roots))
+    best = least_choice(told_apart, sum(1 << index[root] for root in roots))
     return None if best is None else best[1]
 
 

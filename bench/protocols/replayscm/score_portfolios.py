@@ -38,8 +38,14 @@ class ScorePortfolio(Protocol, frozen=True):
             pass  # far enough to have every kernel in use
 
     def answer(self, task: Task) -> ProtocolResult:
-        if task.kind is TaskKind.ALTERNATIVE:
-            return self._alternative(task)
+        from solvers.budget import BudgetSpent
+
+        try:
+            return self._alternative(task) if task.kind is TaskKind.ALTERNATIVE else self._first(task)
+        except BudgetSpent as spent:
+            return ProtocolResult("out_of_budget", provenance={"stage": None, "reached": str(spent)})
+
+    def _first(self, task: Task) -> ProtocolResult:
         found = next(self.candidates(task), None)
         if found is None:
             return _nothing(task)

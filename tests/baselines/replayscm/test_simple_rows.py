@@ -134,11 +134,24 @@ def test_what_cannot_be_said_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("protocol", [FirstFound(), CopyParent()])
-def test_too_many_variables_of_unknown_order_are_a_spent_budget_not_a_crash(protocol: Protocol) -> None:
-    columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 20)}
-    result = timed_answer(protocol, TaskHandout(task_of(columns, ("X1", "X2")))).result
+def test_many_variables_of_unknown_order_that_copy_one_another(protocol: Protocol) -> None:
+    columns = {f"X{i}": 0b0011 if i % 2 else 0b0101 for i in range(1, 41)}
+    task = task_of(columns, ("X1", "X2"))
+    result = timed_answer(protocol, TaskHandout(task)).result
+    assert result.answer is not None
+    copies = {v: {f"X{j}" for j in range(1, 41) if j % 2 == int(v[1:]) % 2} for v in result.answer["mechanisms"]}
+    assert all(formula in copies[v] - {v} for v, formula in result.answer["mechanisms"].items())
+    assert len(copies) == 38
+
+
+def test_an_order_too_free_to_go_through_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three kinds of columns, each the exclusive or of the other two: nearly every set can come first."""
+    monkeypatch.setattr("solvers.acyclic.choice.MAX_BEGINNINGS", 100)
+    columns = {f"X{i}": (0b0011, 0b0101, 0b0110)[i % 3] for i in range(1, 20)}
+    result = timed_answer(FirstFound(), TaskHandout(task_of(columns, ("X1", "X2")))).result
     assert result.outcome == "out_of_budget"
-    assert result.provenance == {"reached": "17 variables of unknown order; at most 16"}
+    said = "17 variables of unknown order: more than 100 sets of them can come first"
+    assert result.provenance == {"reached": said}
 
 
 def test_a_variable_that_nothing_comes_before_has_no_random_mechanism() -> None:
