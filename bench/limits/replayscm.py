@@ -1,7 +1,7 @@
 """ReplaySCM: least SCMs, members, engines and formulas against variables, parents, rows and candidates.
 
-Problems are drawn by the project's sampler without the checks that pools make, which large ones would not pass:
-three roots, mechanisms of up to three parents, eight training worlds of 16 rows, in Hidden-order form.
+Problems are those of the strata `large_n12` to `large_n40`, and of sizes between them: three roots, mechanisms of up to
+four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from functools import partial
 from random import Random
 
 from bench.limits.sweep import Ask, Curve, Sweep
-from bench.speed.replayscm.engines import scaling_problem
 from bench.speed.replayscm.synthesis import planted_tables
-from dsl.replayscm.problem import Problem, Task
+from dsl.replayscm.problem import Task
 from dsl.replayscm.sampling.evidence import sample_evidence
-from dsl.replayscm.sampling.problems import disclosed, problem_of
+from dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
 from dsl.replayscm.sampling.scms import sample_scm
-from dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
+from dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
 from solvers.formulas.least import least_formula
 from solvers.outcome import OutOfBudget
 from solvers.replayscm.engines.contract import Counted
@@ -29,7 +28,7 @@ VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)
 UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 CANDIDATES = (10, 20, 30, 40, 50, 60)
-AT_PARENTS, AT_VARIABLES = 3, 12
+AT_PARENTS, AT_VARIABLES = 4, 12
 NAMES = "ABCDEF"
 
 
@@ -78,14 +77,27 @@ def sweeps() -> tuple[Sweep, ...]:
     )
 
 
+def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
+    like = stratum(f"large_n{AT_VARIABLES}")
+    return replace(
+        like,
+        name=f"limits_n{num_variables}_{num_units or like.num_units}",
+        num_variables=num_variables,
+        num_worlds=worlds_for(num_variables),
+        num_units=num_units or like.num_units,
+    )
+
+
 def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:
-    return disclosed(_told(scaling_problem(num_variables - NUM_ROOTS, seed)), setting).task
+    return disclosed(sample_problem(_stratum(num_variables), seed), setting).task
 
 
-def _told(problem: Problem) -> Problem:
-    """With the label that says of which latent SCM it is, which forms of disclosure are named by."""
-    labels = {**problem.sealed.labels, "latent": problem.id}
-    return replace(problem, sealed=replace(problem.sealed, labels=labels))
+def _wide(num_units: int, seed: int) -> Task:
+    """A problem with that many rows a world; not filtered, because few rows leave shortcuts."""
+    drawn = _stratum(AT_VARIABLES, num_units)
+    rng = Random(f"{drawn.name}:{seed}")
+    latent = sample_scm(drawn, rng)
+    return problem_of(drawn, drawn.name, seed, latent, sample_evidence(drawn, latent, rng)).task
 
 
 def _solving(task: Task, max_parents: int) -> Ask:
@@ -106,25 +118,6 @@ def _least_parents(max_parents: int, seed: int) -> Ask:
 
 def _least_candidates(max_parents: int, num_variables: int, seed: int) -> Ask:
     return _solving(_task(num_variables, seed, "ordered"), max_parents)
-
-
-def _wide(num_units: int, seed: int) -> Task:
-    """A problem with that many rows a world."""
-    name = f"limits_{num_units}_rows"
-    stratum = Stratum(
-        name,
-        name,
-        AT_VARIABLES,
-        num_units,
-        AT_PARENTS,
-        (4, 9),
-        (0.6, 0.3, 0.1),
-        0.5,
-        max_survivors=AT_VARIABLES - NUM_ROOTS,
-    )
-    rng = Random(f"{name}:{seed}")
-    latent = sample_scm(stratum, rng)
-    return problem_of(stratum, name, seed, latent, sample_evidence(stratum, latent, rng)).task
 
 
 def _least_rows(num_units: int, seed: int) -> Ask:
