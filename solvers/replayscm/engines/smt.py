@@ -23,6 +23,14 @@ from solvers.replayscm.roots import nested_variables
 from solvers.replayscm.version_space import ModelClass
 
 
+def _z3(environment: Any) -> Any:
+    """The solver itself: pysmt's factory first tries to import every other one that it knows."""
+    from pysmt.logics import QF_UFLIRA
+    from pysmt.solvers.z3 import Z3Solver
+
+    return Z3Solver(environment, QF_UFLIRA)  # what the factory picks too; z3 is told of no logic
+
+
 class Slots(NamedTuple):
     """The terms of one variable: its parents' indices in slots, its truth table, its position in the order."""
 
@@ -46,7 +54,7 @@ class SmtMembers:
         self.width = len(self.names).bit_length()
         environment = Environment()
         self.terms = environment.formula_manager
-        self.solver = environment.factory.Solver(name="z3")
+        self.solver = _z3(environment)
         self.slots: dict[str, Slots] = {}
         self.roots: dict[str, Any] = {}
         self._charged = 0
@@ -191,4 +199,9 @@ class SmtMembers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        from pysmt.environment import get_env
+
         self.solver.exit()
+        # Some terms are typed in the global environment, which keeps them all. Terms of different environments share
+        # their hashes, so that what it keeps would slow down every search to come.
+        get_env().stc.memoization.clear()
