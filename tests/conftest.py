@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from bench.commands import progress
+from tests.support.effort import effort
 
 NEVER = 1e6  # seconds
 
 # How long an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any machine")
+settings.register_profile("soak", settings.get_profile("any machine"), max_examples=2_000)
+settings.load_profile(effort("any machine", "soak"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
