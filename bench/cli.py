@@ -14,6 +14,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from bench.compiling import tell_compiling
 from bench.terminal import printable_streams
 
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(stranger)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
+    tell_compiling()
     with printable_streams():
         return _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 from numba.core import config
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import unliteral
 
+from dsl.compiling import Turn
 from dsl.kernel_cache import cache_folder, is_private
 
 P = ParamSpec("P")
@@ -27,13 +30,37 @@ def _own_folder(named: str) -> str:
 
 
 config.CACHE_DIR = _own_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
+_turn = Turn(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that gets arrays and numbers, never objects, and never raises."""
-    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, boundscheck=False)(function))
+    return cast("Callable[P, R]", _in_turn(numba.njit(cache=True, nogil=True, boundscheck=False)(function)))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that is compiled into its callers, as if it stood there."""
-    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, boundscheck=False, forceinline=True)(function))
+    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, forceinline=True)(function)
+    return cast("Callable[P, R]", _in_turn(compiled))
+
+
+def _in_turn(dispatcher: Any) -> Any:
+    """The same, compiled once: not again for each constant that callers write, nor by two processes at a time."""
+    compiled, loaded = dispatcher.compile, dispatcher._cache.load_overload
+
+    def compile_in_turn(signature: Any) -> Any:
+        wanted = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
+        with global_compiler_lock, _turn:
+            return compiled(wanted)
+
+    def load_or_wait(signature: Any, context: Any) -> Any:
+        found = loaded(signature, context)
+        if found is None:
+            _turn.wait()
+            found = loaded(signature, context)  # unless nobody else has compiled it meanwhile
+            if found is None:
+                _turn.say(dispatcher.py_func.__name__)
+        return found
+
+    dispatcher.compile, dispatcher._cache.load_overload = compile_in_turn, load_or_wait
+    return dispatcher

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from bench.runs.jobs import Progress
 
 FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
-COMPILING = "the first use of a version compiles its kernels, which takes about a minute"
 
 
 def usable_cores() -> int:
@@ -94,8 +93,7 @@ class ProgressLines:
         name, done, total = self._latest
         if done >= total:
             return ""
-        more = "" if done else f" ({COMPILING})"
-        return _line(f"{self._doing}{name}: {done} of {total} done {seconds}{more}")
+        return _line(f"{self._doing}{name}: {done} of {total} done {seconds}")
 
 
 def _line(text: str) -> str:

@@ -22,7 +22,7 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 Words: TypeAlias = "npt.NDArray[np.unsignedinteger[Any]]"
-"""Functions in the narrowest word that holds them: uint16, uint32 or uint64."""
+"""Functions in the narrowest word that holds them: uint32 or uint64."""
 
 # Codes of dsl.formulas.operators; numba compiles these numbers into the kernels of this file.
 AND, OR, XOR, IFF = 1, 2, 3, 4
@@ -175,7 +175,8 @@ class Lists(NamedTuple):
 @kernel
 def _longer(array, length):  # type: ignore[no-untyped-def]  # any array
     copy = np.empty(length, array.dtype)
-    copy[: array.size] = array
+    for index in range(array.size):  # assigning a slice would compile an error message too
+        copy[index] = array[index]
     return copy
 
 

@@ -100,8 +100,10 @@ def select(
                     found[count] = position
                     starts[costs[position] + 1] += 1
                     count += 1
-    starts = np.cumsum(starts)
-    place = starts.copy()
+    place = np.empty(total + 2, np.int64)
+    for cost in range(total + 2):
+        starts[cost] += starts[cost - 1] if cost else 0
+        place[cost] = starts[cost]
     chosen = np.empty(count, words.dtype)
     positions = np.empty(count, np.int64)
     for index in range(count):
@@ -189,7 +191,8 @@ def parity_pairs(
             following[entry] = heads[slot] if known[slot] else -1
             heads[slot] = entry
             known[slot] = True
-    best = np.full((2, 2), -1, np.int64)
+    best = np.empty((2, 2), np.int64)
+    best[0, 0] = best[0, 1] = best[1, 0] = best[1, 1] = -1
     least = np.zeros(2, words.dtype)
     hits = np.empty(BLOCK, np.int64)
     limit = ends[min(total, largest)]

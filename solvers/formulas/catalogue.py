@@ -1,13 +1,13 @@
 """Catalogues: all Boolean functions of k variables whose least formula has at most some size, in the order of size.
 
-Built by exhaustive enumeration, whole orbits under permutation of the variables at a time. Complete for up to 4
-variables; for 5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over.
+Made by exhaustive enumeration, whole orbits under permutation of the variables at a time. Complete for up to 4
+variables; for 5 and 6 complete up to `max_size`, beyond which solvers.formulas.decomposition takes over. For the
+standard operators the result is shipped by orbit (solvers.formulas.orbits), so that nothing has to be compiled first.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -22,11 +22,12 @@ from dsl.formulas.table import full_mask, num_rows, projection
 from solvers.formulas import _kernels_functions as kernels
 from solvers.formulas._kernels_synthesis import UNUSED
 from solvers.formulas.expressible import num_expressible, operator_set
+from solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpacked
 
 MAX_VARS = 6  # a function is one 64-bit word
 MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
 CAPACITIES = {5: 1_200_000, 6: 500_000}  # functions to make room for at once; it grows when that is too little
-SHIPPED = "data/functions_4.bin"  # 4 variables, standard operators: size + 16 * rooted of every function, deflated
+SHIPPED = {num_vars: f"data/functions_{num_vars}.bin" for num_vars in (4, 5, 6)}  # for the standard operators
 LISTING = ("and", "or", "xor")  # operators whose arguments may be lists that a node of the same operator takes over
 ROOTS = {name: 1 << OPERATORS[name].code - 1 for name in LISTING}
 
@@ -36,7 +37,7 @@ class Catalogue:
     """All functions of `num_vars` variables with a formula of at most `max_size` nodes.
 
     operators: the operators that the formulas use, in table order
-    words: [f] the functions by size, then by table bits; uint16 up to 4 variables, uint32 for 5, uint64 for 6
+    words: [f] the functions by size, then by table bits; uint32 up to 5 variables, uint64 for 6
     sizes: [f] least sizes, uint8
     rooted: [f] uint8; bit 0, 1, 2: a formula of least size has `and`, `or`, `xor` at its root
     ends: [max_size + 1] how many functions have at most that size
@@ -57,6 +58,10 @@ class Catalogue:
     def is_complete(self) -> bool:
         """Whether every function that these operators can express is listed."""
         return len(self.words) == num_expressible(self.num_vars, self.operators)
+
+    def layers(self, chosen: slice | kernels.I64 = slice(None)) -> Layers:
+        """The functions at those positions."""
+        return Layers(self.words[chosen], self.sizes[chosen], self.rooted[chosen])
 
     def costs(self, operator: str) -> kernels.U8:
         """[f] least total size of one or more arguments that `operator` combines to the function."""
@@ -89,8 +94,8 @@ def catalogue(num_vars: int, operators: Iterable[str] = STANDARD_OPERATORS) -> C
 def _catalogue(num_vars: int, operators: tuple[str, ...]) -> Catalogue:
     if num_vars < 4:
         return _fewer_variables(_catalogue(4, operators), num_vars)
-    if num_vars == 4 and operators == STANDARD_OPERATORS:
-        return _shipped()
+    if operators == STANDARD_OPERATORS:
+        return _shipped(num_vars)
     return build(num_vars, operators, max_size=MAX_SIZES.get(num_vars))
 
 
@@ -141,7 +146,6 @@ def _grow(pool: kernels.Pool, ends: list[int], size: int, num_vars: int, operato
 
 def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
     capacity += factorial(num_vars)  # an orbit is added only where a largest one fits
-    rising = [projection(i, num_vars).bits & ~projection(i + 1, num_vars).bits for i in range(num_vars - 1)]
     return kernels.Pool(
         words=np.empty(capacity, np.uint64),
         sizes=np.empty(capacity, np.uint8),
@@ -149,8 +153,8 @@ def _empty_pool(num_vars: int, capacity: int) -> kernels.Pool:
         leads=np.empty(capacity, np.uint8),
         slots=np.full(1 << (2 * capacity).bit_length(), -1, np.int32),
         length=np.zeros(1, np.int64),
-        swaps=np.array(list(_plain_changes(num_vars)), np.int64),
-        moving=np.array(rising, np.uint64),
+        swaps=np.array(list(plain_changes(num_vars)), np.int64),
+        moving=np.array(moving_rows(num_vars), np.uint64),
     )
 
 
@@ -163,21 +167,6 @@ def _larger(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
     return copy
 
 
-def _plain_changes(length: int) -> Iterator[int]:
-    """Positions i to exchange with i + 1, one after another, to run through all permutations of that many items.
-
-    The order of bell ringers: Knuth, The Art of Computer Programming 4A, section 7.2.1.2, algorithm P.
-    """
-    if length < 2:
-        return
-    inner = list(_plain_changes(length - 1))
-    for round_index in range(len(inner) + 1):
-        falling = round_index % 2 == 0  # the last item runs down, then up, and so on
-        yield from range(length - 2, -1, -1) if falling else range(length - 1)
-        if round_index < len(inner):
-            yield inner[round_index] + falling
-
-
 def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends: kernels.I64) -> Catalogue:
     words, rooted = np.empty(ends[-1], _word_type(num_vars)), np.empty(ends[-1], np.uint8)
     for start, end in pairwise(ends.tolist()):
@@ -188,23 +177,15 @@ def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends:
 
 
 def _word_type(num_vars: int) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.dtype(np.uint16 if num_vars <= 4 else np.uint32 if num_vars == 5 else np.uint64)
+    return np.dtype(np.uint32 if num_vars <= 5 else np.uint64)
 
 
-# --- 4 variables and fewer ------------------------------------------------------------------------------------------
+# --- what is shipped, and fewer variables ----------------------------------------------------------------------------
 
 
-def packed(functions: Catalogue) -> bytes:
-    """The contents of the shipped file: size + 16 * rooted of every function of 4 variables, deflated."""
-    table = np.zeros(1 << num_rows(4), np.uint8)
-    table[functions.words] = functions.sizes | functions.rooted << 4
-    return zlib.compress(table.tobytes(), 9)
-
-
-def _shipped() -> Catalogue:
-    table = np.frombuffer(zlib.decompress(files("solvers.formulas").joinpath(SHIPPED).read_bytes()), np.uint8)
-    words = np.argsort(table & 15, kind="stable").astype(np.uint16)
-    return _listed(4, STANDARD_OPERATORS, words, table[words] & np.uint8(15), table[words] >> np.uint8(4))
+def _shipped(num_vars: int) -> Catalogue:
+    contents = files("solvers.formulas").joinpath(SHIPPED[num_vars]).read_bytes()
+    return _listed(num_vars, STANDARD_OPERATORS, unpacked(contents, num_vars, _word_type(num_vars)))
 
 
 def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
@@ -213,15 +194,13 @@ def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
     Their sizes and roots stay: in any formula the other variables may be replaced by one of these.
     """
     if num_vars == 0:
-        return _listed(0, functions.operators, functions.words[:0], functions.sizes[:0], functions.rooted[:0])
+        return _listed(0, functions.operators, functions.layers(slice(0)))
     bits = functions.words & full_mask(num_vars)
-    inside = bits * (full_mask(4) // full_mask(num_vars)) == functions.words  # the same table, repeated
-    return _listed(num_vars, functions.operators, bits[inside], functions.sizes[inside], functions.rooted[inside])
+    inside = np.flatnonzero(bits * (full_mask(4) // full_mask(num_vars)) == functions.words)  # the same table, repeated
+    return _listed(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))
 
 
-def _listed(
-    num_vars: int, operators: tuple[str, ...], words: kernels.Words, sizes: kernels.U8, rooted: kernels.U8
-) -> Catalogue:
+def _listed(num_vars: int, operators: tuple[str, ...], functions: Layers) -> Catalogue:
     """A catalogue of functions that are in order already."""
-    ends = np.cumsum(np.bincount(sizes)) if len(sizes) else np.zeros(1, np.int64)
-    return Catalogue(num_vars, operators, words, sizes, rooted, ends)
+    ends = np.cumsum(np.bincount(functions.sizes)) if len(functions.sizes) else np.zeros(1, np.int64)
+    return Catalogue(num_vars, operators, *functions, ends)

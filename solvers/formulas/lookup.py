@@ -1,7 +1,7 @@
 """Formulas by look-up: of least size where a catalogue lists the function, of any function by splitting.
 
-For the standard operators the catalogue is shipped (`data`); `python -m solvers.formulas.lookup`
-writes that file again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
+For the standard operators the catalogues are shipped (`data`); `python -m solvers.formulas.lookup`
+writes those files again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
 when they are first asked for, in 0.1 s for the usual ones and 2 s at most.
 
 The order of a catalogue's `words` is the tie rule: `first_match(words, care, value, len(words))` of
@@ -22,8 +22,9 @@ from dsl.formulas.formula import Formula, apply, var
 from dsl.formulas.operators import STANDARD_OPERATORS
 from dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
 from solvers.formulas.assembly import formula_of_part
-from solvers.formulas.catalogue import SHIPPED, build, catalogue, packed
+from solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build, catalogue
 from solvers.formulas.goal import Listed
+from solvers.formulas.orbits import packed
 
 LARGEST_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`
@@ -74,8 +75,9 @@ def formula_for(table: TruthTable, names: Sequence[str], operators: tuple[str, .
 
 
 def _write_shipped() -> None:
-    path = Path(__file__).parent / SHIPPED
-    path.write_bytes(packed(build(4, STANDARD_OPERATORS)))
+    for num_vars, name in SHIPPED.items():
+        functions = build(num_vars, STANDARD_OPERATORS, max_size=MAX_SIZES.get(num_vars))
+        (Path(__file__).parent / name).write_bytes(packed(functions.layers(), num_vars))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from bench.runs.crews.parent import end_with_parent
 from bench.runs.jobs import Failure, attempted
+from dsl.compiling import Told
 from dsl.errors import CalibrantError
 
 J = TypeVar("J")
@@ -76,7 +77,7 @@ class Processes:
 def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:
     """A pool whose processes start from nothing: no thread and no lock of this one can be in their way."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPool(workers, initializer=partial(_start, prepare), context=context)
+    return ProcessPool(workers, initializer=partial(_start, prepare, Told.listener), context=context)
 
 
 def stop(pool: ProcessPool) -> None:
@@ -95,6 +96,7 @@ def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failu
         return Failure("crashed", f"the worker process ended with exit code {error.exitcode}")
 
 
-def _start(prepare: Callable[[], None]) -> None:
+def _start(prepare: Callable[[], None], told: Callable[[str], None] | None) -> None:
     end_with_parent()
+    Told.listener = told
     prepare()

@@ -19,6 +19,7 @@ from solvers.formulas import catalogue as catalogues
 from solvers.formulas._kernels_synthesis import best_match, first_match
 from solvers.formulas.catalogue import Catalogue, build, catalogue
 from solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
+from solvers.formulas.orbits import plain_changes
 from tests.support.replayscm import synthesis_oracle as oracles_synthesis
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -43,8 +44,10 @@ def formulas_of_four() -> tuple[Formula, ...]:
 # --- sizes ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_shipped_table_is_what_the_enumeration_gives() -> None:
-    shipped, rebuilt = catalogue(4), build(4, STANDARD_OPERATORS)
+@pytest.mark.parametrize("num_vars", [4, 5, 6])
+def test_the_shipped_orbits_are_what_the_enumeration_gives(num_vars: int) -> None:
+    shipped = catalogue(num_vars)
+    rebuilt = build(num_vars, STANDARD_OPERATORS, max_size=catalogues.MAX_SIZES.get(num_vars))
     for name in ("words", "sizes", "rooted", "ends"):
         np.testing.assert_array_equal(getattr(shipped, name), getattr(rebuilt, name), name)
 
@@ -100,7 +103,7 @@ def test_a_pool_that_is_too_small_grows(monkeypatch: pytest.MonkeyPatch) -> None
 def test_plain_changes_meet_every_permutation(num_vars: int) -> None:
     items = list(range(num_vars))
     met = [tuple(items)]
-    for index in catalogues._plain_changes(num_vars):
+    for index in plain_changes(num_vars):
         items[index], items[index + 1] = items[index + 1], items[index]
         met.append(tuple(items))
     assert sorted(met) == list(permutations(range(num_vars)))
