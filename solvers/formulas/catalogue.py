@@ -195,7 +195,7 @@ def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
     """
     if num_vars == 0:
         return _listed(0, functions.operators, functions.layers(slice(0)))
-    bits = functions.words & full_mask(num_vars)
+    bits = functions.words & functions.words.dtype.type(full_mask(num_vars))
     inside = np.flatnonzero(bits * (full_mask(4) // full_mask(num_vars)) == functions.words)  # the same table, repeated
     return _listed(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))
 
