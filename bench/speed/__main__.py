@@ -34,6 +34,7 @@ BENCHMARKS = {
     "causim": "causim.rates",
     "rewards": "rewards",
     "inspect": "inspect.rates",
+    "startup": "startup",
 }
 QUICK_SCALE = 0.005
 WIDTH = 160  # of tables that go into a file
