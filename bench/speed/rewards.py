@@ -13,7 +13,7 @@ from bench.benchmarks.registry import NAMES, benchmark
 from bench.speed.comparison import Comparison, Rival, Row, measured
 from bench.speed.options import Options
 from bench.training.curricula import in_turns
-from bench.training.rewards import Worth, lesson, shaped, verdict
+from bench.training.rewards import Worth, attributed, lesson, shaped, verdict
 
 TOPIC = "rewards"
 SEED, ITEMS, REPEATS = 1, 32, 160
@@ -24,7 +24,7 @@ def rows(options: Options) -> Iterator[Row]:
     repeats = max(1, round(REPEATS * options.scale))
     for name in NAMES:
         answers = list(_answers(name))
-        for worth in (verdict, shaped):
+        for worth in (verdict, shaped, attributed):
             work = partial(_reward, worth, name, answers, repeats)
             rival = Rival("calibrant", work, len(answers) * repeats)
             case = f"{worth.__name__}, {benchmark(name).title}"

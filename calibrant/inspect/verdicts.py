@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -15,9 +16,12 @@ from bench.benchmarks.base import Benchmark
 from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import CLUSTER, item_of
 from calibrant.verbs import score as scored
+from dsl.errors import CalibrantError
 from dsl.replayscm.pools.published_files import table_setting
 
+LOGGER = logging.getLogger(__name__)
 FOUND = "found"
+REFUSED = "refused"  # why there is no score
 KEPT = "Transcript:steps"  # in the store of a sample that has one
 
 
@@ -27,11 +31,21 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
     The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once.
 
+    A sample whose record or transcript is refused has no score: metrics leave it out, which is not a 0, and its
+    explanation says why.
+
     extractor: of ReplaySCM, how a response text becomes an answer: the protocol's rule or the released scorer's
     """
     options = {} if extractor == "paper" else {"extractor": extractor}
 
     async def score(state: TaskState, target: Target) -> Score:
+        try:
+            return judged(state)
+        except CalibrantError as error:
+            LOGGER.warning("sample %s, epoch %s is not scored: %s", state.sample_id, state.epoch, error)
+            return Score.unscored(reason=REFUSED, explanation=str(error))
+
+    def judged(state: TaskState) -> Score:
         of, item = item_of(state.metadata)
         told = state.store_as(Transcript) if KEPT in state.store else None
         played = {"steps": told.as_steps()} if told and of.transcripts else {}

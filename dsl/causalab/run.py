@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -58,11 +58,10 @@ class RunScore:
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
     steps = tuple(steps)
-    said, activated = EMPTY, False
+    activated = False
     settings = refused = 0
     submitted = False
     for step in steps:
-        said = stated_with(step) or said
         settings += step.cost
         refused += bool(step.refused)
         if step.refused:
@@ -72,7 +71,7 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         submitted |= "submit" in step.action
     frequency = dialled(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
-    score = Scorer(item.sealed.mechanism).score(said)
+    score = Scorer(item.sealed.mechanism).score(last_hypothesis(steps))
     imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
     return RunScore(score, right, activated, frequency, settings, refused, submitted, imec)
 
@@ -86,6 +85,11 @@ def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:
 @lru_cache(maxsize=4096)
 def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
     return imec_size(edges, targets)
+
+
+def last_hypothesis(steps: Sequence[LabStep]) -> Hypothesis:
+    """The hypothesis that stands at the end of a run."""
+    return next((said for step in reversed(steps) if (said := stated_with(step)) is not None), EMPTY)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from audits.attribution import Kind
 from audits.causalab.attribution import RunAttribution, attributed_run
+from audits.causalab.spaces import space_of
 from audits.causalab.trajectory import trajectory
 from baselines.causalab.rows import ROWS, play
 from dsl.causalab.configs import item_of_config
@@ -48,6 +49,17 @@ def test_the_exact_row_earns_what_its_evidence_decides(item: LabItem) -> None:
         assert found.graph.kind is Kind.EARNED
         assert found.graph.fits
     assert found.graph.members >= 1
+
+
+def test_what_a_run_was_shown_is_what_it_is_judged_by_whoever_was_judged_before() -> None:
+    for suite in ("3nodes", "4nodes"):
+        item = item_of_config(released_suite(suite)[7], 0)
+        steps = ran("exact", item).steps
+        first = next(number for number, step in enumerate(steps, 1) if step.cost)
+        counts = [attributed_run(item, shown).graph.members for shown in (steps, (), steps[:first], steps)]
+        left = [space_of(item.task, shown).count for shown in (steps, (), steps[:first])]
+        assert counts == [*left, left[0]]
+        assert counts[0] < counts[1]
 
 
 def test_kinds_tell_inference_from_evidence() -> None:

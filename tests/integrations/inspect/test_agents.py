@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,6 @@ from bench.cli import main
 from bench.runs.workers import timed_answer
 from calibrant import inspect as adapter
 from calibrant.inspect import verdict
-from dsl.errors import CalibrantError
 from tests.integrations.inspect.conftest import pool_of
 from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, said, samples
 
@@ -111,12 +111,30 @@ def test_scoring_again_replays_the_transcript(interactive: Path, tmp_path: Path)
     log = _played(pool, tmp_path, {item: _experiments(done) for item, done in _actions(pool).items()})
     pool.unlink()
     assert all_figures(score(log, verdict(), action="overwrite", display="none")) == all_figures(log)
+
+
+def test_a_forged_transcript_is_refused_in_a_line_and_the_rest_is_scored(
+    interactive: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = _played(interactive, tmp_path, {item: _experiments(done) for item, done in _actions(interactive).items()})
     first = samples(log)[0]
-    steps = first.store["Transcript:steps"]
+    log.samples = [first.model_copy(deep=True, update={"epoch": epoch}) for epoch in (1, 2, 3)]
+    forged, unreadable, right = log.samples
+    steps = forged.store["Transcript:steps"]
     number = next(number for number, step in enumerate(steps) if step.get("reading") is not None)
     steps[number]["reading"] = "ACTIVE 7"
-    with pytest.raises(CalibrantError, match=f"step {number}: reading"):
-        score(log, verdict(), action="overwrite", display="none")
-    steps[number] = {"nothing": 1}
-    with pytest.raises(CalibrantError, match="transcript: "):
-        score(log, verdict(), action="overwrite", display="none")
+    unreadable.store["Transcript:steps"][0] = {"nothing": 1}
+    again = score(log, verdict(), action="overwrite", display="none")
+    assert again.status == "success"
+    found = {sample.epoch: (sample.scores or {})["verdict"] for sample in samples(again)}
+    for epoch, why in ((forged.epoch, f"step {number}: reading"), (unreadable.epoch, "transcript: ")):
+        assert isinstance(value := found[epoch].value, float)
+        assert math.isnan(value)
+        assert found[epoch].reason == "refused"
+        assert why in (found[epoch].explanation or "")
+        lines = [line for line in caplog.messages if f"sample {first.id}, epoch {epoch} is not scored: " in line]
+        assert len(lines) == 1
+        assert why in lines[0]
+    assert isinstance(figures := found[right.epoch].value, dict)
+    assert figures["correct"] == 1.0
+    assert metrics(again)["correct"]["mean"] == 1.0
