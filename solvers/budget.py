@@ -7,6 +7,14 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
     """More states were asked for than are left."""
 
 
+class Undecided(BudgetSpent):
+    """The budget ran out in a search for a minimum. at_least: proven; nothing costs less."""
+
+    def __init__(self, at_least: int) -> None:
+        super().__init__(f"at least {at_least}")
+        self.at_least = at_least
+
+
 class Budget:
     """Counts down the states that a search may still look at.
 

@@ -35,4 +35,16 @@ class OutOfBudget:
     lower_bound: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestSoFar(OutOfBudget, Generic[T_co]):
+    """The budget ran out before the best answer found was proven to be the best, or a better one was found.
+
+    value: an answer that was certified by the reference
+    upper_bound: what it costs; nothing costs less than `lower_bound`
+    """
+
+    value: T_co
+    upper_bound: int
+
+
 Outcome: TypeAlias = Found[T] | Impossible | OutOfBudget

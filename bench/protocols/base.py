@@ -64,7 +64,10 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
     """The result that says why there is no answer."""
-    from solvers.outcome import Impossible
+    from solvers.outcome import BestSoFar, Impossible
 
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
-    return ProtocolResult(kind, provenance=dataclasses.asdict(outcome))
+    told = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
+    if isinstance(outcome, BestSoFar):
+        del told["value"]  # an answer that is not proven is no answer of a row that promises the best
+    return ProtocolResult(kind, provenance=told)

@@ -32,6 +32,11 @@ def total_size(cost: Cost) -> int:
     return cost >> _COUNT_BITS
 
 
+def total_mentions(cost: Cost) -> int:
+    """What the mentions of a sum of `by_size` add up to."""
+    return cost & (1 << _COUNT_BITS) - 1
+
+
 def distinct(cost: Cost, variable: int, parents: Mask, num_vars: int) -> Cost:
     """The cost with a tie-break: of choices that cost the same, the smallest parent sets, variable 0 first."""
     return cost << num_vars**2 | parents << num_vars * (num_vars - 1 - variable)

@@ -18,7 +18,7 @@ from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Panel
-from solvers.outcome import Found, Outcome, OutOfBudget
+from solvers.outcome import BestSoFar, Found, Outcome, OutOfBudget
 from solvers.replayscm.exhaustion import least_size
 
 BUDGETS = (0, 1, 100, 10_000, 1_000_000, None)  # states, ascending
@@ -122,10 +122,22 @@ def _budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Itera
             bound = limited.lower_bound or 0
             if isinstance(outcome, Found) and bound > outcome.value.size:
                 yield f"lower bound {bound} with {states} states; an answer has size {outcome.value.size}"
+            if isinstance(limited, BestSoFar):
+                yield from _best_so_far(task, limited, outcome)
         else:
             decided = True
             if _said(limited) != _said(outcome):
                 yield f"with {states} states: {_said(limited)}; without limit: {_said(outcome)}"
+
+
+def _best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[SolverAnswer]) -> Iterator[str]:
+    """What is wrong with the best answer of a search that was cut off."""
+    model = best.value.model
+    wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
+    if wrong or model.size != best.upper_bound:
+        yield f"best so far: {wrong or f'has {model.size} nodes, {best.upper_bound} are stated'}"
+    elif not isinstance(outcome, Found) or outcome.value.size > model.size:
+        yield f"best so far: {model.size} nodes, less than what was said to be least"
 
 
 def _repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Iterator[str]:

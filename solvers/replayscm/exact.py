@@ -4,6 +4,7 @@ Because a map is train-exact iff every mechanism reproduces the observed rows in
 problem falls apart: per variable the parent sets that determine its column and a least formula over each, then the
 acyclic, admissible choice of least total size. Formula sizes that are hard to find are only bounded from below at
 first; a choice is final once everything it uses is exact, because every other choice costs at least its bound.
+If the budget ends before, the answer is a bound and the best model that is known by then (`BestSoFar`).
 
 Class of the claim: every mechanism mentions at most `max_parents` variables and uses the allowed operators, and in
 Hidden-roots over shared units the columns of all roots are nested (solvers.replayscm.roots). With other roots there may
@@ -24,25 +25,20 @@ from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import (
-    MAX_FREE_VARIABLES,
-    Cost,
-    Mask,
-    best_structure,
-    by_size,
-    distinct,
-    total_size,
-    without_tie_break,
-)
-from solvers.budget import Budget
+from solvers.acyclic.choice import good_choice
+from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
+from solvers.acyclic.optimum import Choice, optimal_choice
+from solvers.budget import Budget, Undecided
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.formulas.literals import require_literals_alone
-from solvers.outcome import Found, Impossible, OutOfBudget
+from solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
 from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import ParentSearch, ParentSet
 from solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
 MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
+MAX_VARIABLES = 63  # a set of variables is a signed word
+MAX_ROOT_SETS_TRIED = 20  # for the best model so far, the likeliest first
 
 
 @dataclass(frozen=True)
@@ -63,21 +59,18 @@ def solve(
 
     max_parents: how many variables a mechanism may mention, 1 to 6
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
-    states: how many candidate functions formula search may try before it gives up; None means no limit
+    states: how many candidate functions formula search may try before it gives up, each conflict of MaxSAT counting
+        as solvers.acyclic.optimum.STATES_PER_CONFLICT of them; None means no limit
     """
     too_large = _too_large(task)
     return too_large or _Search(task, max_parents, nested_roots, Budget(states)).run()
 
 
 def _too_large(task: Task) -> OutOfBudget | None:
-    """Problems that dynamic programming over subsets cannot reach; with a known order there is no such limit."""
+    if len(task.variables) > MAX_VARIABLES:
+        return OutOfBudget(f"nothing was tried: {len(task.variables)} variables, at most {MAX_VARIABLES}")
     disclosure = task.disclosure
-    if disclosure.order is not None:
-        return None
-    free = len(task.variables) - disclosure.num_roots
-    if free > MAX_FREE_VARIABLES:
-        return OutOfBudget(f"nothing was tried: {free} variables of unknown order, at most {MAX_FREE_VARIABLES}")
-    if disclosure.num_root_sets() > MAX_ROOT_SETS:
+    if disclosure.order is None and disclosure.num_root_sets() > MAX_ROOT_SETS:
         return OutOfBudget(f"nothing was tried: more than {MAX_ROOT_SETS} root sets of the disclosed size")
     return None
 
@@ -144,27 +137,34 @@ class _Search:
 
     def _least(self, hypotheses: Iterable[tuple[str, ...]], note: str) -> Found[ExactAnswer] | OutOfBudget | None:
         """The optimum over these root sets; None if none of them admits any choice."""
-        numbers = (sum(1 << self.index[root] for root in roots) for roots in hypotheses)
-        queue = [choice for roots in numbers if (choice := self._choose(roots))]
-        considered = len(queue)
-        heapify(queue)
-        while queue:
-            best = queue[0]
-            if best.refinements < self.refinements:  # the sizes of its options may have grown since
-                again = self._choose(best.roots)
-                if again is None:
-                    heappop(queue)
-                else:
-                    heapreplace(queue, again)
-                continue
-            open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
-            if not open_sets:
-                return self._certified(best, note, considered)
-            self.refinements += 1
-            decided = [self._refine(variable, mask) for variable, mask in open_sets]
-            if self.budget.exhausted or not all(decided):
-                among = f"every train-exact SCM of the class{_among(note)}"
-                return OutOfBudget(f"{among} has total size at least {best.size}", best.size)
+        numbers = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
+        queue: list[_Choice] = []
+        begun = 0
+        try:
+            for roots in numbers:
+                begun += 1
+                queue += filter(None, [self._choose(roots)])
+            considered = len(queue)
+            heapify(queue)
+            while queue:
+                best = queue[0]
+                if best.refinements < self.refinements:  # the sizes of its options may have grown since
+                    again = self._choose(best.roots)
+                    if again is None:
+                        heappop(queue)
+                    else:
+                        heapreplace(queue, again)
+                    continue
+                open_sets = [(v, mask) for v, mask in best.chosen.items() if self.options[v][mask].size is None]
+                if not open_sets:
+                    return self._certified(best, note, considered)
+                self.refinements += 1
+                decided = [self._refine(variable, mask) for variable, mask in open_sets]
+                if self.budget.exhausted or not all(decided):
+                    return self._out_of_budget(best.cost, note, numbers)
+        except Undecided as spent:
+            others = [choice.cost for choice in queue] + [self._floor(roots) for roots in numbers[begun:]]
+            return self._out_of_budget(min([spent.at_least, *others]), note, numbers)
         return None
 
     def _choose(self, roots: Mask) -> _Choice | None:
@@ -173,27 +173,58 @@ class _Search:
         if not all(costs.values()):
             return None
         if self.task.disclosure.order is not None:  # only earlier variables are candidates: nothing can be cyclic
-            chosen = {v: min(options, key=options.__getitem__) for v, options in costs.items()}
-            cost = sum(costs[v][mask] for v, mask in chosen.items())
+            chosen = {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
+            best: Choice | None = Choice(sum(costs[v][mask] for v, mask in chosen.items()), chosen)
         else:
-            best = best_structure(costs, roots)
-            if best is None:
-                return None
-            cost, chosen = best
-        return _Choice(without_tie_break(cost, len(self.index)), roots, chosen, self.refinements)
+            best = optimal_choice(costs, roots, len(self.index), self.budget)
+        return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:
-        """Of each option: size, then mentions, then its part of the parent sets as one number, variable 0 first."""
+        """Of each option: size, then mentions."""
         if variable not in self.options:
             self.options[variable] = self._options(self.task.variables[variable])
-        return {
-            mask: distinct(by_size(option.at_least, mask), variable, mask, len(self.index))
-            for mask, option in self.options[variable].items()
+        return {mask: by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
+
+    def _floor(self, roots: Mask) -> Cost:
+        """What every choice under one root set costs at least, cyclic or not."""
+        return sum(min(self._costs(v).values(), default=0) for v in self.index.values() if not roots >> v & 1)
+
+    def _out_of_budget(self, at_least: Cost, note: str, hypotheses: list[Mask]) -> OutOfBudget:
+        """The bound, and the best model that is known, under one of the likeliest root sets."""
+        least = total_size(at_least)
+        reached = f"every train-exact SCM of the class{_among(note)} has total size at least {least}"
+        models = [
+            model
+            for roots in sorted(hypotheses, key=lambda roots: (self._floor(roots), roots))[:MAX_ROOT_SETS_TRIED]
+            if (model := self._good(roots))
+        ]
+        if not models:
+            return OutOfBudget(reached, least)
+        best = min(models, key=lambda model: model.size)
+        provenance = {**self._provenance(note), "minimal": f"not proven: between {least} and {best.size}"}
+        return BestSoFar(
+            f"{reached}, the best one found has {best.size}",
+            least,
+            value=ExactAnswer(best, best.size, provenance),
+            upper_bound=best.size,
+        )
+
+    def _good(self, roots: Mask) -> Scm | None:
+        """A model of sizes that are known, under one root set."""
+        costs = {
+            v: {mask: cost for mask, cost in self._costs(v).items() if self.options[v][mask].size is not None}
+            for v in self.index.values()
+            if not roots >> v & 1
         }
+        best = good_choice(costs, roots) if all(costs.values()) else None
+        return None if best is None else self._model(roots, best[1])
 
     def _options(self, variable: str) -> dict[Mask, ParentSet]:
         candidates = [self.index[u] for u in self.task.disclosure.admissible_parents(variable)]
-        options = {option.mask: option for option in self.search.parent_sets(self.index[variable], candidates)}
+        roots = self.task.disclosure.roots or ()
+        free = sum(1 << self.index[u] for u in roots)
+        found = self.search.parent_sets(self.index[variable], candidates, free=free)
+        options = {option.mask: option for option in found}
         if self.task.grammar.allow_constants:
             training = self.task.training
             scored = training.scored_rows(variable)
@@ -219,24 +250,26 @@ class _Search:
         return True
 
     def _certified(self, choice: _Choice, note: str, sets: int) -> Found[ExactAnswer]:
-        """The answer, once the reference has replayed it on every training row."""
-        variables = self.task.variables
-        roots = tuple(v for v in variables if choice.roots >> self.index[v] & 1)
-        mechanisms = {variables[v]: self._formula(v, mask) for v, mask in choice.chosen.items()}
-        model = certified(self.task, Scm(roots, mechanisms))
+        model = self._model(choice.roots, choice.chosen)
         if model.size != choice.size:
             raise AssertionError(f"the answer failed its certificate: {model.size} nodes, {choice.size} are least")
-        provenance = {
+        found = {"minimal": "total formula size, by exhaustion of the class", "root_sets_that_fit": sets}
+        return Found(ExactAnswer(model, choice.size, {**self._provenance(note), "tie_rule": TIE_RULE, **found}))
+
+    def _model(self, roots: Mask, chosen: Mapping[int, Mask]) -> Scm:
+        """The SCM of a choice, once the reference has replayed it on every training row."""
+        variables = self.task.variables
+        mechanisms = {variables[v]: self._formula(v, mask) for v, mask in chosen.items()}
+        return certified(self.task, Scm(tuple(v for v in variables if roots >> self.index[v] & 1), mechanisms))
+
+    def _provenance(self, note: str) -> dict[str, Any]:
+        return {
             "class": f"every mechanism mentions at most {self.search.max_parents} variables{_among(note)}",
             "operators": list(self.operators),
-            "minimal": "total formula size, by exhaustion of the class",
-            "tie_rule": TIE_RULE,
             "nested_roots": note,
-            "root_sets_that_fit": sets,
             "states": self.budget.used,
             "certified_by": "dsl.reference",
         }
-        return Found(ExactAnswer(model, choice.size, provenance))
 
     def _formula(self, variable: int, mask: Mask) -> Formula:
         option = self.options[variable][mask]

@@ -57,8 +57,12 @@ class ParentSearch:
         self.functions = essential_functions(max_parents, self.operators)
         self.packed: PackedPanels = pack_panels([task.training])
 
-    def parent_sets(self, target: int, candidates: Sequence[int]) -> list[ParentSet]:
-        """The sets of candidates worth considering for one variable; by number, then lexicographic."""
+    def parent_sets(self, target: int, candidates: Sequence[int], *, free: Mask = 0) -> list[ParentSet]:
+        """The sets of candidates worth considering for one variable; by number, then lexicographic.
+
+        free: variables that come before everybody, so that to mention them can close no cycle. A set of which a
+            smaller mechanism needs no more than free variables and the set's own is left out too.
+        """
         listed = np.array(sorted(candidates), np.int64)
         limit = sum(comb(len(listed), j) for j in range(1, self.max_parents + 1))
         masks, sizes = np.empty(limit, np.int64), np.empty(limit, np.int64)
@@ -69,12 +73,12 @@ class ParentSearch:
             self.packed.scored[target],
             target,
             listed,
+            free,
             min(self.max_parents, len(listed)),
             functions.bits,
             functions.sizes,
             functions.starts,
             functions.complete_to,
-            np.empty((1 << self.max_parents, self.packed.observed.shape[1]), np.uint64),
             masks,
             sizes,
             cares,

@@ -173,8 +173,8 @@ def test_nested_evidence_is_not_used_where_units_are_not_shared() -> None:
 class _Unsized(ParentSearch):
     """All determining sets, none of them with a size: everything is left to the loop that refines bounds."""
 
-    def parent_sets(self, target: int, candidates: Sequence[int]) -> list[ParentSet]:
-        exactly = {option.mask: option for option in super().parent_sets(target, candidates)}
+    def parent_sets(self, target: int, candidates: Sequence[int], *, free: int = 0) -> list[ParentSet]:
+        exactly = {option.mask: option for option in super().parent_sets(target, candidates, free=free)}
         return [ParentSet(mask, option.table, 1, None) for mask, option in exactly.items()]
 
 

@@ -1,4 +1,4 @@
-"""Problems out of reach of dynamic programming over subsets: said at once, in words."""
+"""Problems of many variables: what is proved of them, what is said when the budget ends, and what is out of reach."""
 
 from __future__ import annotations
 
@@ -7,27 +7,101 @@ import pytest
 from dsl.formulas.text import STANDARD
 from dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Task, TaskKind
+from dsl.replayscm.reference import first_mismatch
+from dsl.replayscm.sampling.problems import disclosed, sample_problem
+from dsl.replayscm.sampling.strata import stratum
+from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Intervention, Panel, World
-from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.exact import solve
+from solvers.acyclic.least_cost import by_size
+from solvers.acyclic.optimum import STATES_PER_CONFLICT
+from solvers.acyclic.reduction import ParentSet, undominated
+from solvers.outcome import BestSoFar, Found, OutOfBudget
+from solvers.replayscm.exact import ExactAnswer, solve
+from solvers.replayscm.parents import ParentSearch
 
-NAMES_30 = tuple(f"X{i}" for i in range(1, 31))
+NAMES_30, NAMES_64 = (tuple(f"X{i}" for i in range(1, number + 1)) for number in (30, 64))
 
 
 @pytest.mark.parametrize(
     ("disclosure", "reason"),
     [
-        (HiddenOrder(NAMES_30, NAMES_30[:3]), "27 variables of unknown order"),
+        (HiddenOrder(NAMES_64, NAMES_64[:3]), "64 variables, at most 63"),
         (HiddenRoots(NAMES_30, 20), "more than 10000 root sets"),
     ],
 )
-def test_what_subset_programming_cannot_reach_is_said_at_once(disclosure: Disclosure, reason: str) -> None:
-    world = World("w", Intervention(), NAMES_30, ("u0", "u1"), tuple(i % 4 for i in range(30)))
+def test_what_cannot_be_reached_is_said_at_once(disclosure: Disclosure, reason: str) -> None:
+    names = disclosure.variables
+    world = World("w", Intervention(), names, ("u0", "u1"), tuple(i % 4 for i in range(len(names))))
     kind = TaskKind.ROOTS if isinstance(disclosure, HiddenRoots) else TaskKind.SCM
-    task = Task(kind, disclosure, STANDARD, Panel(NAMES_30, (world,)), shares_units=False, num_heldout=0)
+    task = Task(kind, disclosure, STANDARD, Panel(names, (world,)), shares_units=False, num_heldout=0)
     outcome = solve(task)
     assert isinstance(outcome, OutOfBudget)
+    assert not isinstance(outcome, BestSoFar)
     assert reason in outcome.reached
+
+
+def sized(outcome: object) -> int:
+    assert isinstance(outcome, Found)
+    assert isinstance(outcome.value, ExactAnswer)
+    return outcome.value.size
+
+
+def test_a_known_order_needs_no_search_and_no_order_none_smaller() -> None:
+    """The same 16 variables with the order told, in blocks, and hidden: the classes contain one another."""
+    problem = sample_problem(stratum("large_n16"), 2)
+    gold = problem.sealed.gold
+    assert gold is not None
+    sizes = [
+        sized(solve(disclosed(problem, name).task, max_parents=4)) for name in ("ordered", "block", "hidden-order")
+    ]
+    assert gold.size >= sizes[0] >= sizes[1] >= sizes[2]
+    assert sizes[0] > sizes[2]
+
+
+def test_bounds_and_a_model_where_the_budget_ends() -> None:
+    problem = sample_problem(stratum("large_n20"), 0)
+    least = solve(problem.task, max_parents=4)
+    assert isinstance(least, Found)
+    spent = least.value.provenance["states"]
+    assert spent >= STATES_PER_CONFLICT
+    decided = {}
+    for states in (0, spent - 1, 2 * spent):
+        outcome = solve(problem.task, max_parents=4, states=states)
+        decided[states] = isinstance(outcome, Found)
+        if isinstance(outcome, Found):
+            assert outcome.value.model == least.value.model
+            continue
+        assert isinstance(outcome, BestSoFar)
+        assert outcome.lower_bound is not None
+        assert outcome.lower_bound <= least.value.size <= outcome.upper_bound
+        assert f"at least {outcome.lower_bound}, the best one found has {outcome.upper_bound}" in outcome.reached
+        model = outcome.value.model
+        assert model.size == outcome.value.size == outcome.upper_bound
+        assert illegality(problem.task, model) is None
+        assert first_mismatch(model, problem.task.training.worlds) is None
+    assert decided == {0: False, spent - 1: False, 2 * spent: True}
+
+
+def test_sets_left_out_beside_free_variables_are_dominated() -> None:
+    """Both lists have the same undominated sets among the variables that are not free, ties by number included."""
+    task = sample_problem(stratum("large_n12"), 3).task
+    roots = task.disclosure.roots
+    assert roots is not None
+    index, search = {v: i for i, v in enumerate(task.variables)}, ParentSearch(task, 4)
+    free = sum(1 << index[root] for root in roots)
+    endogenous = [index[v] for v in task.variables if v not in roots]
+    shorter = 0
+    for v in endogenous:
+        candidates = [i for i in index.values() if i != v]
+        every, fewer = search.parent_sets(v, candidates), search.parent_sets(v, candidates, free=free)
+        assert {one.mask for one in fewer} <= {one.mask for one in every}
+        left = [
+            undominated([ParentSet(by_size(one.at_least, one.mask), one.mask) for one in sets], endogenous)
+            for sets in (every, fewer)
+        ]
+        assert left[0] == left[1]
+        shorter += len(fewer) < len(every)
+    assert shorter >= 2
 
 
 def test_a_known_order_has_no_such_limit() -> None:

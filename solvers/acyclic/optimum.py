@@ -1,0 +1,77 @@
+"""The acyclic choice of parent sets of least total cost among any number of variables.
+
+Reduced and split first (solvers.acyclic.reduction). What is left of a part goes to dynamic programming over subsets
+where it is small, and to MaxSAT with cuts (solvers.acyclic.maxsat) where it is not. The tie rule is the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from solvers.acyclic.least_cost import Cost, Mask, best_structure, distinct
+from solvers.acyclic.maxsat import least_by_maxsat
+from solvers.acyclic.reduction import Part, parts
+from solvers.budget import Budget, Undecided
+
+MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: `python -m bench.speed large`
+STATES_PER_CONFLICT = 20_000  # so that a state takes as long here as it does in formula search, nearly
+
+
+class Choice(NamedTuple):
+    """A parent set for every variable, and what they cost together."""
+
+    cost: Cost
+    chosen: Mapping[int, Mask]
+
+
+def optimal_choice(
+    options: Mapping[int, Mapping[Mask, Cost]],
+    roots: Mask,
+    num_vars: int,
+    budget: Budget | None = None,
+    *,
+    subset_dp: int = MAX_SUBSET_DP,
+) -> Choice | None:
+    """The choice without a cycle of least total cost; None if there is none.
+
+    Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget ran out,
+    which dynamic programming is not charged to.
+
+    options: per variable its possible parent sets and what they cost (`by_size`)
+    roots: variables that are available to everybody
+    subset_dp: the most variables of a part that go to dynamic programming
+    """
+    found = parts(options, roots)
+    if found is None:
+        return None
+    chosen: dict[int, Mask] = {}
+    for number, part in enumerate(found):
+        try:
+            own = _least(part, num_vars, budget or Budget(), subset_dp)
+        except Undecided as spent:
+            rest = sum(
+                min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
+            )
+            raise Undecided(_total(options, chosen) + spent.at_least + rest) from None
+        if own is None:
+            return None
+        chosen |= {v: part[v][mask].mask for v, mask in own.items()}
+    return Choice(_total(options, chosen), chosen)
+
+
+def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping[int, Mask] | None:
+    """The parents within the part of each of its variables."""
+    if all(len(sets) == 1 for sets in part.values()) and len(part) == 1:
+        return {v: mask for v, sets in part.items() for mask in sets}
+    if len(part) > subset_dp:
+        return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
+    costs = {
+        v: {own: distinct(one.cost, v, one.mask, num_vars) for own, one in sets.items()} for v, sets in part.items()
+    }
+    best = best_structure(costs, 0)
+    return None if best is None else best[1]
+
+
+def _total(options: Mapping[int, Mapping[Mask, Cost]], chosen: Mapping[int, Mask]) -> Cost:
+    return sum(options[v][mask] for v, mask in chosen.items())

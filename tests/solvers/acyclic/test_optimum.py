@@ -1,0 +1,159 @@
+"""The acyclic choice among any number of variables: against all choices, and against subset DP on larger ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from random import Random
+
+import pytest
+
+from solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
+from solvers.acyclic.maxsat import clusters, placed
+from solvers.acyclic.optimum import Choice, optimal_choice
+from solvers.acyclic.reduction import ParentSet, parts, undominated
+from solvers.budget import Budget, Undecided
+from tests.solvers.acyclic.test_structure import is_acyclic
+
+Options = dict[int, dict[Mask, Cost]]
+
+
+def drawn(rng: Random, num_roots: int, num_endogenous: int, most_sets: int) -> tuple[Options, Mask]:
+    """Parent sets of one to three variables with sizes of which many are equal, in a shuffled numbering."""
+    numbers = rng.sample(range(num_roots + num_endogenous), num_roots + num_endogenous)
+    options: Options = {}
+    for variable in numbers[num_roots:]:
+        others = [u for u in numbers if u != variable]
+        options[variable] = {}
+        for _ in range(rng.randint(1, most_sets)):
+            mask = sum(1 << u for u in rng.sample(others, min(len(others), rng.randint(1, 3))))
+            options[variable][mask] = by_size(rng.randint(2, 6), mask)
+    return options, sum(1 << root for root in numbers[:num_roots])
+
+
+def by_enumeration(options: Options) -> Choice | None:
+    """Least cost, then smallest sets, variable 0 first."""
+    best: tuple[Cost, list[Mask]] | None = None
+    variables = sorted(options)
+    for masks in product(*(options[v] for v in variables)):
+        chosen = dict(zip(variables, masks, strict=True))
+        key = sum(options[v][mask] for v, mask in chosen.items()), list(masks)
+        if is_acyclic(chosen) and (best is None or key < best):
+            best = key
+    return best and Choice(best[0], dict(zip(variables, best[1], strict=True)))
+
+
+def by_subsets(options: Options, roots: Mask, num_vars: int) -> Choice | None:
+    costs = {v: {m: distinct(c, v, m, num_vars) for m, c in own.items()} for v, own in options.items()}
+    best = best_structure(costs, roots)
+    return best and Choice(without_tie_break(best[0], num_vars), best[1])
+
+
+@pytest.mark.parametrize("subset_dp", [0, 4, 8])
+def test_the_first_of_the_least_of_all_choices(subset_dp: int) -> None:
+    rng, said = Random(f"all/{subset_dp}"), Counter[bool]()
+    for _ in range(150):
+        num_roots, num_endogenous = rng.randint(0, 2), rng.randint(1, 4)
+        options, roots = drawn(rng, num_roots, num_endogenous, 5)
+        expected = by_enumeration(options)
+        assert optimal_choice(options, roots, num_roots + num_endogenous, subset_dp=subset_dp) == expected
+        said[expected is None] += 1
+    assert min(said.values()) > 20
+
+
+def test_the_same_choice_as_by_subsets() -> None:
+    rng, said = Random("subsets"), Counter[bool]()
+    for num_endogenous in (*[7, 8, 9] * 12, 12):
+        options, roots = drawn(rng, 3, num_endogenous, 16)
+        expected = by_subsets(options, roots, num_endogenous + 3)
+        assert optimal_choice(options, roots, num_endogenous + 3, subset_dp=0) == expected
+        said[expected is None] += 1
+    assert said[False] > 20
+
+
+def test_thirty_variables_around_a_circle() -> None:
+    """Each is cheap from the one before it, and one of them has to pay for the root: the one that pays least."""
+    options = {v: {1 << (v % 30 + 1): by_size(1, 1), 1: by_size(9 - (v == 17), 1)} for v in range(1, 31)}
+    chosen = {v: 1 if v == 17 else 1 << (v % 30 + 1) for v in range(1, 31)}
+    assert optimal_choice(options, 1, 31) == Choice(by_size(29 + 8, 0) + 30, chosen)
+
+
+def test_of_equal_choices_the_smallest_sets_win_variable_by_variable() -> None:
+    """One of ten has to take the root 10 or 11; sets of the first variable are compared first."""
+    options = {v: {1 << (v + 1) % 10: by_size(1, 1), 1 << 10: by_size(2, 1), 1 << 11: by_size(2, 1)} for v in range(10)}
+    found = optimal_choice(options, 0b11 << 10, 12, subset_dp=0)
+    assert found is not None
+    assert found.chosen == {v: 1 << 10 if v == 9 else 1 << v + 1 for v in range(10)}
+
+
+def test_no_choice_at_all() -> None:
+    assert optimal_choice({1: {0b100: 5}, 2: {0b10: 5}}, 1, 3, subset_dp=0) is None
+    assert optimal_choice({1: {1: 5}, 2: {}}, 1, 3) is None
+    assert optimal_choice({1: {0b1000: 5}}, 1, 4) is None
+    assert optimal_choice({}, 1, 1) == Choice(0, {})
+
+
+def chosen_within(options: Options, roots: Mask, states: int | None) -> Choice | Undecided | None:
+    try:
+        return optimal_choice(options, roots, 11, Budget(states), subset_dp=0)
+    except Undecided as spent:
+        return spent
+
+
+def test_bounds_hold_at_every_budget_and_answers_stay_what_they_are() -> None:
+    rng, undecided = Random("budgets"), 0
+    for _ in range(25):
+        options, roots = drawn(rng, 2, 9, 12)
+        expected = by_subsets(options, roots, 11)
+        decided = False
+        for states in (0, 20_000, 100_000, 400_000, None):
+            found = chosen_within(options, roots, states)
+            if isinstance(found, Undecided):
+                assert not decided
+                assert expected is None or found.at_least <= expected.cost
+                assert found.at_least >= sum(min(own.values()) for own in options.values()) >> 16 << 16
+                undecided += 1
+            else:
+                assert found == expected
+                decided = True
+        assert decided
+    assert undecided > 10
+
+
+# --- reductions ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_dominated() -> None:
+    sets = [ParentSet(9, 0b0110), ParentSet(5, 0b0010), ParentSet(5, 0b10010), ParentSet(4, 0b1100), ParentSet(6, 0b1)]
+    assert undominated(sets, [1, 2, 3]) == {0b0010: (5, 0b0010), 0b1100: (4, 0b1100), 0b0: (6, 0b1)}
+
+
+def test_parents_in_other_components_close_no_cycle() -> None:
+    """2 and 3 compete; 1 comes before them, so that of 2 what has 1 beside 3 is worth no more than 3 alone."""
+    options = {1: {1: 2, 0b10000: 7}, 2: {0b1000: 5, 0b1010: 4, 1: 9}, 3: {0b100: 5, 1: 6}}
+    assert parts(options, 1) == [{1: {0: (2, 1)}}, {2: {0b1000: (4, 0b1010), 0: (9, 1)}, 3: {0b100: (5, 4), 0: (6, 1)}}]
+
+
+def test_a_forced_parent_takes_no_forced_descendant() -> None:
+    """3 needs 2 and 2 needs 1, so 1 takes neither of them; then nobody competes."""
+    assert parts({1: {0b1000: 1, 1: 5}, 2: {0b10: 3}, 3: {0b100: 3}}, 1) == [
+        {1: {0: (5, 1)}}, {2: {0: (3, 0b10)}}, {3: {0: (3, 0b100)}}
+    ]  # fmt: skip
+    assert parts({1: {0b100: 1}, 2: {0b10: 3}}, 1) is None
+
+
+def test_every_cluster_is_left_without_a_way_in() -> None:
+    rng, found = Random("clusters"), 0
+    for _ in range(200):
+        options, _ = drawn(rng, 0, rng.randint(2, 8), 3)
+        taken = {v: sorted(own) for v, own in options.items()}
+        chosen, left = placed(taken)
+        assert chosen.keys() | set(left) == options.keys()
+        assert is_acyclic(chosen)
+        groups = clusters(taken, left) if left else []
+        assert bool(groups) == bool(left)
+        for group in groups:
+            within = sum(1 << v for v in group)
+            assert all(own & within for v in group for own in taken[v])
+            found += len(group) < len(left)
+    assert found > 50
