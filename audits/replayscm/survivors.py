@@ -15,7 +15,7 @@ from audits.replayscm.spaces import Spaces
 from dsl.formulas.text import render
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import PairwiseExperiments, Separation
+from dsl.replayscm.separation import MenuResponses, PairwiseExperiments, Separation
 from solvers.replayscm.member_sampling import sample
 from solvers.replayscm.members_by_size import smallest_members
 
@@ -64,9 +64,10 @@ def most_different(spaces: Spaces, max_parents: int) -> Survivors | None:
 
 
 def _best_pair(models: Sequence[Scm]) -> tuple[Scm, Scm, Separation] | None:
+    shown = [(model, MenuResponses(model)) for model in models]
     pairs = [
-        (one, other, PairwiseExperiments(one, other).best())
-        for one, other in combinations(models, 2)
+        (one, other, does.best(others))
+        for (one, does), (other, others) in combinations(shown, 2)
         if one.roots == other.roots
     ]
     return max(pairs, key=lambda pair: (pair[2].disagreement_rate, pair[2].cell_rate), default=None)

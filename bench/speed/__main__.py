@@ -28,6 +28,7 @@ BENCHMARKS = {
     "load": "replayscm.loading",
     "structures": "replayscm.structures",
     "engines": "replayscm.engines",
+    "audits": "replayscm.audits",
     "sat": "replayscm.formulas_by_sat",
     "blickets": "blickets.rates",
     "causalab": "causalab.rates",

@@ -42,10 +42,15 @@ def command_cost(python: Path, *arguments: str, folder: Path, environment: dict[
             cwd=folder,
             stdout=printed,
             stderr=errors,
-            env=dict(os.environ, **(environment or {}), **({"PYTHONPATH": str(ROOT)} if python == OURS else {})),
+            env=_environment(python) | (environment or {}),
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise CalibrantError(f"{python} -m bench.cli {arguments[0]}: {said.read_text(errors='replace')[-SAID:]}")
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - start, used.ru_maxrss * KIB)
+
+
+def _environment(python: Path) -> dict[str, str]:
+    inherited = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    return inherited | ({"PYTHONPATH": str(ROOT)} if python == OURS else {})

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from dsl.formulas.table import projection
 from dsl.names import natural_key
@@ -42,6 +44,56 @@ class Separation:
     @property
     def separates(self) -> bool:
         return self.disagreement_rate > 0
+
+
+class MenuResponses:
+    """What one SCM does under every experiment of the menu, for comparing many SCMs two by two.
+
+    columns: variable -> a bit per experiment and root assignment, experiments one after another in the menu's order
+    """
+
+    def __init__(self, model: Scm) -> None:
+        self.endogenous = model.endogenous
+        self.roots = model.roots
+        self.num_assignments = 1 << len(model.roots)
+        self.menu = menu(model)
+        block = (1 << self.num_assignments) - 1
+        every_block = sum(1 << number * self.num_assignments for number in range(len(self.menu)))
+        rows = block * every_block
+        clamped, clamps = dict.fromkeys(model.variables, 0), dict.fromkeys(model.variables, 0)
+        for number, experiment in enumerate(self.menu):
+            clamped[experiment.variable] |= block << number * self.num_assignments
+            clamps[experiment.variable] |= block * experiment.value << number * self.num_assignments
+        values = {root: projection(i, len(self.roots)).bits * every_block for i, root in enumerate(self.roots)}
+        for root, contexts in values.items():
+            values[root] = contexts & ~clamped[root] | clamps[root]
+        for variable in model.order:
+            computed = compute(model.mechanisms[variable], values, rows)
+            values[variable] = computed & ~clamped[variable] | clamps[variable]
+        self.columns = values
+
+    def best(self, other: MenuResponses) -> Separation:
+        """As `PairwiseExperiments.best`; `ValueError` unless both have the same roots and endogenous variables."""
+        if (self.roots, self.endogenous) != (other.roots, other.endogenous):
+            raise ValueError("the SCMs do not have the same roots and endogenous variables")
+        differing = [self.columns[v] ^ other.columns[v] for v in self.endogenous]  # a target never differs
+        anywhere = reduce(or_, differing, 0)
+        block = (1 << self.num_assignments) - 1
+        ranked = []
+        for number, experiment in enumerate(self.menu):
+            shift = number * self.num_assignments
+            rows = (anywhere >> shift & block).bit_count()
+            cells = sum((column >> shift & block).bit_count() for column in differing) if rows else 0
+            compared = len(self.endogenous) - (experiment.variable in self.endogenous)
+            rate = cells / (compared * self.num_assignments) if compared else 0.0
+            ranked.append(Separation(experiment, rows / self.num_assignments, rate))
+        return max(ranked, key=lambda s: (s.disagreement_rate, s.cell_rate))  # max keeps the first of equals
+
+
+def menu(model: Scm) -> tuple[Experiment, ...]:
+    """Every observed variable with each value, natural order, 0 before 1."""
+    names = sorted((*model.roots, *model.endogenous), key=natural_key)
+    return tuple(Experiment(name, value) for name in names for value in (0, 1))
 
 
 class PairwiseExperiments:
@@ -83,8 +135,7 @@ class PairwiseExperiments:
 
     def menu(self) -> tuple[Experiment, ...]:
         """Every observed variable with each value, natural order, 0 before 1."""
-        names = sorted((*self.roots, *self.reference.endogenous), key=natural_key)
-        return tuple(Experiment(name, value) for name in names for value in (0, 1))
+        return menu(self.reference)
 
     def best(self) -> Separation:
         """Highest disagreement rate, then highest cell rate, then first in the menu."""
