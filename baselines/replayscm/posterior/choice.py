@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Protocol
 
 from baselines.replayscm.posterior.evidence import MAX_STATES
 from baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
@@ -24,6 +25,14 @@ from solvers.replayscm.certified import certified
 SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
 STARTS = 12  # members from which a search starts
 ALTERNATIVES = 4  # mechanisms of a variable that the search for the most probable member tries
+
+
+class Draws(Protocol):
+    """What members of the posterior are drawn from, exactly or by a chain."""
+
+    task: Task
+
+    def sample(self, rng: Random) -> Member: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,15 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
     return Choice(best, known[best], len(known))
 
 
-def most_agreeing(posterior: Posterior, num_draws: int) -> Choice:
+def most_frequent(draws: Draws, num_draws: int) -> Choice:
+    """The member drawn most often, and its share of the draws; the smallest by key of several."""
+    rng = Random(SEED)
+    counts = Counter(draws.sample(rng) for _ in range(num_draws))
+    best = min(counts, key=lambda member: (-counts[member], member.key))
+    return Choice(best, counts[best] / num_draws, len(counts))
+
+
+def most_agreeing(posterior: Draws, num_draws: int) -> Choice:
     """The member that replays the imagined held-out worlds of most members drawn, by ascent from the best of them."""
     rng = Random(SEED)
     members = [posterior.sample(rng) for _ in range(num_draws)]

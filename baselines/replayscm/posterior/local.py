@@ -8,7 +8,7 @@ variable and window, the prior mass of what agrees with the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, combinations
 from math import comb
 from random import Random
 from typing import NamedTuple
@@ -95,10 +95,13 @@ class LocalPosterior:
         return self._sets[key]
 
     def _weighed(self, variable: int, window: Mask, column: int) -> Iterator[tuple[Mask, float]]:
-        shares = [self.share(window, num_parents) for num_parents in range(MAX_PARENTS + 1)]
-        for parents in self.evidence.tables(variable):
-            if parents & ~window == 0 and (share := shares[parents.bit_count()]):
-                mass = float(self.mass(variable, parents)[column])
+        tables = self.evidence.tables(variable)
+        inside = [1 << i for i in range(window.bit_length()) if window >> i & 1]
+        for num_parents in range(MAX_PARENTS + 1):
+            share = self.share(window, num_parents)
+            for chosen in combinations(inside, num_parents) if share else ():  # in the order of the tables
+                parents = sum(chosen)
+                mass = float(self.mass(variable, parents)[column]) if parents in tables else 0.0
                 if mass:
                     yield parents, mass * share
 

@@ -19,12 +19,13 @@ import numpy.typing as npt
 from baselines.replayscm.posterior.formula_weights import shipped
 from dsl.formulas.operators import STANDARD_OPERATORS
 from dsl.replayscm.sampling.scms import MIN_PARENTS
-from dsl.replayscm.sampling.strata import SHORTCUT_CAP, STRATA, Stratum
+from dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
 from solvers.formulas.catalogue import catalogue
 from solvers.formulas.essential import essential_functions
 
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3
+MIXED_UP_TO = 16  # variables; up to there every shape that is not published is a mixture of all published ones
 MAX_PARENTS = max(stratum.max_parents for stratum in STRATA)
 
 F64 = npt.NDArray[np.float64]
@@ -64,10 +65,13 @@ def configuration(stratum: Stratum) -> Configuration:
 
 CONFIGURATIONS = tuple(map(configuration, STRATA))
 
+LARGE_CONFIGURATIONS = tuple(configuration(known) for known in LARGE_STRATA if known.num_variables > MIXED_UP_TO)
+
 
 def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
     """The configurations that a problem of this shape may come from, equally likely; all of them if none has it."""
-    same = [one for one in CONFIGURATIONS if (one.num_variables, one.num_units) == (num_variables, num_units)]
+    known = (*CONFIGURATIONS, *LARGE_CONFIGURATIONS)
+    same = [one for one in known if (one.num_variables, one.num_units) == (num_variables, num_units)]
     return tuple(same) or CONFIGURATIONS
 
 

@@ -11,11 +11,14 @@ from dsl.formulas.text import STANDARD
 from dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
+    from baselines.replayscm.posterior.choice import Choice
     from baselines.replayscm.posterior.posterior import Posterior
 
 
 class MostPosterior(Protocol, frozen=True):
     """A member of the version space chosen by the posterior under the generator's prior; `exact` out of its reach.
+
+    Sums over latent orders are exact; where there are too many for more than 16 variables, order MCMC draws members.
 
     choose: "agreeing", the member that most probably replays held-out worlds, or "probable", the most probable one
     configurations: what the prior mixes: "shape", the published ones with the task's numbers of variables and rows, or
@@ -44,13 +47,15 @@ class MostPosterior(Protocol, frozen=True):
         if task.grammar != STANDARD:
             return self._exact(task, "the prior is of formulas over the standard operators without constants")
         from baselines.replayscm.posterior.posterior import Posterior
-        from baselines.replayscm.posterior.prior import CONFIGURATIONS
+        from baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
 
         try:
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
             if posterior.components:
                 return self._chosen(task, posterior)
         except BudgetSpent as spent:
+            if len(task.variables) > MIXED_UP_TO:
+                return self._by_chain(task)
             return self._exact(task, str(spent) or "too many latent orders or functions to go through")
         return self._exact(task, "no configuration of the prior explains the evidence")
 
@@ -65,13 +70,32 @@ class MostPosterior(Protocol, frozen=True):
         choose = most_agreeing if self.choose == "agreeing" else most_probable
         choice = choose(posterior, self.draws)
         model = certified_member(task, choice.member)
-        provenance = {
+        provenance = {**self._told(choice), "configurations": posterior.configurations()}
+        return ProtocolResult(
+            "found", scm_answer(task.kind, model), model.size, {**provenance, "certified_by": "dsl.reference"}
+        )
+
+    def _by_chain(self, task: Task) -> ProtocolResult:
+        """By order MCMC. The value of a probable member is its share of the draws, of an agreeing one as ever."""
+        from baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
+        from baselines.replayscm.posterior.order_chain import SampledPosterior
+        from baselines.replayscm.posterior.prior import CONFIGURATIONS
+        from solvers.budget import BudgetSpent
+
+        try:
+            chains = SampledPosterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
+            choice = (most_agreeing if self.choose == "agreeing" else most_frequent)(chains, self.draws)
+            model = certified_member(task, choice.member)
+        except BudgetSpent as spent:
+            return self._exact(task, str(spent) or "too many functions to go through")
+        provenance = {**self._told(choice), **chains.report, "certified_by": "dsl.reference"}
+        return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)
+
+    def _told(self, choice: Choice) -> dict[str, Any]:
+        return {
             "prior": "baselines.generator_prior",
             "choose": self.choose,
             "draws": self.draws,
             "value": choice.value,
             "considered": choice.considered,
-            "configurations": posterior.configurations(),
-            "certified_by": "dsl.reference",
         }
-        return ProtocolResult("found", scm_answer(task.kind, model), model.size, provenance)

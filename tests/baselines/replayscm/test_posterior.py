@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -11,9 +12,10 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.posterior.choice import most_agreeing, most_probable
+from baselines.replayscm.posterior.choice import most_agreeing, most_frequent, most_probable
 from baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
 from baselines.replayscm.posterior.local import Local
+from baselines.replayscm.posterior.order_chain import SampledPosterior
 from baselines.replayscm.posterior.posterior import Member, Posterior
 from baselines.replayscm.posterior.prior import (
     CONFIGURATIONS,
@@ -31,9 +33,10 @@ from dsl.formulas.text import STANDARD, Grammar, parse
 from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.sampling.problems import disclosed, sample_problem
-from dsl.replayscm.sampling.strata import STRATA
+from dsl.replayscm.sampling.strata import STRATA, stratum
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator
+from solvers.budget import Budget
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import Parents, families, least_size, members, root_hypotheses
 from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
@@ -137,6 +140,38 @@ def test_draws_follow_the_probabilities(setting: str) -> None:
     for member in sorted(expected, key=lambda one: -expected[one])[:5]:
         share = expected[member]
         assert abs(drawn.count(member) - 1500 * share) <= 4 * (1500 * share * (1 - share)) ** 0.5 + 1
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_chains_over_orders_draw_by_the_same_probabilities(setting: str) -> None:
+    task = _small_task(5, setting)
+    expected = _enumerated(task)
+    chains = SampledPosterior(task, configurations=MIXED, burn_in=300, between=15)
+    rng = Random(5)
+    drawn = Counter(chains.sample(rng) for _ in range(1500))
+    assert drawn.keys() <= expected.keys()
+    for member in sorted(expected, key=lambda one: -expected[one])[:5]:
+        assert abs(drawn[member] / 1500 - expected[member]) <= 0.05
+    for roots in {member.roots for member in expected}:
+        share = sum(chance for member, chance in expected.items() if member.roots == roots)
+        assert abs(sum(n for member, n in drawn.items() if member.roots == roots) / 1500 - share) <= 0.06
+    best = most_frequent(chains, 400)
+    assert best.value == pytest.approx(expected[best.member], abs=0.1)
+    assert expected[best.member] >= max(expected.values()) - 0.1
+
+
+def test_beyond_sixteen_variables_chains_take_over_where_sums_are_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = sample_problem(stratum("large_n20"), 0)
+    exact = MostPosterior(draws=32).answer(problem.task)
+    assert "method" not in exact.provenance
+    assert exact.provenance["configurations"] == {"large_n20": pytest.approx(1.0)}
+    monkeypatch.setattr("baselines.replayscm.posterior.posterior.Budget", lambda states: Budget(5))
+    for choose in ("agreeing", "probable"):
+        found = MostPosterior(choose=choose, draws=8).answer(problem.task)
+        assert found.outcome == "found"
+        assert (found.provenance["method"], found.provenance["chains"]) == ("order MCMC", 4)
+        assert 0 < found.provenance["accepted"] < 1
+        assert Evaluator(problem).score_answer(answered(problem.task, found)).train_exact
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------

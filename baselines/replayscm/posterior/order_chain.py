@@ -1,0 +1,226 @@
+"""The posterior beyond the reach of sums over orders: order MCMC (Friedman and Koller 2003) with the same weights.
+
+A state is a configuration and an order of all variables, the roots first; it weighs what a term of the exact sum
+weighs. A step proposes one move or several at once: one variable to another place, two neighbours or two roots
+exchanged, a root with another variable where the roots are hidden, another configuration; proposals are symmetric.
+Chains start at heavy orders that a beam search finds. Draws are dependent, and nothing is known of how far a chain has
+mixed but what `report` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations
+from math import inf, log
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from baselines.replayscm.posterior.evidence import MechanismEvidence
+from baselines.replayscm.posterior.local import LocalPosterior
+from baselines.replayscm.posterior.posterior import Member
+from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
+from baselines.replayscm.posterior.root_evidence import root_probability
+from dsl.replayscm.problem import Task
+from solvers.acyclic.least_cost import Mask
+from solvers.acyclic.placement import minimal
+from solvers.budget import BudgetSpent
+
+CHAINS = 4
+BURN_IN = 4_000  # steps of each chain before its first draw
+BETWEEN = 100  # steps between two draws of a chain
+ALONE = 0.5  # chance that no further move joins a proposal; moves together cross what no single one does
+BEAM = 300  # beginnings of orders that the search for a start keeps
+START_ROOTS = 60  # root sets that it looks at, by falling evidence
+START_ORDERS = 120  # orders of each root set: all of five roots
+
+
+@dataclass
+class _Chain:
+    """order: all variables by index, the roots first; weight: logarithm; history: weights at its draws"""
+
+    configuration: int
+    order: list[int]
+    weight: float
+    accepted: int
+    steps: int
+    history: list[float]
+
+
+class SampledPosterior:
+    """Draws from the posterior of a task. `BudgetSpent` if no order that explains the evidence was found."""
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        configurations: Sequence[Configuration] = (),
+        chains: int = CHAINS,
+        burn_in: int = BURN_IN,
+        between: int = BETWEEN,
+    ) -> None:
+        """configurations: as for Posterior"""
+        self.task = task
+        self.num_roots = task.disclosure.num_roots
+        self.burn_in, self.between = burn_in, between
+        evidence = MechanismEvidence(task)
+        units = task.training.worlds[0].num_rows if task.training.worlds else 0
+        index = {variable: i for i, variable in enumerate(task.variables)}
+        self._before = [sum(1 << index[u] for u in task.disclosure.earlier(v)) for v in task.variables]
+        self._least = [minimal(np.array(list(evidence.tables(v)), np.int64)) for v in range(len(task.variables))]
+        told_order = task.disclosure.order
+        self._known = None if told_order is None else [index[v] for v in told_order]
+        self._hidden = task.disclosure.roots is None
+        told = task.disclosure.roots or ()
+        chances = [root_probability(task, v) if self._hidden else float(v in told) for v in task.variables]
+        self._root_weight = [log(chance) if chance > 0 else -inf for chance in chances]
+        starts = list[_Chain]()
+        for listed in (configurations or of_shape(len(task.variables), units), CONFIGURATIONS):
+            self.locals = [LocalPosterior(evidence, one) for one in listed]
+            starts = [start for c in range(len(self.locals)) if (start := self._start(c)) is not None]
+            if starts:
+                break
+        if not starts:
+            raise BudgetSpent(f"no latent order that explains the rows among the {BEAM} heaviest beginnings")
+        self._chains = [_copied(starts[i % len(starts)]) for i in range(chains)]
+        self._next = 0
+
+    def sample(self, rng: Random) -> Member:
+        """A member, from the chains in turn."""
+        chain = self._chains[self._next % len(self._chains)]
+        self._next += 1
+        for _ in range(self.between if chain.steps else self.burn_in):
+            self._step(chain, rng)
+        chain.history.append(chain.weight)
+        local = self.locals[chain.configuration]
+        windows = {chain.order[k]: self._window(chain, chain.order, k) for k in self._places}
+        mechanisms = {v: local.sample(rng, v, window) for v, window in sorted(windows.items())}
+        roots = set(chain.order[: self.num_roots])
+        return Member(tuple(v for i, v in enumerate(self.task.variables) if i in roots), mechanisms)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What tells how the draws were made: chains, steps, the share accepted, and each chain's mean log weight."""
+        accepted = sum(chain.accepted for chain in self._chains) / max(1, sum(chain.steps for chain in self._chains))
+        return {
+            "method": "order MCMC",
+            "chains": len(self._chains),
+            "burn_in": self.burn_in,
+            "between_draws": self.between,
+            "accepted": accepted,
+            "mean_log_weight": [fmean(chain.history) for chain in self._chains if chain.history],
+        }
+
+    @property
+    def _places(self) -> range:
+        return range(self.num_roots, len(self.task.variables))
+
+    # --- a step -----------------------------------------------------------------------------------------------------
+
+    def _step(self, chain: _Chain, rng: Random) -> None:
+        chain.steps += 1
+        order, configuration = list(chain.order), chain.configuration
+        while True:
+            configuration = self._moved(order, configuration, rng)
+            if rng.random() < ALONE:
+                break
+        mark = log(1.0 - rng.random())
+        if (configuration, order) == (chain.configuration, chain.order):
+            chain.accepted += 1
+            return
+        weight = self._weight(configuration, order)
+        if weight - chain.weight >= mark:
+            chain.configuration, chain.order, chain.weight = configuration, order, weight
+            chain.accepted += 1
+
+    def _moved(self, order: list[int], configuration: int, rng: Random) -> int:
+        """Make one move in the order, or take another configuration, which is returned."""
+        kind, size, places = rng.random(), len(order), self._places
+        if kind < 0.1:
+            return rng.randrange(len(self.locals))
+        if kind < 0.2 and self.num_roots:
+            one, other = rng.randrange(self.num_roots), rng.randrange(size if self._hidden else self.num_roots)
+            order[one], order[other] = order[other], order[one]
+        elif kind < 0.5 and len(places) > 1:
+            place = rng.randrange(self.num_roots, size - 1)
+            order[place], order[place + 1] = order[place + 1], order[place]
+        elif places:
+            order.insert(rng.choice(places), order.pop(rng.choice(places)))
+        return configuration
+
+    def _weight(self, configuration: int, order: list[int]) -> float:
+        """Logarithm of what a state weighs, up to the same constant; -inf if the disclosure does not admit it."""
+        if self._known is not None and order != self._known:
+            return -inf
+        weight = sum(self._root_weight[v] for v in order[: self.num_roots])
+        placed = sum(1 << v for v in order[: self.num_roots])
+        length = self.locals[configuration].configuration.window
+        for place in self._places:
+            v = order[place]
+            if weight == -inf or self._before[v] & ~placed:
+                return -inf
+            window = sum(1 << u for u in order[max(0, place - length) : place])
+            mass = self.locals[configuration].window_mass(v, window)
+            weight += log(mass) if mass > 0 else -inf
+            placed |= 1 << v
+        return weight
+
+    def _window(self, chain: _Chain, order: Sequence[int], place: int) -> Mask:
+        length = self.locals[chain.configuration].configuration.window
+        return sum(1 << u for u in order[max(0, place - length) : place])
+
+    # --- starts -----------------------------------------------------------------------------------------------------
+
+    def _start(self, configuration: int) -> _Chain | None:
+        """The heaviest order at the end of a beam search; beginnings that have all the same variables compete too."""
+        beam = self._root_orders()
+        local = self.locals[configuration]
+        length = local.configuration.window
+        for _ in self._places:
+            longer = dict[tuple[Mask, tuple[int, ...]], tuple[float, tuple[int, ...]]]()
+            for weight, order in beam:
+                placed = sum(1 << v for v in order)
+                window = sum(1 << v for v in order[-length:])
+                for v in range(len(self.task.variables)):
+                    if placed >> v & 1 or self._before[v] & ~placed:
+                        continue
+                    state = placed | 1 << v, (*order, v)[-length:]
+                    mass = local.window_mass(v, window) if self._lives(*state) else 0.0
+                    if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
+                        longer[state] = weight + log(mass), (*order, v)
+            beam = sorted(longer.values(), key=lambda one: (-one[0], one[1]))[:BEAM]
+        if not beam:
+            return None
+        found = list(beam[0][1])
+        return _Chain(configuration, found, self._weight(configuration, found), 0, 0, [])
+
+    def _lives(self, placed: Mask, last: tuple[int, ...]) -> bool:
+        """Whether each variable that waits may still have a parent set in its window: of these last ones and others."""
+        behind = np.int64(placed & ~sum(1 << v for v in last))
+        waiting = (v for v in range(len(self._least)) if not placed >> v & 1)
+        return all(((self._least[v] & behind) == 0).any() for v in waiting)
+
+    def _root_orders(self) -> list[tuple[float, tuple[int, ...]]]:
+        """Orders of the likeliest root sets, each in some orders of its own."""
+        if self._known is not None:
+            return [(0.0, tuple(self._known[: self.num_roots]))]
+        able = [v for v in range(len(self.task.variables)) if self._root_weight[v] > -inf]
+        names = [self.task.variables[v] for v in able]
+        index = {variable: i for i, variable in enumerate(self.task.variables)}
+        sets = [
+            tuple(index[v] for v in roots)
+            for roots, _ in zip(self.task.disclosure.root_sets(names), range(10_000), strict=False)
+        ]
+        weighed = sorted((-sum(self._root_weight[v] for v in roots), roots) for roots in sets)
+        return [
+            (-weight, order)
+            for weight, roots in weighed[:START_ROOTS]
+            for order in islice(permutations(roots), START_ORDERS)
+        ]
+
+
+def _copied(chain: _Chain) -> _Chain:
+    return _Chain(chain.configuration, list(chain.order), chain.weight, 0, 0, [])
