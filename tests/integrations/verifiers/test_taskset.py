@@ -117,6 +117,33 @@ def test_a_model_that_experiments_first(tmp_path: Path) -> None:
     assert [said.startswith("The detector is ") for said in heard] == [True]
 
 
+def test_a_model_that_sets_a_property_first_in_a_laboratory(tmp_path: Path) -> None:
+    """It is told what its setting changed, then of the reactor, and submits; a wrong try before is no answer."""
+    of, (item,) = benchmark("causalab"), _drawn("causalab", 1)
+    gold = dict(of.training.gold(item) or {})
+    frequency = gold.pop("frequency")
+    actions: list[dict[str, Any]] = [
+        {"set": item.task.settable[0], "value": 5.0},
+        {"reactor": frequency + 50},
+        {"reactor": frequency},
+        {"submit": gold},
+    ]
+    heard: list[str] = []
+
+    def model(messages: list[dict[str, Any]]) -> str:
+        asked = _asked(messages)
+        heard.append(asked[-1])
+        return json.dumps(actions[len(asked) - 1])
+
+    (trace,) = _played("causalab", model, tmp_path, "-n", 1)
+    assert trace["rewards"]["verdict"]["score"] == 1.0
+    assert trace["metrics"]["answered"] == 1.0
+    told = of.episode(item)
+    assert heard[1:] == [of.told(told, told.act(action)) for action in actions[:-1]]
+    assert f"{item.task.settable[0]}" in heard[1]
+    assert len(set(heard)) == 4
+
+
 def test_items_without_end_have_labels_and_come_in_stages() -> None:
     stages = _loaded(benchmark="causalab", suites=["3nodes", "4nodes"], per_stage=2)
     assert not stages.bounded
