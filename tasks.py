@@ -98,8 +98,8 @@ def environment() -> Environment:
 def integrations_environment() -> Environment:
     """Of the tests with the packages that there are adapters for."""
     made = Environment(Path(os.environ.get("CALIBRANT_INTEGRATIONS_VENV", ROOT / ".venv-integrations")))
-    made.install("1 GB")
-    made.add(INTEGRATIONS, "the packages that there are adapters for (once)")
+    made.install("700 MB")
+    made.add(INTEGRATIONS, "the packages that there are adapters for (once; about 2 GB)")
     return made
 
 

@@ -293,9 +293,12 @@ class Benchmark(ABC, Generic[I]):
 
     def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:
         """Write a pool of so many items of each suite; how many in all. The same arguments give the same bytes."""
-        items = tuple(self.drawn(suites, seed, count))
+        return self.write_items(path, tuple(self.drawn(suites, seed, count)), suites, seed, count)
+
+    def write_items(self, path: Path, items: Sequence[I], suites: Sequence[str], seed: int, count: int) -> int:
+        """Write what was drawn, wherever it was; how many items."""
         about = {"seed": seed, "suites": list(suites), "count": count}
-        self.write_native(Pool(path.name.partition(".")[0], self.name, items, about), path)
+        self.write_native(Pool(path.name.partition(".")[0], self.name, tuple(items), about), path)
         return len(items)
 
     def write_native(self, pool: Any, path: Path) -> None:

@@ -12,6 +12,7 @@ import typer
 from bench.commands.guard import WRITES, WRITES_POOL, require_apart
 from bench.commands.options import Cluster, Workers, execution
 from bench.commands.progress import progress_bar
+from bench.runs.jobs import Execution
 from dsl.whole_file import write_whole
 
 
@@ -47,9 +48,8 @@ def generate(
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
     if benchmark != "replayscm":
-        if cluster is not None:
-            raise typer.BadParameter(f"items of {benchmark} are drawn here, in no time", param_hint="--cluster")
-        _drawn(out, benchmark, strata, seed, per_stratum)
+        here = workers or (None if cluster else 1)  # most suites take milliseconds
+        _drawn(out, benchmark, strata, seed, per_stratum, execution(here, cluster))
         return
     from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
     from bench.pools.generated import GenerateOptions, generated_pool
@@ -75,9 +75,10 @@ def generate(
         typer.echo(f"{len(made.pool)} instances written to {out}", err=True)
 
 
-def _drawn(out: Path, name: str, suites: str, seed: int, count: int) -> None:
+def _drawn(out: Path, name: str, suites: str, seed: int, count: int, by: Execution) -> None:
     """A pool of another benchmark: so many items of each of the suites."""
     from bench.benchmarks.registry import benchmark
+    from bench.pools.drawn import write_drawn
 
     of = benchmark(name)
     chosen = list(of.suites) if suites == "all" else [part.strip() for part in suites.split(",")]
@@ -85,7 +86,7 @@ def _drawn(out: Path, name: str, suites: str, seed: int, count: int) -> None:
         if suite not in of.suites:
             known = ", ".join(of.suites)
             raise typer.BadParameter(f"unknown suite '{suite}'; known: {known}", param_hint="--strata")
-    typer.echo(f"{of.write_drawn(out, chosen, seed, count)} instances written to {out}", err=True)
+    typer.echo(f"{write_drawn(of, out, chosen, seed, count, by)} instances written to {out}", err=True)
 
 
 def sample(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.benchmarks.registry import benchmark
 from bench.cli import main
 from bench.faults.loopback import Loopback
 from bench.pools.bundled import bundled_files
@@ -121,6 +122,18 @@ def test_audits_and_verdicts_are_those_made_here(
     assert [verdicts.count(b'"trainExact": ' + value) for value in (b"true", b"false")] == [33, 65]
     assert without_timing(cluster, "audits.jsonl") == without_timing(here, "audits.jsonl") != []
     assert (cluster / "printed").read_text() == (here / "printed").read_text()
+
+
+@pytest.mark.parametrize(("name", "suites"), [("blickets", 3), ("causalab", 2), ("causim", 3)])
+def test_drawn_pools_are_those_drawn_here(name: str, suites: int, tmp_path: Path, loopback: Loopback) -> None:
+    chosen = ",".join(benchmark(name).suites[:suites])
+    line = ["generate", "--benchmark", name, "--seed", "3", "--strata", chosen, "--per-stratum", "2"]
+    for folder, where in (("cluster", ["--cluster", loopback.address]), ("here", [])):
+        (tmp_path / folder).mkdir()
+        assert main([*line, "--out", str(tmp_path / folder / "p.jsonl"), *where]) == 0
+    drawn = (tmp_path / "here" / "p.jsonl").read_bytes()
+    assert len(drawn.splitlines()) > suites
+    assert (tmp_path / "cluster" / "p.jsonl").read_bytes() == drawn
 
 
 def test_claims_are_those_made_here(capsys: pytest.CaptureFixture[str], loopback: Loopback) -> None:
