@@ -33,8 +33,6 @@ def _commands(folder: Path, *, quick: bool) -> Mapping[str, tuple[str, ...]]:
     lines = pool.read_text(encoding="utf-8").splitlines(keepends=True)[: INSTANCES + 1]
     few = folder / "few.jsonl"
     few.write_text("".join(lines), encoding="utf-8")
-    answers = folder / "answers.jsonl"
-    answers.write_text("", encoding="utf-8")
     commands = {
         "run exact": ("run", "exact", str(few), "--out"),
         "audit": ("audit", str(few), "--out"),

@@ -2,9 +2,14 @@
 
 Dimension letters: c = candidates, v = variables, w = words, p = panels, d = worlds, i = instructions. An instruction is
 `argument << 4 | opcode`; opcodes up to `if` are the codes of dsl.formulas.operators and their argument is the arity.
+
+A program runs on four words at a time: operands are loaded before anything is stored, so that four words are one
+instruction of the processor, and positions are unsigned, so that none is taken for a negative one.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +19,13 @@ from dsl._jit import inlined, kernel
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
+Four: TypeAlias = "tuple[np.uint64, np.uint64, np.uint64, np.uint64]"
 
 # Opcodes 0 to 5 are not, and, or, xor, iff, if; numba compiles these numbers into the kernels of this file.
 NOT, AND, OR, XOR, IFF, IF, LOAD, CONSTANT, STORE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+LANES = np.uint64(4)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+U0, U1, U2, U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @inlined
@@ -28,7 +37,7 @@ def _popcount(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kernel
+@inlined
 def _count_worlds(
     world_words: I64, world_masks: U64, world_panel: I64, scored_rows: U64, wrong_rows: U64, counts: I64
 ) -> None:
@@ -36,46 +45,83 @@ def _count_worlds(
     for d in range(world_words.shape[0]):
         has_cells = np.uint64(0)
         has_errors = np.uint64(0)
-        for w in range(world_words[d, 0], world_words[d, 1]):
+        for w in range(np.uint64(world_words[d, 0]), np.uint64(world_words[d, 1])):  # mostly one word
             has_cells |= scored_rows[w] & world_masks[d, w]
             has_errors |= wrong_rows[w] & world_masks[d, w]
-        if has_cells:
-            counts[world_panel[d], 2] += 1
-            if not has_errors:
-                counts[world_panel[d], 3] += 1
+        counts[world_panel[d], 2] += has_cells != 0
+        counts[world_panel[d], 3] += (has_cells != 0) & (has_errors == 0)
 
 
 @inlined
-def _combine(stack: U64, base: int, arity: int, opcode: int) -> None:
-    """Apply an operator to the `arity` values from `base` on; the result replaces the first."""
-    num_words = stack.shape[1]
+def _four(words: U64, at: np.uint64) -> Four:
+    return words[at], words[at + U1], words[at + U2], words[at + U3]
+
+
+@inlined
+def _put(words: U64, at: np.uint64, four: Four) -> None:
+    words[at], words[at + U1], words[at + U2], words[at + U3] = four
+
+
+@inlined
+def _and(a: Four, b: Four) -> Four:
+    return a[0] & b[0], a[1] & b[1], a[2] & b[2], a[3] & b[3]
+
+
+@inlined
+def _or(a: Four, b: Four) -> Four:
+    return a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3]
+
+
+@inlined
+def _xor(a: Four, b: Four) -> Four:
+    return a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2], a[3] ^ b[3]
+
+
+@inlined
+def _not(a: Four) -> Four:
+    return ~a[0], ~a[1], ~a[2], ~a[3]
+
+
+@inlined
+def _combined(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
+    """An operator applied to the values from `base` to `end` on the stack."""
+    first = _four(stack, base)
+    at = base + LANES
     if opcode == NOT:
-        for w in range(num_words):
-            stack[base, w] = ~stack[base, w]
+        first = _not(first)
     elif opcode == AND:
-        for a in range(base + 1, base + arity):
-            for w in range(num_words):
-                stack[base, w] &= stack[a, w]
+        while at < end:
+            first = _and(first, _four(stack, at))
+            at += LANES
     elif opcode == OR:
-        for a in range(base + 1, base + arity):
-            for w in range(num_words):
-                stack[base, w] |= stack[a, w]
+        while at < end:
+            first = _or(first, _four(stack, at))
+            at += LANES
     elif opcode == XOR:
-        for a in range(base + 1, base + arity):
-            for w in range(num_words):
-                stack[base, w] ^= stack[a, w]
+        while at < end:
+            first = _xor(first, _four(stack, at))
+            at += LANES
     elif opcode == IFF:
-        for w in range(num_words):
-            every = stack[base, w]
-            some = stack[base, w]
-            for a in range(base + 1, base + arity):
-                every &= stack[a, w]
-                some |= stack[a, w]
-            stack[base, w] = every | ~some
+        some = first
+        while at < end:
+            other = _four(stack, at)
+            first, some = _and(first, other), _or(some, other)
+            at += LANES
+        first = _or(first, _not(some))
     else:
-        for w in range(num_words):
-            condition = stack[base, w]
-            stack[base, w] = (condition & stack[base + 1, w]) | (~condition & stack[base + 2, w])
+        otherwise = _and(_not(first), _four(stack, at + LANES))
+        first = _or(_and(first, _four(stack, at)), otherwise)
+    return first
+
+
+@inlined
+def _padded(words: U64, lanes: int) -> U64:
+    """Rows of words [r, w] one after another, each with zeros up to `lanes` words."""
+    out = np.zeros(words.shape[0] * lanes, np.uint64)
+    for r in range(words.shape[0]):
+        for w in range(words.shape[1]):
+            out[r * lanes + w] = words[r, w]
+    return out
 
 
 @kernel
@@ -89,47 +135,53 @@ def replay_candidates(
     world_masks: U64,  # [d, w] rows of each world
     world_panel: I64,  # [d] which panel a world belongs to
     panel_masks: U64,  # [p, w] rows of each panel
-    stack: U64,  # [depth, w] scratch
-    values: U64,  # [v, w] scratch
-    counts: I64,  # [c, p, 4] out: scored cells, wrong cells, scored worlds, exact worlds
+    max_stack: int,  # the deepest stack of any program
+    counts: I64,  # [c, p, 4] out, zeros before: scored cells, wrong cells, scored worlds, exact worlds
 ) -> None:
     num_vars, num_words = observed.shape
     num_panels = panel_masks.shape[0]
-    wrong_rows = np.zeros(num_words, np.uint64)
-    scored_rows = np.zeros(num_words, np.uint64)
-    ones = np.uint64(0xFFFFFFFFFFFFFFFF)
+    lanes = (num_words + 3) // 4 * 4
+    row = np.uint64(lanes)
+    seen, judged, masks = _padded(observed, lanes), _padded(scored, lanes), _padded(panel_masks, lanes)
+    stack = np.empty(4 * max_stack, np.uint64)
+    values = np.empty(4 * num_vars, np.uint64)
+    wrong_rows = np.empty(lanes, np.uint64)
+    scored_rows = np.empty(lanes, np.uint64)
     for c in range(starts.shape[0] - 1):
-        for v in range(num_vars):
-            for w in range(num_words):
-                values[v, w] = observed[v, w]
-        for w in range(num_words):
-            wrong_rows[w] = 0
-            scored_rows[w] = 0
-        top = 0
-        for i in range(starts[c], starts[c + 1]):
-            opcode = code[i] & 15
-            argument = code[i] >> 4
-            if opcode == LOAD:
-                for w in range(num_words):
-                    stack[top, w] = values[argument, w]
-                top += 1
-            elif opcode == STORE:
-                top -= 1
-                for w in range(num_words):
-                    error = (stack[top, w] ^ observed[argument, w]) & scored[argument, w]
-                    values[argument, w] ^= error
-                    wrong_rows[w] |= error
-                    scored_rows[w] |= scored[argument, w]
-                    if error:
-                        for p in range(num_panels):
-                            counts[c, p, 1] += _popcount(error & panel_masks[p, w])
-                for p in range(num_panels):
-                    counts[c, p, 0] += scored_cells[argument, p]
-            elif opcode == CONSTANT:
-                for w in range(num_words):
-                    stack[top, w] = ones if argument else np.uint64(0)
-                top += 1
-            else:
-                top -= argument - 1
-                _combine(stack, top - 1, argument, opcode)
+        for block in range(0, lanes, 4):
+            offset = np.uint64(block)
+            for v in range(num_vars):
+                _put(values, np.uint64(v) * LANES, _four(seen, np.uint64(v) * row + offset))
+            wrong = none = (U0, U0, U0, U0)
+            covered = none
+            top = U0
+            for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
+                opcode = code[i] & 15
+                argument = np.uint64(code[i] >> 4)
+                if opcode == LOAD:
+                    _put(stack, top, _four(values, argument * LANES))
+                    top += LANES
+                elif opcode == STORE:
+                    top -= LANES
+                    at = argument * row + offset
+                    truth, cells = _four(seen, at), _four(judged, at)
+                    error = _and(_xor(_four(stack, top), truth), cells)
+                    _put(values, argument * LANES, _xor(truth, error))
+                    wrong, covered = _or(wrong, error), _or(covered, cells)
+                    for p in range(num_panels):
+                        of_panel = _and(error, _four(masks, np.uint64(p) * row + offset))
+                        number = _popcount(of_panel[0]) + _popcount(of_panel[1])
+                        counts[c, p, 1] += number + _popcount(of_panel[2]) + _popcount(of_panel[3])
+                        if block == 0:
+                            counts[c, p, 0] += scored_cells[argument, p]
+                elif opcode == CONSTANT:
+                    fill = ALL if argument else U0
+                    _put(stack, top, (fill, fill, fill, fill))
+                    top += LANES
+                else:
+                    base = top - argument * LANES
+                    _put(stack, base, _combined(stack, base, top, opcode))
+                    top = base + LANES
+            _put(wrong_rows, offset, wrong)
+            _put(scored_rows, offset, covered)
         _count_worlds(world_words, world_masks, world_panel, scored_rows, wrong_rows, counts[c])

@@ -157,7 +157,6 @@ def replay_batch(programs: Programs, packed: PackedPanels) -> BatchReplay:
     """Replay every candidate on all worlds of the packed panels."""
     if programs.variables != packed.variables:
         raise ValueError("programs and panels over different variables")
-    num_vars, num_words = packed.observed.shape
     counts = np.zeros((len(programs), len(packed.panel_masks), 4), np.int64)
     _kernels.replay_candidates(
         programs.code,
@@ -169,8 +168,7 @@ def replay_batch(programs: Programs, packed: PackedPanels) -> BatchReplay:
         packed.world_masks,
         packed.world_panel,
         packed.panel_masks,
-        np.empty((programs.max_stack, num_words), np.uint64),
-        np.empty((num_vars, num_words), np.uint64),
+        programs.max_stack,
         counts,
     )
     return BatchReplay(counts[:, :, 0], counts[:, :, 1], counts[:, :, 2], counts[:, :, 3])

@@ -102,6 +102,8 @@ ROW_COUNTS = [
     [[30, 35], [62, 1]],  # 65 rows, then 128
     [[3, 0, 61], [], [65]],  # an empty world and an empty panel
     [[1, 1, 1], [2, 2], [150]],  # a world over three words
+    [[256]],  # four words, which the kernel takes at a time
+    [[200, 60], [30]],  # 290 rows: a world over the edge of four words, the next panel behind it
 ]
 
 
