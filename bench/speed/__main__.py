@@ -29,6 +29,7 @@ BENCHMARKS = {
     "structures": "replayscm.structures",
     "engines": "replayscm.engines",
     "audits": "replayscm.audits",
+    "large": "replayscm.large.proofs",
     "sat": "replayscm.formulas_by_sat",
     "blickets": "blickets.rates",
     "causalab": "causalab.rates",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,7 @@ from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.submission import Rejection
-from solvers.outcome import Found, Outcome
+from solvers.outcome import BestSoFar, Found, Outcome
 
 if TYPE_CHECKING:
     from audits.replayscm.findings import Findings
@@ -62,10 +63,11 @@ class ReplayScmVerbs:
             made = other.value
             return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
         outcome = solve(task, max_parents=max_parents or 5, nested_roots=nested_roots)
-        if not isinstance(outcome, Found):
+        if not isinstance(outcome, Found | BestSoFar):
             return outcome
         found = outcome.value
-        return Found(Solution(scm_answer(task.kind, found.model), found.model, found.size, found.provenance))
+        solution = Solution(scm_answer(task.kind, found.model), found.model, found.size, found.provenance)
+        return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
 
     def version_space(
         self, item: Problem, *, max_parents: int = 4, max_size: int | None = None, nested_roots: bool = False

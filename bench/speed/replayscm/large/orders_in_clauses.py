@@ -1,0 +1,49 @@
+"""The least size of an acyclic choice by python-sat's RC2, with a linear order of the variables in clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from solvers.acyclic.least_cost import Cost, Mask, total_size
+from solvers.acyclic.reduction import Part, parts
+from solvers.sat.cnf import Cnf, linear_order
+
+
+def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
+    """None if every choice has a cycle. options: per variable its possible parent sets and what they cost"""
+    found = parts(options, roots)
+    sizes = None if found is None else [_of_part(part) for part in found]
+    return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _of_part(part: Part) -> int | None:
+    from pysat.examples.rc2 import RC2
+    from pysat.formula import WCNF
+
+    cnf = Cnf()
+    arcs = {(u, v): cnf.variable(f"{u} -> {v}") for v in part for u in part if any(own >> u & 1 for own in part[v])}
+    base, preferred = 0, list[tuple[int, int]]()
+    for v, sets in part.items():
+        sizes = sorted({total_size(one.cost) for one in sets.values()})
+        beyond = {high: cnf.variable(f"{v}: at least {high}") for high in sizes[1:]}
+        for low, high in pairwise(sizes[1:]):
+            cnf.add(-beyond[high], beyond[low])
+        preferred += [(-beyond[high], high - low) for low, high in pairwise(sizes)]
+        base += sizes[0]
+        taken = {own: cnf.variable(f"{v} from {own:#x}") for own in sets}
+        cnf.add(*taken.values())
+        for own, literal in taken.items():
+            size = total_size(sets[own].cost)
+            if size in beyond:
+                cnf.add(-literal, beyond[size])
+            for u in part:
+                if own >> u & 1:
+                    cnf.add(-literal, arcs[u, v])
+    linear_order(cnf, arcs)
+    formula = WCNF()
+    formula.extend(cnf.clauses)
+    for literal, weight in preferred:
+        formula.append([literal], weight=weight)
+    with RC2(formula) as search:
+        return base + search.cost if search.compute() is not None else None

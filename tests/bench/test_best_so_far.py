@@ -1,0 +1,30 @@
+"""A search that its budget cuts off: what the public verb and the records of rows say of the best model so far."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from bench.protocols.replayscm.exact import Exact
+from bench.verbs.replayscm import ReplayScmVerbs
+from dsl.replayscm.sampling.problems import sample_problem
+from dsl.replayscm.sampling.strata import stratum
+from solvers.outcome import BestSoFar
+from solvers.replayscm import exact
+
+
+def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = sample_problem(stratum("large_n20"), 0)
+    monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
+    outcome = ReplayScmVerbs().solve(problem, max_parents=4)
+    assert isinstance(outcome, BestSoFar)
+    assert ReplayScmVerbs().score(problem, outcome.value.answer).train_exact
+    assert outcome.value.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
+    recorded = Exact(max_parents=4).answer(problem.task)
+    assert (recorded.outcome, recorded.answer) == ("out_of_budget", None)
+    assert recorded.provenance == {
+        "reached": outcome.reached,
+        "lower_bound": outcome.lower_bound,
+        "upper_bound": outcome.upper_bound,
+    }
