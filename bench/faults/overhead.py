@@ -30,7 +30,7 @@ from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 
 AUDITS = 20
-ROUNDS = 5
+ROUNDS = 11
 TARGET = 1.10  # of the time of local processes
 
 
