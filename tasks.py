@@ -140,6 +140,13 @@ def test() -> None:
         made.run(*command)
 
 
+def soak() -> None:
+    """The long versions of the tests and the fuzzers; SOAK_MINUTES is their time in all."""
+    made = environment()
+    made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
+    made.run("tests.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
+
+
 def docs() -> None:
     made = environment()
     _add_docs(made)
@@ -160,6 +167,7 @@ def test_integrations() -> None:
 TASKS = {
     "demo": demo,
     "test": test,
+    "soak": soak,
     "docs": docs,
     "test-integrations": test_integrations,
     "install": environment,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from bench.commands import progress
-from tests.support.effort import effort
+from tests.support.effort import UNTIL, effort
 
 NEVER = 1e6  # seconds
 
@@ -16,6 +17,11 @@ NEVER = 1e6  # seconds
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("soak", settings.get_profile("any machine"), max_examples=2_000)
 settings.load_profile(effort("any machine", "soak"))
+
+
+def pytest_runtest_setup() -> None:
+    if time.time() > UNTIL:
+        pytest.skip("the time of this soak is over")
 
 
 def pytest_collection_finish() -> None:

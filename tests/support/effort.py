@@ -12,6 +12,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SOAKING = os.environ.get("CALIBRANT_SOAK") == "1"
+UNTIL = float(os.environ.get("CALIBRANT_SOAK_UNTIL", "inf"))  # seconds of time.time(); a soak begins no test after it
 
 
 def effort(usual: T, soaking: T) -> T:
