@@ -36,10 +36,10 @@ def acting(text: str) -> set[str]:
 @pytest.mark.parametrize(
     "line",
     [
-        ["audit", "POOL"],
-        ["audit", "POOL", "--details"],
-        ["audit", "POOL", "--fail-on", "ambiguous"],
-        ["audit", "POOL", "--json"],
+        ["audit", "POOL", "--workers", "1"],
+        ["audit", "POOL", "--details", "--workers", "1"],
+        ["audit", "POOL", "--fail-on", "ambiguous", "--workers", "1"],
+        ["audit", "POOL", "--json", "--workers", "1"],
         ["prompts", "POOL", "--text"],
         ["prompts", "POOL"],
         ["show", "POOL", "none of these"],

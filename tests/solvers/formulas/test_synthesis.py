@@ -27,6 +27,7 @@ from solvers.formulas.goal import Goal
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
+from tests.support.effort import effort
 from tests.support.replayscm.strategies import partial_tables
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
@@ -84,9 +85,13 @@ def test_sizes_are_those_of_naive_enumeration(partial: PartialTable, data: st.Da
         assert set(outcome.value.operator_counts) <= set(operators)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(effort(3, 40)))
 def test_few_rows_reach_every_size_of_naive_enumeration(seed: int) -> None:
-    """On 8 rows of 5 variables at most 256 functions differ, so the enumeration reaches all sizes."""
+    """On 8 rows of 5 variables at most 256 functions differ, so the enumeration reaches all sizes.
+
+    A size that is one too large shows on any set of rows; 40 of them in a soak.
+    """
     random = Random(seed)
     care = random_care(random, 5, 8)
     partial = PartialTable(5, care, random.getrandbits(32) & care)
