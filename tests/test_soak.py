@@ -30,7 +30,7 @@ def test_each_part_has_its_line_and_failures_are_shown(
         tally.add(1_200, failures if len(shares) == 1 else 0, "what failed")
 
     clock = iter([0.0, 0.0, 10.0, 10.0, 40.0])
-    monkeypatch.setattr(soak.time, "time", lambda: next(clock))
+    monkeypatch.setattr("tests.soak.time.time", lambda: next(clock))
     monkeypatch.setattr(soak, "PARTS", {"first": part, "second": part})
     monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "1"])
     assert soak.main() == (failures > 0)
