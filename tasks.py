@@ -144,7 +144,7 @@ def soak() -> None:
     """The long versions of the tests and the fuzzers; SOAK_MINUTES is their time in all."""
     made = environment()
     made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
-    made.run("tests.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
+    made.run("tests.support.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
 
 
 def docs() -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import soak
-from tests.support import effort
+from tests.support import effort, soak
 
 REPORT = """<testsuites><testsuite tests="7" failures="1" errors="2" skipped="3"/><testsuite tests="2"/></testsuites>"""
 
@@ -30,7 +29,7 @@ def test_each_part_has_its_line_and_failures_are_shown(
         tally.add(1_200, failures if len(shares) == 1 else 0, "what failed")
 
     clock = iter([0.0, 0.0, 10.0, 10.0, 40.0])
-    monkeypatch.setattr("tests.soak.time.time", lambda: next(clock))
+    monkeypatch.setattr("tests.support.soak.time.time", lambda: next(clock))
     monkeypatch.setattr(soak, "PARTS", {"first": part, "second": part})
     monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "1"])
     assert soak.main() == (failures > 0)

@@ -1,4 +1,4 @@
-"""Long versions of the tests, within a time: `python3 tasks.py soak`, or `python -m tests.soak --minutes 60`.
+"""Long versions of the tests, within a time: `python3 tasks.py soak`, or `python -m tests.support.soak --minutes 60`.
 
 One line for each part: cases, failures, seconds. A part begins nothing after its share of the time that is left; what
 failed is shown below its line with the command that repeats it, and the exit code is 1.
@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 FUZZED = ("submissions", "pools", "blickets", "causalab")
 SHOWN = 60  # lines of what failed
 
@@ -98,7 +98,7 @@ PARTS: dict[str, Callable[[Tally, float], None]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.support.soak", description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--part", choices=PARTS, action="append", help="only these parts")
     given = parser.parse_args()
