@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from solvers.budget import BudgetSpent
 
-MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; above that the order has to be known
+MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; beyond: solvers.acyclic.optimum
 
 Mask: TypeAlias = int
 """A set of variables, bit per index."""
