@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from bench.commands.guard import Writes
-from bench.commands.options import AsJson, Workers, execution
+from bench.commands.options import AsJson, execution
 
 PROTOCOLS = {
     "replayscm": ("exact", "posterior"),
@@ -27,7 +27,9 @@ def demo(
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
         Writes(("records.jsonl", "records.lock", "report.html", "report.md", "*.svg"), goes_on=True),
     ] = None,
-    workers: Workers = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes; more than one cost more to start than they save here.")
+    ] = 1,
     as_json: AsJson = False,
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
