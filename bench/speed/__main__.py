@@ -22,6 +22,7 @@ BENCHMARKS = {
     "replay": "replayscm.replay",
     "parse": "replayscm.parsing",
     "score": "replayscm.scoring",
+    "bulk": "replayscm.bulk",
     "tables": "replayscm.tables",
     "synthesis": "replayscm.synthesis",
     "solve": "replayscm.solving",

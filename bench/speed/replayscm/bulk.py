@@ -1,0 +1,67 @@
+"""A million responses to a pool of 320 instances through `calibrant score`, as a process of its own.
+
+One file repeats itself as samples of models do, the other has no mechanism of an instance twice, so that nothing that
+was kept helps. Targets are those of a machine with two cores; a rival scores a twentieth of the same file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.speed.comparison import Row
+from bench.speed.options import Options
+from bench.speed.processes import OURS, Cost, command_cost
+from bench.speed.replayscm import published
+from bench.speed.replayscm.responses import write_large_pool, write_responses
+
+TOPIC = "bulk"
+INSTANCES = 320
+RESPONSES = 1_000_000
+RIVAL_SHARE = 20
+MOST_SECONDS, MOST_BYTES = 90, 500_000_000
+MEGABYTE = 1_000_000
+
+
+def rows(options: Options) -> Iterator[Row]:
+    count = max(INSTANCES, round(RESPONSES * options.scale))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        pool = folder / "pool.jsonl"
+        problems = write_large_pool(options.problems, pool, INSTANCES)
+        for mixed, case in ((True, "as models repeat themselves"), (False, "all mechanisms new")):
+            said = folder / "responses.jsonl"
+            different = write_responses(problems, said, count, mixed=mixed)
+            case = f"{count:,} responses, {case}"
+            cost = command_cost(OURS, "score", str(pool), str(said), folder=folder)
+            yield _row(case, "calibrant score", count, cost, {"different responses": different}, goal=True)
+            cost = command_cost(
+                OURS, "score", str(pool), str(said), "--out", str(folder / "verdicts.jsonl"), folder=folder
+            )
+            yield _row(case, "calibrant score --out", count, cost, {})
+            (folder / "verdicts.jsonl").unlink()
+            if options.rival is not None:
+                fewer = max(INSTANCES, count // RIVAL_SHARE)
+                with said.open("rb") as lines, (folder / "fewer.jsonl").open("wb") as some:
+                    some.writelines(line for _, line in zip(range(fewer), lines, strict=False))
+                cost = command_cost(options.rival, "score", str(pool), str(folder / "fewer.jsonl"), folder=folder)
+                yield _row(case, "the rival, a part", fewer, cost, {})
+
+
+def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
+    rate = count / cost.processor
+    figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, peak {cost.peak / MEGABYTE:.0f} MB"
+    wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
+    said = "".join(f"; {value:,} {name}" for name, value in counts.items())
+    usual = published.submissions("Ordered")
+    return Row(
+        TOPIC,
+        case,
+        name,
+        "response",
+        rate,
+        times_published=rate / usual if usual else None,
+        met=(cost.wall <= MOST_SECONDS and cost.peak <= MOST_BYTES) if goal else None,
+        note=figures + wanted + said,
+    )
