@@ -19,11 +19,11 @@ from math import comb
 from typing import NamedTuple, TypeAlias
 
 from bench.answers.columns import Verdict
-from dsl.formulas.formula import Formula
-from dsl.formulas.table import MAX_TABLE_VARS
+from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
 from dsl.formulas.text import render
+from dsl.replayscm.mechanisms import Mechanism
 from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.scm import local_function
+from dsl.replayscm.replay import compute
 from dsl.replayscm.score import Score
 
 MEANING = "meaning"
@@ -101,19 +101,42 @@ def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Frac
     return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)
 
 
-@lru_cache(maxsize=1 << 16)  # samples repeat each other
-def _function(formula: Formula) -> str:
-    return repr(tuple(local_function(formula))) if len(formula.mentioned) <= MAX_TABLE_VARS else render(formula)
+def _function(mechanism: Mechanism) -> str:
+    """What a mechanism computes, as text; of more variables than a table has, the formula."""
+    if mechanism.function is None:
+        formula, variables = mechanism.formula, mechanism.variables
+        if len(variables) <= MAX_TABLE_VARS:
+            table = compute(formula, _projections(variables), full_mask(len(variables)))
+            mechanism.function = _spelled(variables, table)
+        else:
+            mechanism.function = render(formula)
+    return mechanism.function
+
+
+@lru_cache(maxsize=1 << 12)
+def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: projection(index, len(variables)).bits for index, name in enumerate(variables)}
+
+
+@lru_cache(maxsize=1 << 14)  # many formulas are one function
+def _spelled(variables: tuple[str, ...], bits: int) -> str:
+    table, kept = shrink(TruthTable(len(variables), bits))
+    return repr((tuple(variables[i] for i in kept), table))
 
 
 def meaning(score: Score) -> str | None:
     """A digest of what a valid answer means: roots, functional parents and truth tables; experiment and witness too."""
-    model = score.model
-    if model is None:
+    submission = score.submission
+    if submission is None:
         return None
-    functions = [(variable, _function(formula)) for variable, formula in sorted(model.mechanisms.items())]
-    asked = {}
+    functions = tuple([(variable, _function(one)) for variable, one in sorted(submission.mechanisms.items())])
+    asked = "{}"
     if score.problem.task.kind is TaskKind.ALTERNATIVE and score.answer is not None:
-        asked = {key: score.answer.get(key) for key in ("experiment", "witness")}
-    text = repr((sorted(model.roots), functions, json.dumps(asked, sort_keys=True)))
+        asked = json.dumps({key: score.answer.get(key) for key in ("experiment", "witness")}, sort_keys=True)
+    return _digest(submission.roots, functions, asked)
+
+
+@lru_cache(maxsize=1 << 12)
+def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], asked: str) -> str:
+    text = repr((sorted(roots), list(functions), asked))
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]

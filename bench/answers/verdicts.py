@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,15 +12,16 @@ import msgspec
 
 from bench.answers.lines import json_object, numbered_lines
 from bench.answers.measured import funnel, structure
+from bench.answers.measures import LateScore
 from bench.answers.predictions import PoolItems, Prediction
-from bench.answers.samples import meaning
+from bench.answers.samples import MEANING, meaning
 from bench.benchmarks.registry import DEFAULT, benchmark
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting
 from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.score import Evaluator
+from dsl.replayscm.score import Evaluator, Score
 
 NO_MODEL = "(no model)"  # the system of predictions that name none
 
@@ -28,7 +30,7 @@ class ScoredPrediction(NamedTuple):
     """A prediction's verdict: the line to write, and where its answer is from."""
 
     origin: AnswerOrigin
-    line: dict[str, Any]
+    line: Mapping[str, Any]
 
 
 class _ScoredPool:
@@ -40,6 +42,7 @@ class _ScoredPool:
         self.names = tuple(dict.fromkeys((self.pool.name, path.name)))
         self._extractor = extractor
         self.problems: dict[str, Problem] = {problem.id: problem for problem in self.pool.problems}
+        self.settings = {problem.id: table_setting(self.digest, problem.setting) for problem in self.pool.problems}
         self._evaluators: dict[str, Evaluator] = {}
 
     def evaluator(self, instance: str) -> Evaluator:
@@ -58,7 +61,7 @@ class PredictionScorer:
     def __init__(self, pools: Sequence[Path], *, extractor: str = "paper", with_structure: bool = False) -> None:
         loaded = [_ScoredPool(path, extractor) for path in pools]
         self._pools = {pool.digest: pool for pool in loaded}
-        self._extras = (funnel, structure) if with_structure else (funnel,)
+        self._with_structure = with_structure
 
     @property
     def items(self) -> list[PoolItems]:
@@ -72,22 +75,56 @@ class PredictionScorer:
         answer = prediction.answer
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
         problem = evaluator.problem
-        place = {
-            "pool": pool.pool.name,
-            "poolDigest": pool.digest,
-            "poolSize": len(pool.pool),
-            "setting": table_setting(pool.digest, problem.setting),
-            "stratum": problem.stratum,
+        origin = AnswerOrigin(
+            prediction.model or NO_MODEL,
+            pool.pool.name,
+            pool.digest,
+            len(pool.pool),
+            problem.id,
+            pool.settings[problem.id],
+            problem.stratum,
+            seconds=prediction.seconds,
+            sample=prediction.sample,
+        )
+        meant = meaning(score)
+        make = partial(self._line, prediction.model, origin, score, meant)
+        line: Mapping[str, Any] = make() if (counted := self._counted(score)) is None else LateScore(make, counted, meant)
+        return ScoredPrediction(origin, line)
+
+    def _counted(self, score: Score) -> Hashable | None:
+        """All that columns read of a line without structure metrics; None where there is more to it."""
+        if self._with_structure or score.alternative is not None:
+            return None
+        replayed = [
+            (split.all_exact, split.num_exact_worlds, split.num_worlds)
+            for split in (score.train, score.heldout)
+            if split is not None
+        ]
+        rejection, roots = score.rejection, score.roots
+        stage = None if rejection is None else (rejection.stage, *rejection.fields)
+        kind = score.problem.task.kind.value
+        return kind, stage, score.strict_json, None if roots is None else (roots.exact, roots.precision), *replayed
+
+    def _line(self, model: str | None, origin: AnswerOrigin, score: Score, meant: str | None) -> dict[str, Any]:
+        line = {
+            **{"instanceId": origin.instance, "model": model, "sample": origin.sample},
+            **score.to_dict(),
+            "pool": origin.pool,
+            "poolDigest": origin.pool_digest,
+            "poolSize": origin.pool_size,
+            "setting": origin.setting,
+            "stratum": origin.stratum,
+            MEANING: meant,
+            "seconds": origin.seconds,
+            **funnel(score),
         }
-        whose = {"instanceId": problem.id, "model": prediction.model, "sample": prediction.sample}
-        line = {**whose, **score.to_dict(), **place, "meaning": meaning(score), "seconds": prediction.seconds}
-        for extra in self._extras:
-            line |= extra(score)
-        return ScoredPrediction(origin_of_line(line), line)
+        return line | structure(score) if self._with_structure else line
 
 
 def json_line(value: Mapping[str, Any]) -> str:
     """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
+    if isinstance(value, LateScore):
+        value = value.made
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
 from bench.answers.columns import UNDEFINED, Means
-from bench.answers.measures import Measures
+from bench.answers.measures import LateScore, Measures
 from bench.answers.replayscm import MEASURES
-from bench.answers.samples import Sampled
-from bench.report.tally import Tally
+from bench.answers.samples import Sample, Sampled
+from bench.report.tally import Tally, Values
 
 
 class Grouping(Enum):
@@ -59,6 +59,7 @@ class CalibrationTable:
         self._by = by
         self._means = means
         self._tallies: dict[_Group, Tally] = {}
+        self._counted: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
         self._equal: dict[Any, Any] = {}  # equal tuples once: most answers count the same as some other one
 
     def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
@@ -70,17 +71,28 @@ class CalibrationTable:
         tally = self._tallies.get(group)
         if tally is None:
             tally = self._tallies[group] = Tally(origin.config, self._columns)
-        verdict = self.measures.verdict(score, origin.setting, self._means)
         item = origin.pool_digest, origin.instance
-        read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
-        sample = self.measures.sample(verdict)
+        read, sample = self._read(origin.setting, score)
         tally.pools[origin.pool_digest] = origin.pool, origin.pool_size
-        tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
+        tally.answers.setdefault(item, []).append(read)
         tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
         if origin.outcome is not None:
             tally.outcomes[origin.outcome] += 1
         if origin.seconds is not None:
             tally.seconds.append(origin.seconds)
+
+    def _read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
+        """What an answer counts in every column, and as one of several samples."""
+        if isinstance(score, LateScore):
+            found = self._counted.get((setting, score.counted))
+            if found is not None:
+                return found[0], Sample(*found[1][:-1], score.meaning)
+        verdict = self.measures.verdict(score, setting, self._means)
+        read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
+        made = self._equal.setdefault(read, read), self.measures.sample(verdict)
+        if isinstance(score, LateScore):
+            self._counted[setting, score.counted] = made
+        return made
 
     def rows(self) -> list[dict[str, str]]:
         """One mapping per row, every value as it is printed."""

@@ -55,11 +55,15 @@ class Tally:
         items = [0] * len(self.columns)
         for answers in self.answers.values():
             weight = Fraction(1, len(answers)) if len(answers) > 1 else 1
-            for place, column in enumerate(zip(*answers, strict=True)):
-                known = [value for value in column if value is not None]
+            different = Counter(map(id, answers))  # equal ones are mostly one and the same
+            of = {id(answer): answer for answer in answers}
+            for place in range(len(self.columns)):
+                known = [(of[key][place], times) for key, times in different.items()]
+                known = [(value, times) for value, times in known if value is not None]
                 items[place] += bool(known)
-                for value in known:
-                    values[place][value] = values[place].get(value, 0) + weight
+                for value, times in known:
+                    assert value is not None
+                    values[place][value] = values[place].get(value, 0) + weight * times
         return {
             column.key: Rate.of(column, found, number)
             for column, found, number in zip(self.columns, values, items, strict=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from dsl.formulas.formula import Apply, Formula
+from dsl.formulas.formula import Apply, Formula, Node
 from dsl.names import natural_key
 from dsl.replayscm.replay import compute
 from dsl.replayscm.world import Column, Panel
@@ -36,6 +36,7 @@ class Mechanism:
 
     own: the bit of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
     error: the rows of the problem in which it is wrong while all that it mentions is right; None until it is asked for
+    variables: those that occur, in natural order
     function: what it computes, in a spelling of its own (bench.answers.samples); None until it is asked for
     """
 
@@ -48,6 +49,10 @@ class Mechanism:
         self.error: Column | None = None
         self.function: str | None = None
         self._stats: MechanismStats | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.stats.variables if self._stats else _names(frozenset(self.formula.nodes))
 
     @property
     def stats(self) -> MechanismStats:
@@ -96,7 +101,6 @@ def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
 def mechanism_stats(mechanism: Formula) -> MechanismStats:
     """All of them in one pass."""
     counts: dict[str, int] = {}
-    names: set[str] = set()
     depths: list[int] = []
     for node in mechanism.nodes:
         if isinstance(node, Apply):
@@ -109,16 +113,14 @@ def mechanism_stats(mechanism: Formula) -> MechanismStats:
             depths[-1] += 1
         else:
             depths.append(1)
-            if isinstance(node, str):
-                names.add(node)
-    variables = _names(tuple(sorted(names, key=natural_key)))
+    variables = _names(frozenset(mechanism.nodes))
     return MechanismStats(len(mechanism.nodes), depths[0], variables, _counted(tuple(counts.items())))
 
 
-@lru_cache(maxsize=1 << 12)
-def _names(variables: tuple[str, ...]) -> tuple[str, ...]:
-    """One of the equal tuples: the same few are met again and again."""
-    return variables
+@lru_cache(maxsize=1 << 14)
+def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
+    """The variables among nodes in natural order; the same few are met again and again."""
+    return tuple(sorted([node for node in nodes if isinstance(node, str)], key=natural_key))
 
 
 @lru_cache(maxsize=1 << 12)
