@@ -88,7 +88,9 @@ class PredictionScorer:
         )
         meant = meaning(score)
         make = partial(self._line, prediction.model, origin, score, meant)
-        line: Mapping[str, Any] = make() if (counted := self._counted(score)) is None else LateScore(make, counted, meant)
+        line: Mapping[str, Any] = (
+            make() if (counted := self._counted(score)) is None else LateScore(make, counted, meant)
+        )
         return ScoredPrediction(origin, line)
 
     def _counted(self, score: Score) -> Hashable | None:
@@ -107,7 +109,9 @@ class PredictionScorer:
 
     def _line(self, model: str | None, origin: AnswerOrigin, score: Score, meant: str | None) -> dict[str, Any]:
         line = {
-            **{"instanceId": origin.instance, "model": model, "sample": origin.sample},
+            "instanceId": origin.instance,
+            "model": model,
+            "sample": origin.sample,
             **score.to_dict(),
             "pool": origin.pool,
             "poolDigest": origin.pool_digest,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 import typer
 
 from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, execution
+from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, Workers, execution
 from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
 
@@ -50,6 +51,7 @@ def score(
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
+    workers: Workers = None,
     cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
@@ -72,8 +74,10 @@ def score(
     """
     from bench.answers.fields import FieldNames
     from bench.benchmarks.registry import log_benchmark, one_benchmark
+    from bench.commands.progress import usable_cores
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
+    from bench.runs.counting import counted
     from bench.runs.scoring import scored
 
     if (logs := log_benchmark(paths[0])) is not None:
@@ -90,8 +94,18 @@ def score(
     hint = "; --skip-unknown passes over such lines"
     fields = FieldNames(id_field, text_field, model_field)
     predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
-    verdicts = scored(scorer, predictions, execution(None if cluster else 1, cluster))
-    _collect(verdicts, collected, out=out, as_json=as_json)
+    if cluster is None:
+        with _output(out) as written:
+            lines = as_json or written is not None
+            number = workers or usable_cores()
+            with _rare_collections():
+                for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
+                    collected.count(one.origin, one.values, one.sample)
+                    if one.line is not None:
+                        _put(one.line, written, as_json=as_json)
+    else:
+        verdicts = scored(scorer, predictions, execution(workers, cluster))
+        _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json)
 
@@ -127,11 +141,14 @@ def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path
         for origin, verdict in scored:
             collected.add(origin, verdict)
             if as_json or written:
-                line = json_line(verdict) + "\n"
-                if as_json:
-                    sys.stdout.write(line)
-                if written:
-                    written.write(line)
+                _put(json_line(verdict), written, as_json=as_json)
+
+
+def _put(line: str, written: TextIO | None, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(line + "\n")
+    if written:
+        written.write(line + "\n")
 
 
 def _require_published(benchmark: Benchmark[Any], *, extractor: str, structure: bool) -> None:
@@ -167,6 +184,17 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
         typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Cyclic garbage is looked for rarely: verdicts leave none, and what is kept of a million would be walked again."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -64,6 +64,10 @@ class CalibrationTable:
 
     def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting that its origin names."""
+        self.count(origin, *self.read(origin.setting, score))
+
+    def count(self, origin: AnswerOrigin, read: Values, sample: Sample) -> None:
+        """Count one answer of which this was read."""
         pool, digest = ("", "") if self._by is Grouping.SETTING else (origin.pool, origin.pool_digest)
         stratum = origin.stratum if self._by is Grouping.STRATUM else ""
         options = repr(sorted(origin.config.items()))
@@ -72,16 +76,15 @@ class CalibrationTable:
         if tally is None:
             tally = self._tallies[group] = Tally(origin.config, self._columns)
         item = origin.pool_digest, origin.instance
-        read, sample = self._read(origin.setting, score)
         tally.pools[origin.pool_digest] = origin.pool, origin.pool_size
-        tally.answers.setdefault(item, []).append(read)
+        tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
         tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
         if origin.outcome is not None:
             tally.outcomes[origin.outcome] += 1
         if origin.seconds is not None:
             tally.seconds.append(origin.seconds)
 
-    def _read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
+    def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
         """What an answer counts in every column, and as one of several samples."""
         if isinstance(score, LateScore):
             found = self._counted.get((setting, score.counted))

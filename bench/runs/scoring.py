@@ -1,4 +1,7 @@
-"""Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions."""
+"""Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions.
+
+Processes of this machine are started for a long file only, and send back less: bench.runs.counting.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +54,11 @@ def _in_order(crew: Crew, scorer: Scorer, groups: list[list[Prediction]]) -> Ite
 
 
 def _verdicts(scorer: Scorer, group: list[Prediction]) -> list[ScoredPrediction]:
-    return [_verdict(scorer, prediction) for prediction in group]
+    return [judged(scorer, prediction) for prediction in group]
 
 
-def _verdict(scorer: Scorer, prediction: Prediction) -> ScoredPrediction:
+def judged(scorer: Scorer, prediction: Prediction) -> ScoredPrediction:
+    """The verdict; an exception names the instance."""
     try:
         return scorer.score(prediction)
     except Exception as error:

@@ -16,7 +16,7 @@ from dsl.replayscm.replay import compute
 from dsl.replayscm.world import Column, Panel
 from dsl.shelves import Store
 
-READ = Store(1 << 16, longest=400)  # about 700 bytes each
+READ = Store(1 << 15, longest=400)  # about 700 bytes each
 
 
 class MechanismStats(NamedTuple):

@@ -26,7 +26,7 @@ from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionCh
 from dsl.replayscm.world import Panel
 from dsl.shelves import Shelf, Store
 
-SCORED = Store(1 << 12, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
+SCORED = Store(1 << 11, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.ROOTS: "roots",

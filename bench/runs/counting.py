@@ -1,0 +1,122 @@
+"""Many predictions scored by several processes: read here, judged there, counted here in the order of the file.
+
+What comes back of a prediction is what a table counts of it and, where lines are wanted, the line. A file has to be
+long for that to pay: its first predictions are always scored in this process.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing import get_context
+from typing import NamedTuple
+
+from bench.answers.measures import Measures
+from bench.answers.predictions import Prediction
+from bench.answers.samples import Sample
+from bench.answers.verdicts import json_line
+from bench.benchmarks.registry import benchmark
+from bench.report.rate_rows import AnswerOrigin, CalibrationTable
+from bench.report.tally import Values
+from bench.runs.scoring import Scorer, judged
+from dsl.errors import CalibrantError
+
+LARGE = 20_000  # predictions that one process scores before others have started
+GROUP = 500  # predictions of one job
+AHEAD = 4  # jobs for each process that are read before they are needed
+
+
+class Counted(NamedTuple):
+    """A prediction's verdict as a table and a file of lines take it."""
+
+    origin: AnswerOrigin
+    values: Values
+    sample: Sample
+    line: str | None
+
+
+def counted(
+    scorer: Scorer, measures: Measures, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
+) -> Iterator[Counted]:
+    """Each prediction's verdict, in order; what is wrong with a prediction is raised behind those before it.
+
+    workers: processes that are started if there are more than LARGE predictions and this is more than 1
+    """
+    judge = _Judge(scorer, measures.benchmark, with_lines=with_lines)
+    left = iter(predictions)
+    yield from map(judge.one, islice(left, LARGE) if workers > 1 else left)
+    for first in left:
+        yield from _apart(judge, chain((first,), left), workers)
+
+
+class _Judge:
+    """Scores in the process that it is in."""
+
+    def __init__(self, scorer: Scorer, benchmark_name: str, *, with_lines: bool) -> None:
+        self._scorer = scorer
+        self._benchmark = benchmark_name
+        self._with_lines = with_lines
+        self._table = CalibrationTable(benchmark(benchmark_name).measures)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _judge, (self._scorer, self._benchmark, self._with_lines)
+
+    def one(self, prediction: Prediction) -> Counted:
+        origin, line = judged(self._scorer, prediction)
+        values, sample = self._table.read(origin.setting, line)
+        return Counted(origin, values, sample, json_line(line) if self._with_lines else None)
+
+    def group(self, predictions: Sequence[Prediction]) -> list[Counted]:
+        return list(map(self.one, predictions))
+
+
+def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
+    return _Judge(scorer, benchmark_name, with_lines=with_lines)
+
+
+def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[Counted]:
+    refused: list[CalibrantError] = []
+    groups = _groups(predictions, refused)
+    with ProcessPoolExecutor(workers, get_context("spawn"), _take, (judge,)) as executor:
+        running: deque[Future[list[Counted]]] = deque()
+        try:
+            while True:
+                room = AHEAD * workers - len(running)
+                running.extend(executor.submit(_counted_there, group) for group in islice(groups, room))
+                if not running:
+                    break
+                yield from running.popleft().result()
+        except BrokenProcessPool:
+            raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
+        finally:
+            for one in running:
+                one.cancel()
+    if refused:
+        raise refused[0]
+
+
+def _groups(predictions: Iterator[Prediction], refused: list[CalibrantError]) -> Iterator[list[Prediction]]:
+    """The predictions in groups; the first one that is refused ends them."""
+    while not refused:
+        group: list[Prediction] = []
+        try:
+            group.extend(islice(predictions, GROUP))
+        except CalibrantError as error:
+            refused.append(error)
+        if not group:
+            return
+        yield group
+
+
+_here: list[_Judge] = []  # of a process that was started for it
+
+
+def _take(judge: _Judge) -> None:
+    _here[:] = [judge]
+
+
+def _counted_there(group: Sequence[Prediction]) -> list[Counted]:
+    return _here[0].group(group)
