@@ -7,7 +7,7 @@ for one out of range. What a verb does and takes on each benchmark is in bench.v
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
@@ -110,7 +110,9 @@ def score(item: Item, answer: object, **options: Any) -> Verdict:
 
 
 @overload
-def score_many(items: Iterable[Problem], answers: Iterable[object], **options: Unpack[Scoring]) -> Iterator[Score]: ...
+def score_many(
+    items: Iterable[Problem], answers: Iterable[str | bytes | object], **options: Unpack[Scoring]
+) -> Iterator[Score]: ...
 @overload
 def score_many(items: Iterable[BlicketItem], answers: Iterable[object]) -> Iterator[BlicketScore]: ...
 @overload
@@ -119,22 +121,45 @@ def score_many(items: Iterable[LabItem], answers: Iterable[object]) -> Iterator[
 def score_many(items: Iterable[CausimItem], answers: Iterable[object]) -> Iterator[CausimScore]: ...
 @overload
 def score_many(items: Iterable[Item], answers: Iterable[object]) -> Iterator[Verdict]: ...
-def score_many(items: Iterable[Any], answers: Iterable[object], **options: Any) -> Iterator[Any]:
+def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> Iterator[Any]:
     """The verdicts on the first answer to the first item, the second to the second, and so on, one at a time.
 
     k samples of an item are the item k times. `CalibrantError` at the end if there are more of one than of the other.
+
+    Given a pool, the answers are lines of a file of predictions (docs/predictions.md), text or bytes: each names the
+    instance that it is about, and a line of several answers has several verdicts. `CalibrantError` names the line that
+    cannot be read. Answers and mechanisms that are met again are not read again.
     """
+    pairs = _of_lines(items, answers) if isinstance(items, Pool) else _in_pairs(items, answers)
+    judges: dict[int, Callable[..., Any]] = {}
+    for item, answer in pairs:
+        of = benchmark_of_item(item)
+        judge = judges.get(id(of))
+        if judge is None:
+            judge = judges[id(of)] = _verb(of, "score", (Scoring,), options)
+        yield judge(item, answer)
+
+
+def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple[Any, object]]:
     pairs = zip(items, answers, strict=True)
     number = 0
     while True:
         try:
-            item, answer = next(pairs)
+            pair = next(pairs)
         except StopIteration:
             return
         except ValueError:
             raise CalibrantError(f"after {number} pairs there is an item or an answer without the other") from None
         number += 1
-        yield score(item, answer, **options)
+        yield pair
+
+
+def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
+    from bench.answers.predictions import PoolItems, PredictionLines
+
+    items = {item.id: item for item in pool}
+    for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys())):
+        yield items[prediction.instance], prediction.answer
 
 
 @overload
@@ -222,9 +247,15 @@ def _asked(item: object, name: str, kinds: Sequence[type], options: Mapping[str,
 def _called(
     of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object
 ) -> Any:
-    """What a benchmark's verb gives; what it says of options and items that it cannot mean is a `CalibrantError`.
+    """What a benchmark's verb gives."""
+    return _verb(of, name, kinds, options)(*arguments)
 
-    Steps are replayed by the item; they may be those of an episode or of a record, or as JSON has them.
+
+def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """A benchmark's verb with its options; what it says of items that it cannot mean is a `CalibrantError`.
+
+    So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
+    or as JSON has them.
     """
     verb = getattr(of.verbs, name, None)
     if verb is None:
@@ -247,7 +278,11 @@ def _called(
             checked |= {key: value for key, value in converted.items() if value is not None}
     except msgspec.ValidationError as error:
         raise CalibrantError(f"{name}: {error}") from None
-    try:
-        return verb(*arguments, **checked)
-    except ValueError as error:
-        raise CalibrantError(f"{name}: {error}") from error
+
+    def asked(*arguments: object) -> Any:
+        try:
+            return verb(*arguments, **checked)
+        except ValueError as error:
+            raise CalibrantError(f"{name}: {error}") from error
+
+    return asked

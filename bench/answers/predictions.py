@@ -7,7 +7,7 @@ Several answers of one model to one item are samples, numbered in the order of t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from bench.answers.fields import (
     named_value,
 )
 from bench.answers.input.objects import PredictionFile
-from bench.answers.lines import shown_name
+from bench.answers.lines import json_object, shown_name
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
 
@@ -84,8 +84,7 @@ class Predictions:
 
     def __iter__(self) -> Iterator[Prediction]:
         samples = Samples()
-        file = PredictionFile(self._path)
-        for where, line in file.objects():
+        for where, line in self._objects():
             self.recognised.lines += 1
             try:
                 if line is None:
@@ -93,10 +92,15 @@ class Predictions:
                 yield from self._of_line(line, samples)
             except CalibrantError as error:
                 raise CalibrantError(f"{self._file}: {where}: {error}") from None
-        self.recognised.failed = file.num_failed
         if self.recognised.lines == self.num_skipped:
             what = f"none of its {self.num_skipped} lines is about an item of these pools" if self.num_skipped else ""
             raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
+
+    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        """Where each line stands, and what it says; None for what is no object."""
+        file = PredictionFile(self._path)
+        yield from file.objects()
+        self.recognised.failed = file.num_failed
 
     def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
         name, instance = self._instance(line)
@@ -158,6 +162,30 @@ class Predictions:
             lacking = "have" if len(self._pools) > 1 else "has"
             raise CalibrantError(f"{pools} {lacking} no instance {shown(instance)}{self._hint}")
         return having[0] if having else None
+
+
+class PredictionLines(Predictions):
+    """The predictions of lines that are at hand, as `Predictions` reads those of a file; blank lines are passed over.
+
+    `CalibrantError` too for a line with the steps of an episode: a file of those is replayed by `calibrant score`.
+    """
+
+    def __init__(self, lines: Iterable[str | bytes], pool: PoolItems) -> None:
+        super().__init__(Path("lines"), [pool])
+        self._lines = lines
+
+    def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
+        for number, line in enumerate(self._lines, 1):
+            if not isinstance(line, str | bytes):
+                raise CalibrantError(f"line {number} is {shown(type(line).__name__)}, neither text nor bytes")
+            if line.strip():
+                raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
+                yield f"line {number}", json_object(raw)
+
+    def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
+        if line.get("steps") is not None:
+            raise CalibrantError("it has steps of an episode; `calibrant score` replays those")
+        return super()._of_line(line, samples)
 
 
 class Samples:

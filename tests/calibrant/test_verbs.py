@@ -177,6 +177,38 @@ def test_many_answers_are_scored_in_order_one_at_a_time(pool: calibrant.Pool[cal
             list(calibrant.score_many(items, unequal))
 
 
+def test_lines_name_the_instances_of_a_pool(pool: calibrant.Pool[calibrant.Problem]) -> None:
+    right = {"instanceId": pool[1].id, "model": "m", "response": _gold_answer(pool[1])}
+    several = {"id": pool[0].id, "choices": [{"text": "nothing"}, {"text": json.dumps(_gold_answer(pool[0]))}]}
+    right["extractedAnswer"] = right.pop("response")
+    lines: list[str | bytes] = [json.dumps(right), "", json.dumps(several).encode(), json.dumps(right) + "\n"]
+    found = list(calibrant.score_many(pool, lines))
+    assert [(verdict.problem.id, verdict.correct) for verdict in found] == [
+        (pool[1].id, True),
+        (pool[0].id, False),
+        (pool[0].id, True),
+        (pool[1].id, True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[]", "line 2: not a JSON object"),
+        (b"\xff", "line 2: not a JSON object"),
+        ('{"id": "other", "text": ""}', "line 2: .* no instance 'other'"),
+        ('{"id": "%s", "text": "", "steps": []}', "line 2: it has steps"),
+        (3, "line 2 is 'int'"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(pool: calibrant.Pool[calibrant.Problem], line: Any, said: str) -> None:
+    good = json.dumps({"id": pool[0].id, "text": "nothing"})
+    verdicts = calibrant.score_many(pool, [good, line.replace("%s", pool[0].id) if isinstance(line, str) else line])
+    assert not next(verdicts).valid
+    with pytest.raises(calibrant.CalibrantError, match=said):
+        next(verdicts)
+
+
 def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
     from bench.verbs.replayscm import VERBS
 

@@ -1,0 +1,84 @@
+"""Long files: as many processes as one likes, the same verdicts, in the same order, with the same table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.answers.measures import LateScore
+from bench.answers.predictions import Predictions
+from bench.answers.replayscm import MEASURES
+from bench.answers.verdicts import PredictionScorer, json_line
+from bench.cli import main
+from bench.report.rate_rows import CalibrationTable
+from bench.runs import counting
+from dsl.replayscm.pools.files import write_pool
+from tests.support.commands import jsonl
+from tests.support.stub_protocols import small_pool
+
+TEXTS = (
+    *('{"mechanisms": {"X3": "(and X1 X2)"}}', '```json\n{"mechanisms": {"X3": "(xor X1 X2)"}}\n```', "no idea", ""),
+    *('{"mechanisms": {"X3": "(and X1 X9)"}}', '{"mechanisms": {"X3": "(and X1"}}', '{"mechanisms": {"X4": "X1"}}'),
+    *(
+        '{"mechanisms": 1}',
+        '{"mechanisms": {"X3": "X3"}}',
+        ' {"mechanisms": {"X3": "(not X1)"}}',
+        '{"mechanisms": {"X3": 1}}',
+    ),
+)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    pool = tmp_path / "small.jsonl"
+    problems = small_pool(["good", "or", "good"])
+    write_pool(problems, pool)
+    lines: list[dict[str, Any]] = [
+        {"instanceId": problem.id, "model": f"model {number % 2}", "response": text}
+        for number, text in enumerate(TEXTS * 3)
+        for problem in problems.problems
+    ]
+    return pool, jsonl(tmp_path / "said.jsonl", *lines)
+
+
+def test_processes_change_nothing(
+    files: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(counting, "LARGE", 10)
+    monkeypatch.setattr(counting, "GROUP", 7)
+    found = []
+    for workers in ("1", "2"):
+        out = tmp_path / f"verdicts{workers}.jsonl"
+        assert main(["score", *map(str, files), "--out", str(out), "--workers", workers]) == 0
+        found.append((out.read_bytes(), capsys.readouterr()))
+    assert found[0] == found[1]
+    assert found[0][0].count(b"\n") == 99
+
+
+def test_what_is_before_a_line_that_is_refused_has_been_scored(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(counting, "LARGE", 10)
+    monkeypatch.setattr(counting, "GROUP", 7)
+    lines = files[1].read_bytes().splitlines(keepends=True)
+    files[1].write_bytes(b"".join(lines[:40]) + b'{"instanceId": 3}\n' + b"".join(lines[40:]))
+    assert main(["score", *map(str, files), "--json", "--workers", "2"]) == 2
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 40
+    assert "line 41: instanceId is '3', not a text" in said.err.replace("instanceId is 3", "instanceId is '3'")
+
+
+def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, Path]) -> None:
+    scorer = PredictionScorer(files[:1])
+    late, made = CalibrationTable(MEASURES), CalibrationTable(MEASURES)
+    for prediction in Predictions(files[1], scorer.items):
+        origin, line = scorer.score(prediction)
+        assert isinstance(line, LateScore)
+        late.add(origin, line)
+        made.add(origin, dict(line))
+        assert json.loads(json_line(line)) == dict(line)
+    assert late.figures() == made.figures()
+    assert [one.items for one in late.sampled()] == [one.items for one in made.sampled()]
