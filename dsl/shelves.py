@@ -41,8 +41,12 @@ class Store:
         if len(text) > self._longest:
             return
         if self._number >= self._most:
-            for other in list(self._shelves):
-                other.made.clear()
-            self._number = 0
+            self.clear()
         self._number += 1
         shelf.made[text] = value
+
+    def clear(self) -> None:
+        """Empty all its shelves."""
+        for shelf in list(self._shelves):
+            shelf.made.clear()
+        self._number = 0

@@ -68,29 +68,30 @@ class PredictionScorer:
         """What predictions may be about."""
         return [PoolItems(pool.digest, pool.names, pool.problems.keys()) for pool in self._pools.values()]
 
-    def score(self, prediction: Prediction) -> ScoredPrediction:
-        """The verdict on one prediction for an item of the pools."""
+    def origin(self, prediction: Prediction) -> AnswerOrigin:
+        """Where a prediction is from, as tables call it."""
         pool = self._pools[prediction.pool]
-        evaluator = pool.evaluator(prediction.instance)
-        answer = prediction.answer
-        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
-        problem = evaluator.problem
-        origin = AnswerOrigin(
+        return AnswerOrigin(
             prediction.model or NO_MODEL,
             pool.pool.name,
             pool.digest,
             len(pool.pool),
-            problem.id,
-            pool.settings[problem.id],
-            problem.stratum,
+            prediction.instance,
+            pool.settings[prediction.instance],
+            pool.problems[prediction.instance].stratum,
             seconds=prediction.seconds,
             sample=prediction.sample,
         )
-        meant = meaning(score)
+
+    def score(self, prediction: Prediction) -> ScoredPrediction:
+        """The verdict on one prediction for an item of the pools."""
+        evaluator = self._pools[prediction.pool].evaluator(prediction.instance)
+        answer = prediction.answer
+        score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
+        origin, meant = self.origin(prediction), meaning(score)
         make = partial(self._line, prediction.model, origin, score, meant)
-        line: Mapping[str, Any] = (
-            make() if (counted := self._counted(score)) is None else LateScore(make, counted, meant)
-        )
+        counted = self._counted(score)
+        line: Mapping[str, Any] = make() if counted is None else LateScore(make, counted, meant)
         return ScoredPrediction(origin, line)
 
     def _counted(self, score: Score) -> Hashable | None:

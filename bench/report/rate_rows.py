@@ -77,7 +77,7 @@ class CalibrationTable:
             tally = self._tallies[group] = Tally(origin.config, self._columns)
         item = origin.pool_digest, origin.instance
         tally.pools[origin.pool_digest] = origin.pool, origin.pool_size
-        tally.answers.setdefault(item, []).append(self._equal.setdefault(read, read))
+        tally.answers.setdefault(item, []).append(read)
         tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
         if origin.outcome is not None:
             tally.outcomes[origin.outcome] += 1

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from multiprocessing import get_context
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from bench.answers.measures import Measures
 from bench.answers.predictions import Prediction
@@ -52,6 +52,9 @@ def counted(
         yield from _apart(judge, chain((first,), left), workers)
 
 
+_Group: TypeAlias = tuple[list[tuple[Any, ...]], list[int], list[str | None], list[str | None]]
+
+
 class _Judge:
     """Scores in the process that it is in."""
 
@@ -60,6 +63,7 @@ class _Judge:
         self._benchmark = benchmark_name
         self._with_lines = with_lines
         self._table = CalibrationTable(benchmark(benchmark_name).measures)
+        self._values: dict[Values, Values] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
         return _judge, (self._scorer, self._benchmark, self._with_lines)
@@ -69,8 +73,26 @@ class _Judge:
         values, sample = self._table.read(origin.setting, line)
         return Counted(origin, values, sample, json_line(line) if self._with_lines else None)
 
-    def group(self, predictions: Sequence[Prediction]) -> list[Counted]:
-        return list(map(self.one, predictions))
+    def group(self, predictions: Iterable[Prediction]) -> _Group:
+        """What many come to, in few and plain objects: most count the same as some other, and all are sent."""
+        kinds: dict[tuple[Any, ...], int] = {}
+        which: list[int] = []
+        meanings: list[str | None] = []
+        lines: list[str | None] = []
+        for _, values, sample, line in map(self.one, predictions):
+            *flags, meaning = sample
+            which.append(kinds.setdefault((values, *flags), len(kinds)))
+            meanings.append(meaning)
+            lines.append(line)
+        return list(kinds), which, meanings, lines
+
+    def counted(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[Counted]:
+        """The same in full, in the process that has read the predictions."""
+        kinds, which, meanings, lines = group
+        values = [self._values.setdefault(values, values) for values, *_ in kinds]
+        for prediction, kind, meaning, line in zip(predictions, which, meanings, lines, strict=True):
+            sample = Sample._make((*kinds[kind][1:], meaning))
+            yield Counted(self._scorer.origin(prediction), values[kind], sample, line)
 
 
 def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
@@ -81,18 +103,19 @@ def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> It
     refused: list[CalibrantError] = []
     groups = _groups(predictions, refused)
     with ProcessPoolExecutor(workers, get_context("spawn"), _take, (judge,)) as executor:
-        running: deque[Future[list[Counted]]] = deque()
+        running: deque[tuple[list[Prediction], Future[_Group]]] = deque()
         try:
             while True:
-                room = AHEAD * workers - len(running)
-                running.extend(executor.submit(_counted_there, group) for group in islice(groups, room))
+                for group in islice(groups, AHEAD * workers - len(running)):
+                    running.append((group, executor.submit(_counted_there, [tuple(one) for one in group])))
                 if not running:
                     break
-                yield from running.popleft().result()
+                first, judged_there = running.popleft()
+                yield from judge.counted(first, judged_there.result())
         except BrokenProcessPool:
             raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
         finally:
-            for one in running:
+            for _, one in running:
                 one.cancel()
     if refused:
         raise refused[0]
@@ -118,5 +141,5 @@ def _take(judge: _Judge) -> None:
     _here[:] = [judge]
 
 
-def _counted_there(group: Sequence[Prediction]) -> list[Counted]:
-    return _here[0].group(group)
+def _counted_there(group: Sequence[tuple[Any, ...]]) -> _Group:
+    return _here[0].group(starmap(Prediction, group))

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bench.answers.predictions import Prediction
 from bench.answers.verdicts import ScoredPrediction
+from bench.report.rate_rows import AnswerOrigin
 from bench.runs.crews.opening import open_crew
 from bench.runs.jobs import Crew, Execution, Failure, error_line
 from dsl.errors import CalibrantError, shown
@@ -22,6 +23,8 @@ AT_ONCE = 100  # groups that are read before all of them are scored
 
 class Scorer(Protocol):
     """What has a verdict on each prediction. It can be pickled."""
+
+    def origin(self, prediction: Prediction) -> AnswerOrigin: ...
 
     def score(self, prediction: Prediction) -> ScoredPrediction: ...
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.commands.progress import usable_cores
 from bench.speed.comparison import Row
 from bench.speed.options import Options
 from bench.speed.processes import OURS, Cost, command_cost
@@ -35,7 +36,9 @@ def rows(options: Options) -> Iterator[Row]:
             different = write_responses(problems, said, count, mixed=mixed)
             case = f"{count:,} responses, {case}"
             cost = command_cost(OURS, "score", str(pool), str(said), folder=folder)
-            yield _row(case, "calibrant score", count, cost, {"different responses": different}, goal=True)
+            yield _row(
+                case, "calibrant score", count, cost, {"different responses": different}, goal=count >= RESPONSES
+            )
             cost = command_cost(
                 OURS, "score", str(pool), str(said), "--out", str(folder / "verdicts.jsonl"), folder=folder
             )
@@ -49,9 +52,15 @@ def rows(options: Options) -> Iterator[Row]:
                 yield _row(case, "the rival, a part", fewer, cost, {})
 
 
+def _peak(cost: Cost) -> int:
+    """No more than this, if the processes that score are no larger than the largest one."""
+    return cost.peak * (1 + usable_cores())
+
+
 def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
     rate = count / cost.processor
-    figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, peak {cost.peak / MEGABYTE:.0f} MB"
+    figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
+    figures += f"peak of the largest process {cost.peak / MEGABYTE:.0f} MB, of all at most {_peak(cost) / MEGABYTE:.0f}"
     wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
     said = "".join(f"; {value:,} {name}" for name, value in counts.items())
     usual = published.submissions("Ordered")
@@ -62,6 +71,6 @@ def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float],
         "response",
         rate,
         times_published=rate / usual if usual else None,
-        met=(cost.wall <= MOST_SECONDS and cost.peak <= MOST_BYTES) if goal else None,
+        met=(cost.wall <= MOST_SECONDS and _peak(cost) <= MOST_BYTES) if goal else None,
         note=figures + wanted + said,
     )
