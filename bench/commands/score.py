@@ -77,7 +77,6 @@ def score(
     from bench.commands.progress import usable_cores
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
-    from bench.runs.counting import counted
     from bench.runs.scoring import scored
 
     if (logs := log_benchmark(paths[0])) is not None:
@@ -95,19 +94,32 @@ def score(
     fields = FieldNames(id_field, text_field, model_field)
     predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
     if cluster is None:
-        with _output(out) as written:
-            lines = as_json or written is not None
-            number = workers or usable_cores()
-            with _rare_collections():
-                for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
-                    collected.count(one.origin, one.values, one.sample)
-                    if one.line is not None:
-                        _put(one.line, written, as_json=as_json)
+        _count(scorer, predictions, collected, workers or usable_cores(), out=out, as_json=as_json)
     else:
         verdicts = scored(scorer, predictions, execution(workers, cluster))
         _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json)
+
+
+def _count(
+    scorer: PredictionScorer | ReplyScorer,
+    predictions: Predictions,
+    collected: CalibrationTable,
+    workers: int,
+    *,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
+    from bench.runs.counting import counted
+
+    with _output(out) as written, _rare_collections():
+        lines = as_json or written is not None
+        for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=workers):
+            collected.count(one.origin, one.values, one.sample)
+            if one.line is not None:
+                _put(one.line, written, as_json=as_json)
 
 
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
