@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from bench.report.part import Answer
     from bench.report.rate_rows import CalibrationTable
 
+HINT = "; --skip-unknown passes over such lines"
+
 
 def score(
     paths: Annotated[
@@ -74,7 +76,6 @@ def score(
     """
     from bench.answers.fields import FieldNames
     from bench.benchmarks.registry import log_benchmark, one_benchmark
-    from bench.commands.progress import usable_cores
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
     from bench.runs.scoring import scored
@@ -90,14 +91,12 @@ def score(
     *pools, file = paths
     collected = CalibrationTable(one_benchmark(pools).measures)
     scorer, read = _scorer(pools, extractor=extractor, structure=structure)
-    hint = "; --skip-unknown passes over such lines"
     fields = FieldNames(id_field, text_field, model_field)
-    predictions = read(file, skip_unknown=skip_unknown, hint=hint, fields=fields)
+    predictions = read(file, skip_unknown=skip_unknown, hint=HINT, fields=fields)
     if cluster is None:
-        _count(scorer, predictions, collected, workers or usable_cores(), out=out, as_json=as_json)
+        _count(scorer, predictions, collected, workers, out=out, as_json=as_json)
     else:
-        verdicts = scored(scorer, predictions, execution(workers, cluster))
-        _collect(verdicts, collected, out=out, as_json=as_json)
+        _collect(scored(scorer, predictions, execution(workers, cluster)), collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json)
 
@@ -106,17 +105,19 @@ def _count(
     scorer: PredictionScorer | ReplyScorer,
     predictions: Predictions,
     collected: CalibrationTable,
-    workers: int,
+    workers: int | None,
     *,
     out: Path | None,
     as_json: bool,
 ) -> None:
     """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
+    from bench.commands.progress import usable_cores
     from bench.runs.counting import counted
 
+    number = workers or usable_cores()
     with _output(out) as written, _rare_collections():
         lines = as_json or written is not None
-        for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=workers):
+        for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
             collected.count(one.origin, one.values, one.sample)
             if one.line is not None:
                 _put(one.line, written, as_json=as_json)
