@@ -10,7 +10,7 @@ from solvers.causalab.answer import Answer
 from solvers.causalab.evidence import Floats, evidence_of
 from solvers.causalab.linear import far_from
 from solvers.causalab.replay import EXACT, misfit, predicted
-from solvers.causalab.space import MAX_LISTED, Experiment, WeightedDags, weighted_dags
+from solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
 from solvers.experiment import best_experiment
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
@@ -42,14 +42,14 @@ def played(episode: LabEpisode, space: WeightedDags) -> WeightedDags:
     return space
 
 
-def candidates(space: WeightedDags) -> Iterator[Experiment]:
+def candidates(space: WeightedDags) -> Iterator[Setting]:
     """One setting of each property that may be set: in a linear mechanism the value tells nothing."""
     now = space.evidence.seen[-1].values
     for name in space.evidence.task.settable:
         yield name, far_from(now[space.evidence.task.properties.index(name)])
 
 
-def next_setting(space: WeightedDags) -> Experiment | None:
+def next_setting(space: WeightedDags) -> Setting | None:
     """The setting that leaves least, the first of equals; None if none tells members apart.
 
     Where members are too many to list, the first property that was not set yet.

@@ -26,7 +26,7 @@ from solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
 from solvers.causalab.replay import mechanism_of, predicted
 from solvers.space import space_repr
 
-Experiment: TypeAlias = tuple[str, float]  # the property that is set, and the value
+Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
 Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last
 MAX_LISTED = 20_000  # members that are written out
 
@@ -119,7 +119,7 @@ class WeightedDags:
         weights = [{int(p): float(row[p]) for p in np.flatnonzero(row)} for row in matrix]
         return mechanism_of(self.evidence.nodes, weights, self._base(matrix[-1].astype(np.int64)))
 
-    def after(self, experiment: Experiment, reading: Values | Outcome) -> WeightedDags:
+    def after(self, experiment: Setting, reading: Values | Outcome) -> WeightedDags:
         """The members that give this reading of the manipulator crystal."""
         name, value = experiment
         read = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
@@ -132,11 +132,11 @@ class WeightedDags:
             kept = tuple(stated if found.node == changed else found for found in kept)
         return WeightedDags(evidence, self.bounded, kept)
 
-    def outcomes(self, experiment: Experiment) -> Mapping[Outcome, int]:
+    def outcomes(self, experiment: Setting) -> Mapping[Outcome, int]:
         """How many members give each reading; `BudgetSpent` above MAX_LISTED."""
         return Counter(map(tuple, self.readings(experiment).tolist()))
 
-    def readings(self, experiment: Experiment) -> Floats:
+    def readings(self, experiment: Setting) -> Floats:
         """(members, nodes): the reading that each listed member gives."""
         return readings_of(self.matrices, self.totals, self.evidence, experiment)
 
@@ -235,7 +235,7 @@ def not_enumerated(task: Task) -> str | None:
     return None
 
 
-def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment: Experiment) -> Floats:
+def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment: Setting) -> Floats:
     """(members, nodes): what members with these weights read after a setting of the manipulator crystal."""
     name, value = experiment
     node, now = evidence.task.properties.index(name), evidence.table[-1]
