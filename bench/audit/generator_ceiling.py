@@ -81,12 +81,23 @@ class _Replayed:
         self.columns = [panel.columns[v] for v in panel.variables]
         self.clamped = [panel.clamped[v] for v in panel.variables]
         self._known: dict[tuple[Local, tuple[Column, ...]], Column] = {}
+        self._behaviours: dict[tuple[object, ...], Behaviour] = {}
+        self._places: dict[int, tuple[int, ...]] = {}
 
     def behaviour(self, member: Member) -> Behaviour:
+        key = member.roots, *member.mechanisms.items()
+        if key not in self._behaviours:
+            self._behaviours[key] = self._behaviour(member)
+        return self._behaviours[key]
+
+    def _behaviour(self, member: Member) -> Behaviour:
         values = list(self.columns)
         for variable in member.order():
             mechanism, fixed = member.mechanisms[variable], self.clamped[variable]
-            parents = tuple(column for i, column in enumerate(values) if mechanism.parents >> i & 1)
+            if mechanism.parents not in self._places:
+                places = tuple(i for i in range(len(values)) if mechanism.parents >> i & 1)
+                self._places[mechanism.parents] = places
+            parents = tuple(values[i] for i in self._places[mechanism.parents])
             values[variable] = self.columns[variable] & fixed | self._computed(mechanism, parents) & ~fixed
         return member.roots, *values
 

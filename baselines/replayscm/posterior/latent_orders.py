@@ -8,9 +8,10 @@ the same variables and the same last window go on alike and are summed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import permutations
 from random import Random
-from typing import TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from dsl.replayscm.disclosure import Disclosure
 from solvers.acyclic.least_cost import Mask
@@ -47,7 +48,7 @@ class LatentOrders:
         self.known = None if disclosure.order is None else [index[v] for v in disclosure.order]
         self.before = {i: sum(1 << index[u] for u in disclosure.earlier(v)) for v, i in index.items()}
         self._memo: dict[State, float] = {}
-        self._options: dict[State, list[tuple[tuple[int, State], float]]] = {}  # for draws
+        self._options: dict[State, tuple[Mask, Choice[tuple[int, State]]]] = {}  # for draws; the window first
 
     def starts(self) -> Iterator[State]:
         """The roots with every last window they may leave; all equally likely."""
@@ -105,23 +106,34 @@ class LatentOrders:
 
     def sample(self, rng: Random) -> dict[int, Mask]:
         """Windows of all endogenous variables in an order drawn by its weight."""
-        state = drawn(rng, [(start, self.completions(start)) for start in self.starts()])
+        state = self._start.drawn(rng)
         windows: dict[int, Mask] = {}
         while state[0] != self.full:
-            window = sum(1 << v for v in state[1])
             if state not in self._options:
                 steps = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
-                self._options[state] = steps
-            v, state = drawn(rng, self._options[state])
+                self._options[state] = sum(1 << v for v in state[1]), Choice(steps)
+            window, options = self._options[state]
+            v, state = options.drawn(rng)
             windows[v] = window
         return windows
 
+    @cached_property
+    def _start(self) -> Choice[State]:
+        return Choice([(start, self.completions(start)) for start in self.starts()])
 
-def drawn(rng: Random, options: Sequence[tuple[T, float]]) -> T:
-    """One option with probability proportional to its weight."""
-    mark = rng.random() * sum(weight for _, weight in options)
-    for option, weight in options:
-        mark -= weight
-        if mark < 0:
-            return option
-    return next(option for option, weight in reversed(options) if weight)
+
+class Choice(Generic[T]):
+    """Options with weights, from which is drawn again and again."""
+
+    def __init__(self, options: Sequence[tuple[T, float]]) -> None:
+        self.options = options
+        self.whole = sum(weight for _, weight in options)
+
+    def drawn(self, rng: Random) -> T:
+        """One option with probability proportional to its weight."""
+        mark = rng.random() * self.whole
+        for option, weight in self.options:
+            mark -= weight
+            if mark < 0:
+                return option
+        return next(option for option, weight in reversed(self.options) if weight)

@@ -7,6 +7,7 @@ variable and window, the prior mass of what agrees with the rows.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator
 from itertools import accumulate, combinations
 from math import comb
@@ -16,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from baselines.replayscm.posterior.evidence import MechanismEvidence
-from baselines.replayscm.posterior.latent_orders import drawn
+from baselines.replayscm.posterior.latent_orders import Choice
 from baselines.replayscm.posterior.prior import (
     ANY,
     F64,
@@ -50,7 +51,8 @@ class LocalPosterior:
         self._sets: dict[tuple[int, Mask], list[tuple[Mask, float]]] = {}
         self._windows: dict[tuple[int, Mask], float] = {}
         self._best: dict[tuple[int, Mask], tuple[float, Local | None]] = {}
-        self._functions: dict[tuple[int, Mask, int], tuple[list[int], list[float]]] = {}
+        self._functions: dict[tuple[int, Mask, int], tuple[list[Local], list[float]]] = {}
+        self._choices: dict[tuple[int, Mask], tuple[int, Choice[Mask]]] = {}
 
     def mass(self, variable: int, parents: Mask) -> F64:
         """[NUM_COLUMNS] probability that a slot with these parents draws a function that agrees with the rows."""
@@ -167,12 +169,16 @@ class LocalPosterior:
 
     def sample(self, rng: Random, variable: int, window: Mask) -> Local:
         """A mechanism with probability proportional to what it weighs in this window."""
-        column = self.column(variable, window)
-        assert column is not None
-        parents = drawn(rng, self.sets(variable, window))
+        slot = variable, window
+        if slot not in self._choices:
+            column = self.column(variable, window)
+            assert column is not None
+            self._choices[slot] = column, Choice(self.sets(variable, window))
+        column, sets = self._choices[slot]
+        parents = sets.drawn(rng)
         key = variable, parents, column
         if key not in self._functions:
             bits, weights = self.functions(*key)
-            self._functions[key] = bits, list(accumulate(weights.tolist()))
-        bits, sums = self._functions[key]
-        return Local(parents, rng.choices(bits, cum_weights=sums)[0])
+            self._functions[key] = [Local(parents, one) for one in bits], list(accumulate(weights.tolist()))
+        mechanisms, sums = self._functions[key]
+        return mechanisms[bisect(sums, rng.random() * sums[-1], 0, len(sums) - 1)]

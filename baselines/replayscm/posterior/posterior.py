@@ -9,7 +9,7 @@ from math import prod
 from random import Random
 
 from baselines.replayscm.posterior.evidence import MechanismEvidence
-from baselines.replayscm.posterior.latent_orders import LatentOrders, WindowWeight, drawn
+from baselines.replayscm.posterior.latent_orders import Choice, LatentOrders, WindowWeight
 from baselines.replayscm.posterior.local import Local, LocalPosterior
 from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
 from baselines.replayscm.posterior.root_evidence import root_probability
@@ -122,8 +122,11 @@ class Posterior:
         return {roots: prod(chances[v] for v in roots) for roots in root_sets(self.task, able)}
 
     def sample(self, rng: Random) -> Member:
-        parts = [(component, component.mass) for component in self.components]
-        return drawn(rng, parts).sample(rng)
+        return self._parts.drawn(rng).sample(rng)
+
+    @cached_property
+    def _parts(self) -> Choice[Component]:
+        return Choice([(component, component.mass) for component in self.components])
 
     def probability(self, member: Member) -> float:
         """Posterior probability of a member."""
