@@ -208,6 +208,7 @@ class Layers:
         self._steps: dict[tuple[Mask, Mask], list[Layer]] = {}
         self._parent_sets: dict[tuple[int, Mask, Mask], list[tuple[Mask, int]]] = {}
         self._inside: dict[int, list[tuple[Mask, Mask, int]]] = {}
+        self._choices: dict[tuple[Mask, Mask, Mask], list[tuple[int, list[tuple[Mask, int]], int]]] = {}
         self._budget = weights.budget()
 
     @cached_property
@@ -262,6 +263,16 @@ class Layers:
         """Weight of a variable's parent sets among `placed` that touch the last layer (any set, for the first)."""
         every = self.weights.within(index, placed)
         return every - self.weights.within(index, placed ^ last) if last else every
+
+    def choices(self, layer: Mask, placed: Mask, last: Mask) -> Sequence[tuple[int, list[tuple[Mask, int]], int]]:
+        """Of each variable of a layer its number, its parent sets with their weights, and what these are together."""
+        key = layer, placed, last
+        if key not in self._choices:
+            self._choices[key] = [
+                (self.weights.endogenous[i], self.parent_sets(i, placed, last), self.fresh(i, placed, last))
+                for i in members_of(layer)
+            ]
+        return self._choices[key]
 
     def parent_sets(self, index: int, placed: Mask, last: Mask) -> list[tuple[Mask, int]]:
         """The parent sets behind `fresh`, with their weights, in a fixed order."""

@@ -16,7 +16,7 @@ from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Mask
 from solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
 from solvers.replayscm.imagined import ImaginedSpace, Rows
-from solvers.replayscm.member_sampling import completion, drawn_parent_sets, mechanism, weighted
+from solvers.replayscm.member_sampling import below, completion, drawn_parent_sets, mechanism, weighted
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -79,7 +79,8 @@ class _Draws:
         self.sets = space.sets
         self.space = space
         self.rng = rng
-        self._sizes: dict[int, list[tuple[int, int, int]]] = {}
+        self._sizes: dict[int, tuple[list[tuple[tuple[int, int], int]], int]] = {}
+        self._functions: dict[tuple[int, int, int], int] = {}
         self._constants_written: set[int] = set()
 
     def member(self) -> list[tuple[int, Mask, int]]:
@@ -87,7 +88,7 @@ class _Draws:
         layers = self.space.layers
         if not layers.total:
             raise ValueError("the version space is empty")
-        self.rng.randrange(layers.total)  # one root set: the choice among several that `sample` makes
+        below(self.rng, layers.total)  # one root set: the choice among several that `sample` makes
         chosen = drawn_parent_sets(layers, self.rng)
         tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
@@ -106,23 +107,23 @@ class _Draws:
             return completion(self.rng, mask.bit_count(), int(care), int(value))
         if place not in self._sizes:
             self._sizes[place] = self._by_size(place, mask)
-        sizes = self._sizes[place]
-        weights = [((size, number), weight) for size, number, weight in sizes]
-        size, number = weighted(self.rng, weights, sum(weight for _, weight in weights))
-        wanted = self.rng.randrange(number)
-        if not mask:
-            return self._constants(place, size)[wanted]
-        return int(self._agreeing(place, mask, size, wanted)[0])
+        options, whole = self._sizes[place]
+        size, number = weighted(self.rng, options, whole)
+        key = place, size, below(self.rng, number)
+        if key not in self._functions:
+            listed = self._agreeing(place, mask, size, key[2])[0] if mask else self._constants(place, size)[key[2]]
+            self._functions[key] = int(listed)
+        return self._functions[key]
 
-    def _by_size(self, place: int, mask: Mask) -> list[tuple[int, int, int]]:
-        """Size, number and weight of the agreeing functions of each size."""
-        cap = len(self.sets.by_size) - 1
+    def _by_size(self, place: int, mask: Mask) -> tuple[list[tuple[tuple[int, int], int]], int]:
+        """Size and number of the agreeing functions of each size, with their weight; and the weight of all."""
         if mask:
             numbers = self._agreeing(place, mask, -1, 0)[1].tolist()
         else:
-            numbers = [len(self._constants(place, size)) for size in range(cap + 1)]
-        weights = self.sets.by_size.tolist()
-        return [(size, number, number * weights[size]) for size, number in enumerate(numbers) if number]
+            numbers = [len(self._constants(place, size)) for size in range(len(self.sets.by_size))]
+        by_size = zip(numbers, self.sets.by_size.tolist(), strict=True)
+        options = [((size, number), number * weight) for size, (number, weight) in enumerate(by_size) if number]
+        return options, sum(weight for _, weight in options)
 
     def _constants(self, place: int, size: int) -> list[int]:
         care, value = int(self.space.cares[place]), int(self.space.values[place])

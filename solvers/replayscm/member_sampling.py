@@ -13,7 +13,7 @@ from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, full_mask, projection
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.count import Layers, members_of
+from solvers.acyclic.count import Layers
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import constant_sizes, synthesised
 from solvers.formulas.lookup import formula_for
@@ -24,12 +24,21 @@ T = TypeVar("T")
 
 def weighted(rng: Random, options: Iterable[tuple[T, int]], whole: int) -> T:
     """One option with probability weight / whole; the weights add up to `whole`."""
-    mark = rng.randrange(whole)
+    mark = below(rng, whole)
     for option, weight in options:
         mark -= weight
         if mark < 0:
             return option
     raise AssertionError("the weights do not add up to the whole")
+
+
+def below(rng: Random, whole: int) -> int:
+    """A number from 0 to `whole` - 1: what `Random.randrange` draws, without its checks. `whole` is positive."""
+    bits = whole.bit_length()
+    number = rng.getrandbits(bits)
+    while number >= whole:
+        number = rng.getrandbits(bits)
+    return number
 
 
 def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
@@ -71,14 +80,13 @@ def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Ma
 
 def drawn_parent_sets(layers: Layers, rng: Random) -> dict[int, Mask]:
     """Variable -> parent set, parents before their children."""
-    endogenous, full = layers.weights.endogenous, layers.weights.full
+    full = layers.weights.full
     chosen: dict[int, Mask] = {}
     placed = last = 0
     while placed != full:
         layer = weighted(rng, layers.steps(placed, last), layers.completions(placed, last))
-        for index in members_of(layer):
-            options = layers.parent_sets(index, placed, last)
-            chosen[endogenous[index]] = weighted(rng, options, layers.fresh(index, placed, last))
+        for variable, options, whole in layers.choices(layer, placed, last):
+            chosen[variable] = weighted(rng, options, whole)
         placed, last = placed | layer, layer
     return chosen
 
