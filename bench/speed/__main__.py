@@ -37,6 +37,7 @@ BENCHMARKS = {
     "causim": "causim.rates",
     "rewards": "rewards",
     "inspect": "inspect.rates",
+    "memory": "memory",
     "startup": "startup",
 }
 QUICK_SCALE = 0.005
