@@ -14,7 +14,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from bench.compiling import tell_compiling
 from bench.terminal import printable_streams
 
 PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
@@ -26,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stranger = foreign_package()
     if stranger:
         return _refused(stranger)
+    from bench.compiling import tell_compiling  # needs the packages just asked about
+
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()

@@ -13,7 +13,7 @@ from bench.speed.options import Options
 from bench.speed.processes import OURS, command_cost
 
 MOST = 20.0  # processor seconds that an empty cache may cost
-TOPIC = "first run: processor seconds of a command and its workers, kernels compiled first against kernels loaded"
+TOPIC = "startup"
 INSTANCES = 3  # of the pool that is run and audited: what is compiled does not depend on how many there are
 WARM_ROUNDS = 3
 

@@ -21,7 +21,7 @@ from bench.compiling import tell_compiling
 from solvers.replayscm._kernels_parents import next_combination
 tell_compiling()
 chosen = np.array([0, 1])
-print(next_combination(chosen, 2, 3), chosen.tolist(), len(next_combination.signatures))
+print(bool(next_combination(chosen, 2, 3)), chosen.tolist(), len(next_combination.signatures))
 """
 
 
