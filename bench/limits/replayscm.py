@@ -27,7 +27,7 @@ from solvers.replayscm.version_space import ModelClass, VersionSpace
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)
 UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
-CANDIDATES = (10, 20, 30, 40, 50, 60)
+CANDIDATES = (10, 20, 30, 40, 50)
 AT_PARENTS, AT_VARIABLES = 4, 12
 NAMES = "ABCDEF"
 

@@ -13,6 +13,7 @@ from inspect_ai.solver import TaskState
 
 from bench.answers.columns import Means
 from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import DEFAULT
 from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import CLUSTER, item_of
 from calibrant.verbs import score as scored
@@ -32,7 +33,7 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
     The standard errors are clustered: items that are drawn together (one latent SCM, one program) count once.
 
     A sample whose record or transcript is refused has no score: metrics leave it out, which is not a 0, and its
-    explanation says why.
+    explanation says why. `CalibrantError` for an extractor where the benchmark has one way to read an answer.
 
     extractor: of ReplaySCM, how a response text becomes an answer: the protocol's rule or the released scorer's
     """
@@ -40,13 +41,21 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:
         try:
-            return judged(state)
+            of, item = item_of(state.metadata)
         except CalibrantError as error:
-            LOGGER.warning("sample %s, epoch %s is not scored: %s", state.sample_id, state.epoch, error)
-            return Score.unscored(reason=REFUSED, explanation=str(error))
+            return refused(state, error)
+        if options and of.name != DEFAULT:  # a wrong option is wrong for every sample
+            raise CalibrantError(f"extractor: {of.title} has one way to read an answer")
+        try:
+            return judged(of, item, state)
+        except CalibrantError as error:
+            return refused(state, error)
 
-    def judged(state: TaskState) -> Score:
-        of, item = item_of(state.metadata)
+    def refused(state: TaskState, error: CalibrantError) -> Score:
+        LOGGER.warning("sample %s, epoch %s is not scored: %s", state.sample_id, state.epoch, error)
+        return Score.unscored(reason=REFUSED, explanation=str(error))
+
+    def judged(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
         told = state.store_as(Transcript) if KEPT in state.store else None
         played = {"steps": told.as_steps()} if told and of.transcripts else {}
         response = "" if told and told.handed_in else state.output.completion
