@@ -10,8 +10,9 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
 class Undecided(BudgetSpent):
     """The budget ran out in a search for a minimum. at_least: proven; nothing costs less."""
 
-    def __init__(self, at_least: int) -> None:
-        super().__init__(f"at least {at_least}")
+    def __init__(self, at_least: int, reached: str | None = None) -> None:
+        """reached: in words; the bound if nothing is said"""
+        super().__init__(reached or f"at least {at_least}")
         self.at_least = at_least
 
 

@@ -14,8 +14,10 @@ from typing import TypeAlias
 from dsl.formulas.formula import Formula
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.choice import good_choice, least_choice
 from solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
+from solvers.acyclic.optimum import MAX_STATES as MAX_CHOICE_STATES
+from solvers.acyclic.optimum import optimal_choice
+from solvers.acyclic.order_search import good_choice
 from solvers.budget import Budget
 from solvers.formulas.least import LeastSize
 from solvers.formulas.literals import require_literals_alone
@@ -24,7 +26,8 @@ from solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
 
-Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask], tuple[Cost, dict[int, Mask]] | None]
+Choose: TypeAlias = Callable[[Mapping[int, Mapping[Mask, Cost]], Mask, int], Mapping[int, Mask] | None]
+"""Of parent sets and their costs, the roots, and how many variables there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +94,13 @@ class Fitter:
     def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
         """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each.
 
-        `BudgetSpent` where too many variables have too free an order (solvers.acyclic.choice).
+        `BudgetSpent` where too many variables have too free an order (solvers.acyclic.optimum).
         """
-        return self._fit_choice(least_choice, proposals, roots)
+        return self._fit_choice(_least, proposals, roots)
 
     def fit_by_order(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
         """The same by a search over orders, for any number of variables: a small choice, if not the least."""
-        return self._fit_choice(good_choice, proposals, roots)
+        return self._fit_choice(_good, proposals, roots)
 
     def _fit_choice(
         self, choose: Choose, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]
@@ -174,21 +177,29 @@ class Fitter:
     ) -> dict[str, FittedMechanism] | None:
         if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
             return {v: min(own.values(), key=self._rank) for v, own in options.items()}
-        costs = {self._index[v]: self._costs(self._index[v], own) for v, own in options.items()}
-        best = choose(costs, sum(1 << self._index[root] for root in roots))
+        costs = {
+            self._index[v]: {mask: by_size(fitted.size, mask) for mask, fitted in own.items()}
+            for v, own in options.items()
+        }
+        best = choose(costs, sum(1 << self._index[root] for root in roots), len(self._index))
         if best is None:
             return None
         names = self.task.variables
-        return {names[i]: options[names[i]][mask] for i, mask in best[1].items()}
-
-    def _costs(self, variable: int, options: Mapping[Mask, FittedMechanism]) -> dict[Mask, int]:
-        """Additive over variables: size, then mentions, then the parent sets as one number, variable 0 first."""
-        return {
-            mask: distinct(by_size(fitted.size, mask), variable, mask, len(self._index))
-            for mask, fitted in options.items()
-        }
+        return {names[i]: options[names[i]][mask] for i, mask in best.items()}
 
     def _certified(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
         """The model, once the disclosure admits it and the reference has replayed every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
         return certified(self.task, Scm(in_order, {variable: one.formula for variable, one in fitted.items()}))
+
+
+def _least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
+    best = optimal_choice(options, roots, num_vars, Budget(MAX_CHOICE_STATES))
+    return None if best is None else best.chosen
+
+
+def _good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
+    """Ties between parent sets are broken as in the least choice."""
+    costs = {v: {mask: distinct(cost, v, mask, num_vars) for mask, cost in own.items()} for v, own in options.items()}
+    best = good_choice(costs, roots)
+    return None if best is None else best[1]

@@ -22,8 +22,9 @@ from dsl.formulas.table import TruthTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
-from solvers.acyclic.choice import least_choice
-from solvers.acyclic.least_cost import Mask, distinct
+from solvers.acyclic.least_cost import Mask, by_size
+from solvers.acyclic.optimum import MAX_STATES as MAX_CHOICE_STATES
+from solvers.acyclic.optimum import optimal_choice
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.least import least_formula
 from solvers.formulas.lookup import formula_for
@@ -42,7 +43,7 @@ def first_found(task: Task) -> Scm | None:
 
     Sets are those of at most MAX_PARENTS variables that determine the variable; ranks add up, and the acyclic choice of
     least total rank is taken, under the first root set that has one. `BudgetSpent` after very many root sets, and where
-    the order of too many variables is open and much can come first (solvers.acyclic.choice).
+    the order of too many variables is too open (solvers.acyclic.optimum).
     """
     sets, index = _FirstSets(task), _index(task)
     for roots in likely_first(task):
@@ -183,13 +184,12 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
     """The acyclic choice of least total cost; between equal ones the smallest parent sets, variable by variable."""
     if not all(costs.values()):
         return None
-    num = len(task.variables)
-    told_apart = {v: {mask: distinct(cost, v, mask, num) for mask, cost in own.items()} for v, own in costs.items()}
     if task.disclosure.order is not None:
-        return {v: min(own, key=own.__getitem__) for v, own in told_apart.items()}
-    index = _index(task)
-    best = least_choice(told_apart, sum(1 << index[root] for root in roots))
-    return None if best is None else best[1]
+        return {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
+    index, num = _index(task), len(task.variables)
+    sizes = {v: {mask: by_size(cost, 0) for mask, cost in own.items()} for v, own in costs.items()}
+    best = optimal_choice(sizes, sum(1 << index[root] for root in roots), num, Budget(MAX_CHOICE_STATES))
+    return None if best is None else dict(best.chosen)
 
 
 def _random_order(task: Task, roots: tuple[str, ...], rng: Random) -> list[str]:

@@ -65,6 +65,15 @@ def _subtract(number: U64, limbs: int, out: U64) -> None:
         borrow = below
 
 
+@inlined
+def _position(bit: int) -> int:
+    """Of a bit that is alone in its word."""
+    position = 0
+    while bit >> position != 1:
+        position += 1
+    return position
+
+
 @kernel
 def subset_sums(
     weights: U64,  # [e]
@@ -119,11 +128,8 @@ def acyclic_totals(
             sinks = (0 - rest) & rest
             while sinks:
                 low = sinks & -sinks
-                position = 0
-                while low >> position != 1:
-                    position += 1
                 odd[sinks] = not odd[sinks ^ low]
-                if _times(product[sinks ^ low], sums[position, placed], limbs, product[sinks]):
+                if _times(product[sinks ^ low], sums[_position(low), placed], limbs, product[sinks]):
                     if odd[sinks]:
                         _add(product[sinks], limbs, 0, least[placed | sinks])
                     else:
@@ -159,10 +165,7 @@ def layer_sums(
                 layer = (0 - rest) & rest
                 while layer:
                     low = layer & -layer
-                    position = 0
-                    while low >> position != 1:
-                        position += 1
-                    if _times(product[layer ^ low], fresh[position], limbs, product[layer]):
+                    if _times(product[layer ^ low], fresh[_position(low)], limbs, product[layer]):
                         after = completions[placed | layer, layer]
                         for i in range(limbs):
                             if after[i]:

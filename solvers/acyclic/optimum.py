@@ -1,7 +1,8 @@
 """The acyclic choice of parent sets of least total cost among any number of variables.
 
 Reduced and split first (solvers.acyclic.reduction). What is left of a part goes to dynamic programming over subsets
-where it is small, and to MaxSAT with cuts (solvers.acyclic.maxsat) where it is not. The tie rule is the same for both.
+where it is small, to a branching where nobody has two parents in it (solvers.acyclic.branching), and to MaxSAT with
+cuts (solvers.acyclic.maxsat) else. The tie rule is the same for all.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from solvers.acyclic.branching import least_branching
 from solvers.acyclic.least_cost import Cost, Mask, best_structure, distinct
 from solvers.acyclic.maxsat import least_by_maxsat
 from solvers.acyclic.reduction import Part, parts
@@ -16,6 +18,7 @@ from solvers.budget import Budget, Undecided
 
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
 STATES_PER_CONFLICT = 20_000  # so that a state takes as long here as it does in formula search, nearly
+MAX_STATES = 10_000 * STATES_PER_CONFLICT  # a budget for rows that have no other; about ten seconds
 
 
 class Choice(NamedTuple):
@@ -36,7 +39,7 @@ def optimal_choice(
     """The choice without a cycle of least total cost; None if there is none.
 
     Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget ran out,
-    which dynamic programming is not charged to.
+    to which only MaxSAT is charged.
 
     options: per variable its possible parent sets and what they cost (`by_size`)
     roots: variables that are available to everybody
@@ -53,7 +56,8 @@ def optimal_choice(
             rest = sum(
                 min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
             )
-            raise Undecided(_total(options, chosen) + spent.at_least + rest) from None
+            reached = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
+            raise Undecided(_total(options, chosen) + spent.at_least + rest, reached) from None
         if own is None:
             return None
         chosen |= {v: part[v][mask].mask for v, mask in own.items()}
@@ -64,11 +68,14 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
     """The parents within the part of each of its variables."""
     if all(len(sets) == 1 for sets in part.values()) and len(part) == 1:
         return {v: mask for v, sets in part.items() for mask in sets}
-    if len(part) > subset_dp:
+    single = all(own.bit_count() <= 1 for sets in part.values() for own in sets)
+    if len(part) > subset_dp and not single:
         return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
     costs = {
         v: {own: distinct(one.cost, v, one.mask, num_vars) for own, one in sets.items()} for v, sets in part.items()
     }
+    if len(part) > subset_dp:
+        return least_branching(costs)
     best = best_structure(costs, 0)
     return None if best is None else best[1]
 

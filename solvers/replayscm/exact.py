@@ -25,9 +25,9 @@ from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.choice import good_choice
 from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
 from solvers.acyclic.optimum import Choice, optimal_choice
+from solvers.acyclic.order_search import good_choice
 from solvers.budget import Budget, Undecided
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.formulas.literals import require_literals_alone

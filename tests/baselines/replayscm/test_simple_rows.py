@@ -16,6 +16,8 @@ from dsl.formulas.text import STANDARD, Grammar
 from dsl.replayscm.disclosure import HiddenOrder, Ordered
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.sampling.problems import sample_problem
+from dsl.replayscm.sampling.strata import stratum
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Intervention, Panel, World
@@ -144,13 +146,11 @@ def test_many_variables_of_unknown_order_that_copy_one_another(protocol: Protoco
     assert len(copies) == 38
 
 
-def test_an_order_too_free_to_go_through_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three kinds of columns, each the exclusive or of the other two: nearly every set can come first."""
-    monkeypatch.setattr("solvers.acyclic.choice.MAX_BEGINNINGS", 100)
-    columns = {f"X{i}": (0b0011, 0b0101, 0b0110)[i % 3] for i in range(1, 20)}
-    result = timed_answer(FirstFound(), TaskHandout(task_of(columns, ("X1", "X2")))).result
+def test_an_order_too_free_to_decide_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("baselines.replayscm.simple_rows.MAX_CHOICE_STATES", 0)
+    result = timed_answer(FirstFound(), TaskHandout(sample_problem(stratum("large_n20"), 0).task)).result
     assert result.outcome == "out_of_budget"
-    said = "17 variables of unknown order: more than 100 sets of them can come first"
+    said = "no least choice for 15 variables that may lie on a cycle together within the budget"
     assert result.provenance == {"reached": said}
 
 

@@ -18,7 +18,9 @@ from tests.solvers.acyclic.test_structure import is_acyclic
 Options = dict[int, dict[Mask, Cost]]
 
 
-def drawn(rng: Random, num_roots: int, num_endogenous: int, most_sets: int) -> tuple[Options, Mask]:
+def drawn(
+    rng: Random, num_roots: int, num_endogenous: int, most_sets: int, most_parents: int = 3
+) -> tuple[Options, Mask]:
     """Parent sets of one to three variables with sizes of which many are equal, in a shuffled numbering."""
     numbers = rng.sample(range(num_roots + num_endogenous), num_roots + num_endogenous)
     options: Options = {}
@@ -26,7 +28,7 @@ def drawn(rng: Random, num_roots: int, num_endogenous: int, most_sets: int) -> t
         others = [u for u in numbers if u != variable]
         options[variable] = {}
         for _ in range(rng.randint(1, most_sets)):
-            mask = sum(1 << u for u in rng.sample(others, min(len(others), rng.randint(1, 3))))
+            mask = sum(1 << u for u in rng.sample(others, min(len(others), rng.randint(1, most_parents))))
             options[variable][mask] = by_size(rng.randint(2, 6), mask)
     return options, sum(1 << root for root in numbers[:num_roots])
 
@@ -49,22 +51,23 @@ def by_subsets(options: Options, roots: Mask, num_vars: int) -> Choice | None:
     return best and Choice(without_tie_break(best[0], num_vars), best[1])
 
 
-@pytest.mark.parametrize("subset_dp", [0, 4, 8])
-def test_the_first_of_the_least_of_all_choices(subset_dp: int) -> None:
+@pytest.mark.parametrize(("subset_dp", "most_parents"), [(0, 1), (0, 3), (4, 3), (8, 3)])
+def test_the_first_of_the_least_of_all_choices(subset_dp: int, most_parents: int) -> None:
     rng, said = Random(f"all/{subset_dp}"), Counter[bool]()
     for _ in range(150):
         num_roots, num_endogenous = rng.randint(0, 2), rng.randint(1, 4)
-        options, roots = drawn(rng, num_roots, num_endogenous, 5)
+        options, roots = drawn(rng, num_roots, num_endogenous, 5, most_parents)
         expected = by_enumeration(options)
         assert optimal_choice(options, roots, num_roots + num_endogenous, subset_dp=subset_dp) == expected
         said[expected is None] += 1
     assert min(said.values()) > 20
 
 
-def test_the_same_choice_as_by_subsets() -> None:
+@pytest.mark.parametrize("most_parents", [1, 3])
+def test_the_same_choice_as_by_subsets(most_parents: int) -> None:
     rng, said = Random("subsets"), Counter[bool]()
     for num_endogenous in (*[7, 8, 9] * 12, 12):
-        options, roots = drawn(rng, 3, num_endogenous, 16)
+        options, roots = drawn(rng, 3, num_endogenous, 4 if most_parents == 1 else 16, most_parents)
         expected = by_subsets(options, roots, num_endogenous + 3)
         assert optimal_choice(options, roots, num_endogenous + 3, subset_dp=0) == expected
         said[expected is None] += 1
@@ -76,6 +79,23 @@ def test_thirty_variables_around_a_circle() -> None:
     options = {v: {1 << (v % 30 + 1): by_size(1, 1), 1: by_size(9 - (v == 17), 1)} for v in range(1, 31)}
     chosen = {v: 1 if v == 17 else 1 << (v % 30 + 1) for v in range(1, 31)}
     assert optimal_choice(options, 1, 31) == Choice(by_size(29 + 8, 0) + 30, chosen)
+
+
+def test_a_ring_of_forty_is_broken_where_that_costs_least() -> None:
+    """Each from the one before it for 1, or from the root for 5; variable 17 for 3."""
+    ring = {i: {1 << (i - 2) % 40 + 1: 1, 1: 3 if i == 17 else 5} for i in range(1, 41)}
+    chosen = {i: 1 if i == 17 else 1 << (i - 2) % 40 + 1 for i in range(1, 41)}
+    assert optimal_choice(ring, 1, 41) == Choice(39 + 3, chosen)
+
+
+def test_forty_variables_of_which_few_can_come_first() -> None:
+    """Each needs the two before it; the cheaper sets look ahead and would close a cycle."""
+    options = {2: {0b11: by_size(1, 0)}, 3: {0b110: by_size(1, 0)}}
+    for i in range(4, 40):
+        options[i] = {1 << i - 1 | 1 << i - 2: by_size(10, 0), 1 << i - 1 | 1 << i + 1: by_size(4, 0)}
+    options[40] = {1 << 39 | 1 << 38: by_size(10, 0)}
+    chosen = {i: max(own, key=own.__getitem__) for i, own in options.items()}
+    assert optimal_choice(options, 0b11, 41) == Choice(by_size(2 + 37 * 10, 0), chosen)
 
 
 def test_of_equal_choices_the_smallest_sets_win_variable_by_variable() -> None:
