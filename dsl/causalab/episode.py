@@ -58,7 +58,7 @@ class LabEpisode:
 
     @property
     def left(self) -> int:
-        """Settings that are left; a submission is possible without any."""
+        """Settings that are left: none once the reactor has been tried. A submission is possible without any."""
         return 0 if self._locked or self._closed else self._task.allowance - self._used
 
     @property
@@ -91,11 +91,11 @@ class LabEpisode:
         return self._set(action, asked["set"], finite(asked["value"]))
 
     def _dialled(self, action: Action, frequency: float) -> LabStep:
-        self._locked = True
         tried = self._reactor.tried(frequency)
         if tried.refused:
             raise ActionError(f"all {self._task.tries} tries of the reactor are used")
         self._reactor = tried
+        self._locked = True
         return Step(action, {"activated": tried.activated, "dial": tried.dial})
 
     def _set(self, action: Action, name: object, value: float) -> LabStep:

@@ -88,6 +88,21 @@ def test_the_reactor_locks_settings_and_its_last_try_never_opens() -> None:
     assert episode.left == 0
 
 
+def test_a_try_locks_settings_whether_it_activates_or_not_and_a_refused_one_does_not() -> None:
+    """In all reactor vectors of the released code settings are locked, in 11 of 23 without any activation."""
+    for frequency in (0, 122):
+        episode = LabEpisode(worked())
+        assert episode.act({"reactor": "none"}).refused
+        assert (read(episode, "density", 1)["density"], episode.left) == (1, 11)
+        assert not episode.act({"reactor": frequency}).refused
+        assert episode.left == 0
+        step = episode.act({"set": "density", "value": 1})
+        assert (step.refused, step.cost) == ("the reactor has been tried; nothing can be set any more", 0)
+    without_tries = LabEpisode(replace(worked(), task=replace(worked().task, tries=0)))
+    assert without_tries.act({"reactor": 122}).refused
+    assert without_tries.left == 12
+
+
 @given(st.integers(-20, 10_020), st.integers(0, 4))
 def test_winnable_is_what_some_dialled_number_shows(target: int, limit: int) -> None:
     tried = [Reactor(target, limit).tried(f).activated for f in {*range(target - 6, target + 7), 0, 10_000}]
