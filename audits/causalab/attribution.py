@@ -13,7 +13,7 @@ from dsl.causalab.episode import LabStep
 from dsl.causalab.item import LabItem, Task
 from dsl.causalab.mechanism import Edge
 from dsl.causalab.reactor import accurate
-from dsl.causalab.run import dialled, last_hypothesis
+from dsl.causalab.run import dialled, last_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ def attributed_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = F
     bounded: whether bases are taken to be drawn as the benchmark draws them
     """
     learnt = _learnt(_Shown.by(item.task, steps, bounded))
-    said = last_hypothesis(steps)
+    edges = last_edges(steps)
     made = tuple((str(step.action["set"]), float(step.action["value"])) for step in steps if step.cost)
     frequency, graph = learnt.frequency_decided, learnt.graph_decided
     both = None if frequency is None or graph is None else max(frequency, graph)
     return RunAttribution(
         frequency=_frequency(learnt, dialled(steps), item.sealed.target),
-        graph=_graph(learnt.space, item.sealed.mechanism.edges, said.edges),
-        edges=edge_standing(learnt.space, said.edges),
+        graph=_graph(learnt.space, item.sealed.mechanism.edges, edges),
+        edges=edge_standing(learnt.space, edges),
         settings=made,
         frequency_decided=frequency,
         graph_decided=graph,

@@ -23,7 +23,7 @@ from dsl.causalab.hypothesis import hypothesis
 from dsl.causalab.item import BENCHMARK as NAME
 from dsl.causalab.item import LabItem
 from dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
-from dsl.causalab.run import dialled, stated_raw
+from dsl.causalab.run import dialled, last_raw
 from dsl.episode import Episode, Step, replayed
 from dsl.item import Pool
 from dsl.message import Message
@@ -136,9 +136,8 @@ class CausaLab(Benchmark[LabItem]):
     def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
         if not any("submit" in step.action and not step.refused for step in steps):
             return None
-        stated = next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), {})
         frequency = dialled(steps)
-        return ({} if frequency is None else {"frequency": frequency}) | {HYPOTHESIS: dict(stated)}
+        return ({} if frequency is None else {"frequency": frequency}) | {HYPOTHESIS: dict(last_raw(steps) or {})}
 
     def extract(self, item: LabItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         from dsl.causalab.response import answer_of

@@ -40,7 +40,7 @@ def hypothesis(raw: object) -> Hypothesis:
         return EMPTY
     coefficients, equation = raw.get("coefficients"), raw.get("freq_equation")
     return Hypothesis(
-        _edges(raw.get("edges")),
+        stated_edges(raw),
         coefficients if isinstance(coefficients, Mapping) else {},
         equation if isinstance(equation, str) else "",
         _weights(raw.get("weights")),
@@ -58,10 +58,12 @@ def _resolved(text: str) -> str:
     return FREQUENCY if text.translate(_FILLERS).lower() in _ALIASES else text
 
 
-def _edges(raw: object) -> frozenset[Edge]:
-    if not isinstance(raw, list):
+def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:
+    """The edges of a decoded hypothesis."""
+    listed = raw.get("edges")
+    if not isinstance(listed, list):
         return frozenset()
-    pairs = [ends for ends in map(ends_of, raw) if ends is not None]
+    pairs = [ends for ends in map(ends_of, listed) if ends is not None]
     return frozenset([(node_name(parent), node_name(child)) for parent, child in pairs])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dsl.causalab.episode import HYPOTHESIS, LabStep
 from dsl.causalab.equivalence import imec_size
-from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis
+from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, stated_edges
 from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import Edge
 from dsl.causalab.reactor import accurate
@@ -89,7 +89,19 @@ def _imec(edges: frozenset[Edge], targets: frozenset[str]) -> int:
 
 def last_hypothesis(steps: Sequence[LabStep]) -> Hypothesis:
     """The hypothesis that stands at the end of a run."""
-    return next((said for step in reversed(steps) if (said := stated_with(step)) is not None), EMPTY)
+    raw = last_raw(steps)
+    return EMPTY if raw is None else hypothesis(raw)
+
+
+def last_edges(steps: Sequence[LabStep]) -> frozenset[Edge]:
+    """Its edges alone: the weights of a hypothesis take longer to read."""
+    raw = last_raw(steps)
+    return EMPTY.edges if raw is None else stated_edges(raw)
+
+
+def last_raw(steps: Sequence[LabStep]) -> Mapping[str, Any] | None:
+    """The hypothesis that stands at the end of a run, as it was given; None if none was."""
+    return next((raw for step in reversed(steps) if (raw := stated_raw(step)) is not None), None)
 
 
 def stated_with(step: LabStep) -> Hypothesis | None:

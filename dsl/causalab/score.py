@@ -104,11 +104,13 @@ class Scorer:
         )
 
 
-def into_frequency(edges: Set[Edge]) -> frozenset[Edge]:
+@lru_cache(maxsize=4096)
+def into_frequency(edges: frozenset[Edge]) -> frozenset[Edge]:
     return frozenset(edge for edge in edges if edge[1] == FREQUENCY)
 
 
-def roots(edges: Set[Edge]) -> frozenset[str]:
+@lru_cache(maxsize=4096)
+def roots(edges: frozenset[Edge]) -> frozenset[str]:
     """The parentless ancestors of the frequency."""
     parents: dict[str, list[str]] = {}
     for parent, child in edges:

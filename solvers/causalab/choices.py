@@ -6,6 +6,7 @@ Options are by node the number of local hypotheses for each set of parents, as a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from math import prod
 from typing import TypeAlias
 
 from dsl.causalab.mechanism import Edge
@@ -21,13 +22,28 @@ def choices(options: Options) -> int:
 
 def edge_numbers(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
     """How many choices have each edge that some choice has."""
+    if not all(options.values()):
+        return {}
+    groups = Weights(options, 0).components()
+    numbers = [total(group) for group in groups]
     found = {}
-    for child, own in options.items():
+    for child, (group, beside) in sorted(_beside(groups, numbers).items()):
+        own = dict(zip(group.endogenous, group.options, strict=True))
+        roots = group.available & ~sum(1 << node for node in own)
         for parent in range(len(nodes)):
-            having = {mask: number for mask, number in own.items() if mask >> parent & 1}
-            if having and (number := choices({**options, child: having})):
-                found[nodes[parent], nodes[child]] = number
+            having = {mask: number for mask, number in own[child].items() if mask >> parent & 1}
+            if having and beside and (number := total(Weights({**own, child: having}, roots))):
+                found[nodes[parent], nodes[child]] = number * beside
     return found
+
+
+def _beside(groups: Sequence[Weights], numbers: Sequence[int]) -> dict[int, tuple[Weights, int]]:
+    """For each node the group of those that it may lie on a cycle with, and the number of choices of all others."""
+    return {
+        node: (group, prod(number for other, number in enumerate(numbers) if other != own))
+        for own, group in enumerate(groups)
+        for node in group.endogenous
+    }
 
 
 def graph_number(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> int:
@@ -35,9 +51,19 @@ def graph_number(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> in
     masks = masks_of(edges, nodes)
     if masks is None:
         return 0
-    return choices(
-        {node: {masks[node]: own[masks[node]]} if masks[node] in own else {} for node, own in options.items()}
-    )
+    number = prod(own.get(masks[node], 0) for node, own in options.items())
+    return number if number and _acyclic(masks) else 0
+
+
+def _acyclic(parents: Sequence[int]) -> bool:
+    placed, rest = 0, list(enumerate(parents))
+    while rest:
+        left = [(node, mask) for node, mask in rest if mask & ~placed]
+        if len(left) == len(rest):
+            return False
+        placed |= sum(1 << node for node, mask in rest if not mask & ~placed)
+        rest = left
+    return True
 
 
 def masks_of(edges: Set[Edge], nodes: Sequence[str]) -> list[int] | None:
