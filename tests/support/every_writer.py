@@ -39,8 +39,10 @@ def lines(folder: Path, pool: Path) -> Iterator[list[object]]:
             folder / f"hard{number}.jsonl",
             "--report",
             folder / f"hard{number}.report.jsonl",
+            "--workers",
+            "1",
         ]
-    yield ["harden", small, "--out", folder / "extra.jsonl", "--mode", "extra-worlds"]
+    yield ["harden", small, "--out", folder / "extra.jsonl", "--mode", "extra-worlds", "--workers", "1"]
     yield ["sample", "--seed", "1", "--per-stratum", "1", "--out", folder / "sample.jsonl"]
     line = ["generate", "--seed", "1", "--per-stratum", "1", "--strata", "hs_n6_easy_calibration,vhs_n8_dense"]
     yield [*line, "--out", folder / "generated.jsonl", "--workers", "1"]

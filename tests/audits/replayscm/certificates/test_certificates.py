@@ -17,17 +17,12 @@ from audits.replayscm.certificates.certificate import certificate, refutation, t
 from audits.replayscm.certificates.rup import ProofError, check_refutation
 from audits.replayscm.certificates.verification import Refused, verify
 from bench.cli import main
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
+from dsl.replayscm.pools.files import write_pool
+from dsl.replayscm.problem import Pool, Problem
 from solvers.replayscm.version_space import ModelClass, VersionSpace
-from tests.support.shared import shared_file
+from tests.support.replayscm.dev_pools import dev_problems
 
 SETTINGS = ("ordered", "block", "hidden_order", "hidden_roots")
-
-
-@cache
-def dev_problems(setting: str) -> tuple[Problem, ...]:
-    return read_pool(shared_file(f"pool_dev_{setting}.runtime.yaml")).problems[:30]
 
 
 @cache
@@ -45,7 +40,7 @@ def as_read(made: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("max_parents", [2, 4])
 def test_certificates_of_counts_hold(setting: str, max_parents: int) -> None:
-    for problem in dev_problems(setting)[::9]:
+    for problem in dev_problems(setting)[:30:9]:
         model_class = ModelClass(max_parents, nested_roots=setting == "hidden_roots")
         made = as_read(certificate(problem, model_class))
         assert str(VersionSpace(problem.task, model_class).count) in verify(made, problem)
@@ -227,7 +222,9 @@ def test_a_deleted_clause_is_not_used_again() -> None:
 def verdict_on(folder: Path, text: str, capsys: pytest.CaptureFixture[str]) -> str:
     """The one line of `calibrant verify` that refuses this text."""
     (folder / "c.json").write_text(text, encoding="utf-8")
-    pool = shared_file("pool_dev_hidden_order.runtime.yaml")
+    pool = folder / "pool.jsonl"
+    if not pool.exists():
+        write_pool(Pool("dev", (unique_problem(),)), pool)
     assert main(["verify", str(folder / "c.json"), str(pool)]) == 1
     printed = capsys.readouterr()
     (line,) = printed.out.splitlines()
