@@ -51,7 +51,7 @@ def machine(tmp_path: Path) -> BareMachine:
     return BareMachine(tmp_path)
 
 
-TESTS = ("python3 tasks.py test []", "python3 tasks.py test-integrations []")
+TESTS = ("python3 tasks.py test []", "python3 tasks.py docs []", "python3 tasks.py test-integrations []")
 UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
 
