@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bench.commands import progress
+from bench.commands import options, progress
 from tests.support.effort import UNTIL, effort
 
 NEVER = 1e6  # seconds
@@ -28,6 +29,17 @@ def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_core() -> Iterator[None]:
+    """Commands in this process start no others, each of which would take a second to import everything, unless they
+    are told to: `--workers 2`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (options, progress):
+            patch.setattr(module, "usable_cores", lambda: 1)
+        yield
 
 
 @pytest.fixture(autouse=True)

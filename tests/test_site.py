@@ -67,7 +67,6 @@ def test_a_tutorial_runs_and_shows_what_its_cells_gave(
         return
     for name, value in {"MPLBACKEND": "agg", "NO_COLOR": "1", "COLUMNS": "80", "TTY_COMPATIBLE": "0"}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("bench.commands.options.usable_cores", lambda: 1)
     monkeypatch.chdir(tmp_path)
     shown = list(outputs(tutorial))
     assert sum(map(bool, shown)) >= 3

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from bench.cli import main as command
 from bench.pools.bundled import bundled_pool
 from bench.speed.__main__ import BENCHMARKS, main
 from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
 from bench.speed.options import by_stratum
+from bench.speed.processes import OURS, Cost, command_cost
 from bench.speed.replayscm import published, scoring, synthesis, tables
 from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from bench.speed.replayscm.candidates import gold_of, random_candidates, typical
@@ -39,6 +43,7 @@ from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.world import Panel, World
+from tests.support.effort import SOAKING
 from tests.support.replayscm.replay_oracle import counts
 from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
 from tests.support.shared import shared_file
@@ -275,7 +280,39 @@ def _rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
     return rows
 
 
-def test_every_benchmark_runs_in_a_tiny_mode(capsys: pytest.CaptureFixture[str]) -> None:
+MEASURED_FROM_OUTSIDE = ("memory", "startup", "replayscm.audits", "replayscm.bulk")
+
+
+def cost_in_this_process(_: Path, *arguments: str, folder: Path, environment: object = None) -> Cost:
+    """Of a command that has to end with 0; what is measured here is a process that has started long ago."""
+    printed, said = io.StringIO(), io.StringIO()
+    start = time.process_time()
+    with chdir(folder), redirect_stdout(printed), redirect_stderr(said):
+        code = command(list(arguments))
+    assert code == 0, f"{arguments}: {said.getvalue()}"
+    return Cost(time.process_time() - start + 1e-6, 1.0, 1)
+
+
+def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
+    pool = str(bundled_pool("block"))
+    cost = command_cost(OURS, "pool", "stats", pool, folder=tmp_path)
+    assert 0.02 < cost.processor < 60
+    assert 10e6 < cost.peak < 2e9
+    assert cost.wall > 0
+    assert "sample_block" in (tmp_path / "printed.txt").read_text(encoding="utf-8")
+    with pytest.raises(CalibrantError, match="-m bench.cli pool: calibrant: .*gone"):
+        command_cost(OURS, "pool", "stats", "gone.jsonl", folder=tmp_path)
+
+
+@pytest.mark.soak
+def test_every_benchmark_runs_in_a_tiny_mode(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that are measured as processes run here, where they need not start 40 times; in a soak they do."""
+    if not SOAKING:
+        for place in MEASURED_FROM_OUTSIDE:
+            monkeypatch.setattr(f"bench.speed.{place}.command_cost", cost_in_this_process)
+        monkeypatch.setattr("bench.speed.memory.ITEMS", 10_000)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))
     assert list(dict.fromkeys(row["topic"] for row in rows)) == list(BENCHMARKS)
     assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {
@@ -290,6 +327,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(capsys: pytest.CaptureFixture[str])
     agreements = [row for row in rows if row["topic"] == "structures" and ", same " in row["case"]]
     assert {row["rival"] for row in agreements} == {"pgmpy", "causal-learn", "pyAgrum"}
     assert not any(row.get("met") is False for row in agreements)
+    assert all("peak MB" in row["counts"] for row in rows if row["topic"] == "memory")  # no command has failed
     assert all(row["per_second"] > 0 for row in rows if "per_second" in row)
     strata = by_stratum(read_pool(bundled_pool("block")).problems)
     for topic in ("score", "solve"):
