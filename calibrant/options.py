@@ -14,18 +14,26 @@ class Scoring(TypedDict, total=False):
 
 
 class Solving(TypedDict, total=False):
-    """max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns"""
+    """max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns
+
+    states: a budget, None without a limit
+    """
 
     max_parents: Annotated[int, Meta(ge=1, le=6)]
     nested_roots: bool
+    states: Annotated[int, Meta(ge=0)] | None
 
 
 class Counting(TypedDict, total=False):
-    """max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving"""
+    """max_parents: functional parents of a mechanism; max_size: of its formula; nested_roots: as for solving
+
+    terms: of a sum, at most
+    """
 
     max_parents: Annotated[int, Meta(ge=1, le=6)]
     max_size: Annotated[int, Meta(ge=1)]
     nested_roots: bool
+    terms: Annotated[int, Meta(ge=1)]
 
 
 class CountingDetectors(TypedDict, total=False):

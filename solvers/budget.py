@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
+
 
 class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solver, not an error; callers see OutOfBudget
     """More states were asked for than are left."""

@@ -17,6 +17,7 @@ from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.submission import Rejection
+from solvers.budget import LEAST_SCM_STATES
 from solvers.outcome import BestSoFar, Found, Outcome
 
 if TYPE_CHECKING:
@@ -48,9 +49,17 @@ class ReplayScmVerbs:
         return evaluator.score_text(said) if isinstance(said, str) else evaluator.score_answer(said)
 
     def solve(
-        self, item: Problem, *, max_parents: int | None = None, nested_roots: bool | None = None
+        self,
+        item: Problem,
+        *,
+        max_parents: int | None = None,
+        nested_roots: bool | None = None,
+        states: int | None = LEAST_SCM_STATES,
     ) -> Outcome[Solution[Scm]]:
-        """max_parents: mentions in a mechanism, by default 5; nested_roots: see solvers.replayscm.exact"""
+        """max_parents: mentions in a mechanism, by default 5; nested_roots, states: see solvers.replayscm.exact
+
+        An alternative explanation is sought to its end, whatever `states` says.
+        """
         from bench.protocols.replayscm.answers import alternative_answer, scm_answer
         from solvers.replayscm.alternative import find_alternative
         from solvers.replayscm.exact import solve
@@ -62,7 +71,7 @@ class ReplayScmVerbs:
                 return other
             made = other.value
             return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
-        outcome = solve(task, max_parents=max_parents or 5, nested_roots=nested_roots)
+        outcome = solve(task, max_parents=max_parents or 5, nested_roots=nested_roots, states=states)
         if not isinstance(outcome, Found | BestSoFar):
             return outcome
         found = outcome.value
@@ -70,12 +79,21 @@ class ReplayScmVerbs:
         return replace(outcome, value=solution) if isinstance(outcome, BestSoFar) else Found(solution)
 
     def version_space(
-        self, item: Problem, *, max_parents: int = 4, max_size: int | None = None, nested_roots: bool = False
+        self,
+        item: Problem,
+        *,
+        max_parents: int = 4,
+        max_size: int | None = None,
+        nested_roots: bool = False,
+        terms: int | None = None,
     ) -> VersionSpace:
-        """max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass"""
+        """max_parents: functional parents of a mechanism; max_size: of a formula; nested_roots: see ModelClass
+
+        terms: of a sum, at most; None means the limits of solvers.acyclic.count
+        """
         from solvers.replayscm.version_space import ModelClass, VersionSpace
 
-        return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots))
+        return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
 
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
         """max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass"""

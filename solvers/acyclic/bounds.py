@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from solvers.acyclic.count import Weights, members_of, total
+from solvers.acyclic.count import Weights, total
+from solvers.acyclic.least_cost import members_of
 from solvers.budget import BudgetSpent
 
 
@@ -37,7 +38,7 @@ def _of_component(weights: Weights) -> Bounds:
     except BudgetSpent:
         everything = weights.full
         upper = prod(weights.within(i, everything) for i in range(len(weights.endogenous)))
-        return Bounds(_in_order(weights, _good_order(weights)), upper)
+        return Bounds(_in_order(weights, good_order(weights)), upper)
     return Bounds(exact, exact)
 
 
@@ -50,7 +51,7 @@ def _in_order(weights: Weights, order: Sequence[int]) -> int:
     return whole
 
 
-def _good_order(weights: Weights) -> list[int]:
+def good_order(weights: Weights) -> list[int]:
     """Next always the variable that loses the smallest share of its weight; the first of several.
 
     Ends early where nothing can come next.

@@ -7,31 +7,38 @@ DAGs uniformly in this manner).
 
 Both go only through subsets that some topological order begins with. Where every subset is one there are 3**m terms,
 which ends at 18 variables; where parent sets leave little choice of what comes first there are few, at 40 variables
-too. For few variables whose weights are words kernels do the same (solvers.acyclic.words).
+too. For few variables whose weights are words kernels do the same (solvers.acyclic.words). Where much can come first
+but few variables separate the others, `total` eliminates variables (solvers.acyclic.elimination).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 from math import prod
 from operator import add, or_
 from typing import NamedTuple
 
-from solvers.acyclic.least_cost import Mask
+from solvers.acyclic.elimination import eliminated_total, elimination_order
+from solvers.acyclic.least_cost import Mask, members_of
 from solvers.acyclic.placement import FREELY_PLACED, Placement
-from solvers.acyclic.words import U64, WordWeights, from_words, word_weights
+from solvers.acyclic.words import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
 from solvers.budget import Budget, BudgetSpent
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
-MAX_STATES = 5_000_000  # terms for more variables than that; about ten seconds
+MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
 MAX_TABLE_VARIABLES = 12  # sums over all subsets are made at once; for more only if nearly all are needed
 
 
 class Weights:
-    """Per endogenous variable the weight of each parent set, none negative; roots are available to everybody."""
+    """Per endogenous variable the weight of each parent set, none negative; roots are available to everybody.
 
-    def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask) -> None:
+    terms: of a sum, at most; None means no limit up to MAX_FREE_VARIABLES variables, and MAX_TERMS beyond
+    """
+
+    def __init__(self, options: Mapping[int, Mapping[Mask, int]], roots: Mask, *, terms: int | None = None) -> None:
+        self.terms = terms
         self.endogenous = sorted(options)
         self.position = {variable: i for i, variable in enumerate(self.endogenous)}
         highest = max(self.endogenous, default=0)
@@ -58,22 +65,34 @@ class Weights:
         rest = self.full ^ placed
         return sum(1 << i for i, sums in enumerate(self._table) if rest >> i & 1 and sums[placed])
 
-    def budget(self) -> Budget:
-        """For terms of a sum: no limit up to MAX_FREE_VARIABLES variables, MAX_STATES beyond."""
-        return Budget(MAX_STATES if len(self.endogenous) > MAX_FREE_VARIABLES else None)
+    @property
+    def most_terms(self) -> int | None:
+        return MAX_TERMS if self.terms is None and len(self.endogenous) > MAX_FREE_VARIABLES else self.terms
 
     def spent(self) -> BudgetSpent:
         """What is said when the terms were too many."""
         number = f"{len(self.endogenous)} variables that may lie on a cycle together"
-        return BudgetSpent(f"{number}, in more than {MAX_STATES:,} partial orders")
+        return BudgetSpent(f"{number}, in more than {self.most_terms:,} partial orders")
+
+    @cached_property
+    def elimination(self) -> Sequence[int] | None:
+        """An order to eliminate the variables in, where that is cheaper than sums; None where it is not."""
+        if len(self.endogenous) <= MAX_POSITIONS or self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED:
+            return None
+        return elimination_order(self.by_positions)
+
+    @property
+    def method(self) -> str:
+        """How `total` goes about it."""
+        return "sums over what can come first" if self.elimination is None else "elimination of variables"
 
     @cached_property
     def _placement(self) -> Placement:
-        return Placement(self._inside)
+        return Placement(self.by_positions)
 
     @cached_property
-    def _inside(self) -> list[dict[Mask, int]]:
-        """The parent sets of some weight, endogenous part only."""
+    def by_positions(self) -> list[dict[Mask, int]]:
+        """The parent sets of some weight, endogenous part only, as positions; per position."""
         own: list[dict[Mask, int]] = [{} for _ in self.options]
         for merged, options in zip(own, self.options, strict=True):
             for mask, weight in options.items():
@@ -85,7 +104,7 @@ class Weights:
     @cached_property
     def words(self) -> WordWeights | None:
         """The same for kernels; None where they are too many, or too large."""
-        return word_weights(self._inside)
+        return word_weights(self.by_positions)
 
     @cached_property
     def _within(self) -> dict[tuple[int, Mask], int]:
@@ -121,7 +140,7 @@ class Weights:
 
     def _group(self, positions: Sequence[int]) -> Weights:
         own = {self.endogenous[i]: self.options[i] for i in positions}
-        return Weights(own, self.available & ~sum(1 << variable for variable in own))
+        return Weights(own, self.available & ~sum(1 << variable for variable in own), terms=self.terms)
 
     def inside(self, mask: Mask) -> Mask:
         """The endogenous part of a parent set, as positions."""
@@ -155,10 +174,17 @@ def total(weights: Weights) -> int:
 
 
 def _component_total(weights: Weights) -> int:
-    """By inclusion and exclusion over the set of sinks; sets by their number of variables."""
     if weights.words is not None:
         return weights.words.totals(weights.words.weights[None])[0]
-    budget = weights.budget()
+    if weights.elimination is not None:
+        with suppress(BudgetSpent):
+            return eliminated_total(weights.by_positions, weights.elimination, Budget(weights.most_terms))
+    return _sum_by_sinks(weights)
+
+
+def _sum_by_sinks(weights: Weights) -> int:
+    """By inclusion and exclusion over the set of sinks; sets by their number of variables."""
+    budget = Budget(weights.most_terms)
     least: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
     least[0][0] = 1
     for number, level in enumerate(least):
@@ -209,7 +235,7 @@ class Layers:
         self._parent_sets: dict[tuple[int, Mask, Mask], list[tuple[Mask, int]]] = {}
         self._inside: dict[int, list[tuple[Mask, Mask, int]]] = {}
         self._choices: dict[tuple[Mask, Mask, Mask], list[tuple[int, list[tuple[Mask, int]], int]]] = {}
-        self._budget = weights.budget()
+        self._budget = Budget(weights.most_terms)
 
     @cached_property
     def total(self) -> int:
@@ -288,8 +314,3 @@ class Layers:
             if inside & ~placed == 0 and (not last or inside & last)
         ]
         return self._parent_sets[key]
-
-
-def members_of(layer: Mask) -> Sequence[int]:
-    """The positions in a layer, ascending."""
-    return [i for i in range(layer.bit_length()) if layer >> i & 1]

@@ -16,6 +16,12 @@ MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; beyond: solvers.acyclic.o
 Mask: TypeAlias = int
 """A set of variables, bit per index."""
 
+
+def members_of(mask: Mask) -> list[int]:
+    """The indices in a set, ascending."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
 Cost: TypeAlias = int
 """Additive, and distinct for distinct parent sets of a variable, so that the optimum is unique."""
 

@@ -17,8 +17,9 @@ import numpy as np
 from dsl.causalab.item import Family, Task, Weights
 from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from dsl.causalab.reference import Reading
-from solvers.acyclic.count import Layers, members_of
+from solvers.acyclic.count import Layers
 from solvers.acyclic.count import Weights as DagWeights
+from solvers.acyclic.least_cost import members_of
 from solvers.budget import BudgetSpent
 from solvers.causalab.choices import choices, edge_numbers, graph_number
 from solvers.causalab.evidence import Evidence, Floats

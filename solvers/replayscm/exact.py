@@ -28,7 +28,7 @@ from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
 from solvers.acyclic.optimum import Choice, optimal_choice
 from solvers.acyclic.order_search import good_choice
-from solvers.budget import Budget, Undecided
+from solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.formulas.literals import require_literals_alone
 from solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
@@ -36,7 +36,6 @@ from solvers.replayscm.certified import certified
 from solvers.replayscm.parents import ParentSearch, ParentSet
 from solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
-MAX_STATES = 2_000_000_000  # functions that formula search may compare in all: under two seconds; pools need none
 MAX_VARIABLES = 63  # a set of variables is a signed word
 MAX_ROOT_SETS_TRIED = 20  # for the best model so far, the likeliest first
 
@@ -51,7 +50,7 @@ class ExactAnswer:
 
 
 def solve(
-    task: Task, *, max_parents: int = 5, nested_roots: bool | None = None, states: int | None = MAX_STATES
+    task: Task, *, max_parents: int = 5, nested_roots: bool | None = None, states: int | None = LEAST_SCM_STATES
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 

@@ -8,8 +8,8 @@ from functools import cache, partial
 from itertools import islice, product
 
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.count import Layers, Weights, members_of, total
-from solvers.acyclic.least_cost import Mask
+from solvers.acyclic.count import Layers, Weights, total
+from solvers.acyclic.least_cost import Mask, members_of
 from solvers.replayscm.member_sampling import agreeing, mechanism
 from solvers.replayscm.version_space import VersionSpace
 

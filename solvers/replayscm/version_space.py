@@ -19,11 +19,14 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.world import Panel, World
 from solvers.acyclic.bounds import Bounds, bounds
 from solvers.acyclic.count import Layers, Weights, total
+from solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
 from solvers.acyclic.least_cost import Mask
 from solvers.acyclic.placement import minimal, orderable
+from solvers.budget import BudgetSpent
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from solvers.formulas.expressible import expresses_everything
 from solvers.formulas.literals import require_literals_alone
+from solvers.outcome import Found, OutOfBudget
 from solvers.replayscm.function_index import FunctionIndex, function_index
 from solvers.replayscm.local_counts import I64, LocalSpace, capped, local_space, size_counts
 from solvers.replayscm.roots import nested_variables, root_sets
@@ -58,13 +61,15 @@ class ModelClass:
 class VersionSpace:
     """All members of a class that fit a task's training worlds. Counts are exact Python integers."""
 
-    def __init__(self, task: Task, model_class: ModelClass) -> None:
+    def __init__(self, task: Task, model_class: ModelClass, *, terms: int | None = None) -> None:
+        """terms: of a sum over acyclic choices, at most; see solvers.acyclic.count.Weights"""
         if not 1 <= model_class.max_parents <= MAX_PARENTS:
             raise ValueError(f"max_parents is {model_class.max_parents}; 1 to {MAX_PARENTS} are supported")
         if model_class.max_size is not None:
             require_literals_alone(task.grammar)
         self.task = task
         self.model_class = model_class
+        self.terms = terms
         self.index = {variable: i for i, variable in enumerate(task.variables)}
         self._spaces: dict[int, LocalSpace] = {}
         self._uncapped: dict[int, LocalSpace] = {}
@@ -128,7 +133,7 @@ class VersionSpace:
         """Weights of all parent choices under one root set: counts, or what `local` says instead."""
         endogenous = [self.index[v] for v in self.task.variables if v not in roots]
         options = {v: local[v] if local and v in local else self.local(v).counts for v in endogenous}
-        return Weights(options, sum(1 << self.index[root] for root in roots))
+        return Weights(options, sum(1 << self.index[root] for root in roots), terms=self.terms)
 
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
@@ -146,8 +151,32 @@ class VersionSpace:
 
     @property
     def count(self) -> int:
-        """How many semantically distinct SCMs of the class fit all training worlds."""
+        """How many semantically distinct SCMs of the class fit all training worlds; `BudgetSpent` if too many terms."""
         return sum(self.counts_by_roots.values())
+
+    def counted(self) -> Found[int] | OutOfBudget:
+        """The count, or the bounds that it lies between."""
+        try:
+            return Found(self.count)
+        except BudgetSpent as spent:
+            known = self.bounds
+            return OutOfBudget(f"{spent}; {known} members", known.lower)
+
+    @property
+    def count_method(self) -> str:
+        """By what the count is found, and in components of how many variables."""
+        used = {(len(c.endogenous), c.method) for roots in self._explained for c in self.weights(roots).components()}
+        of = {method: max(size for size, other in used if other == method) for _, method in used}
+        return "; ".join(f"{method}, up to {most} variables" for method, most in sorted(of.items()))
+
+    def estimate(self, seed: int, *, particles: int = PARTICLES, runs: int = RUNS) -> Estimate:
+        """The count, unbiased, where that may be out of budget; the count itself where it is not.
+
+        particles, runs: the effort (solvers.acyclic.estimate); `BudgetSpent` where they reach no member
+        """
+        seeds = np.random.SeedSequence(seed)
+        parts = [estimate(self.weights(r), seeds.spawn(1)[0], particles=particles, runs=runs) for r in self._explained]
+        return together(parts)
 
     @property
     def bounds(self) -> Bounds:
@@ -161,7 +190,7 @@ class VersionSpace:
         if not added:
             return self
         training = Panel(self.task.training.variables, (*self.task.training.worlds, *added))
-        return VersionSpace(replace(self.task, training=training), self.model_class)
+        return VersionSpace(replace(self.task, training=training), self.model_class, terms=self.terms)
 
     def within(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
         """The members of which every mechanism has at most so many parents, and a formula of at most that size.
@@ -172,14 +201,15 @@ class VersionSpace:
             raise ValueError("the class has a size cap already")
         if max_parents > self.model_class.max_parents:
             raise ValueError(f"the class has at most {self.model_class.max_parents} parents, not {max_parents}")
-        space = VersionSpace(self.task, replace(self.model_class, max_parents=max_parents, max_size=max_size))
+        narrower = replace(self.model_class, max_parents=max_parents, max_size=max_size)
+        space = VersionSpace(self.task, narrower, terms=self.terms)
         space._wider = self
         return space
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
         """Where the roots are hidden: the members with these roots; shares what is counted here."""
         told = self.task.disclosure.given_roots(roots)
-        space = VersionSpace(replace(self.task, disclosure=told), self.model_class)
+        space = VersionSpace(replace(self.task, disclosure=told), self.model_class, terms=self.terms)
         space._spaces, space._wider = self._spaces, self  # the same parents are admissible
         return space
 

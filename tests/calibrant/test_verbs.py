@@ -15,6 +15,9 @@ from bench.pools.bundled import bundled_pool
 from dsl import pool_text
 from dsl.replayscm.pools.files import file_digest
 from dsl.replayscm.reference import replays_exactly
+from dsl.replayscm.sampling.problems import sample_problem
+from dsl.replayscm.sampling.strata import stratum
+from solvers.outcome import BestSoFar
 from tests.support.shared import shared_file
 
 ORDERED = bundled_pool("ordered")
@@ -223,10 +226,12 @@ def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None
 
 def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibrant.Problem) -> None:
     bad: list[tuple[Any, dict[str, Any], str]] = [
-        (calibrant.solve, {"speed": 3}, "solve has no option 'speed'; its options: max_parents, nested_roots"),
+        (calibrant.solve, {"speed": 3}, "solve has no option 'speed'; its options: max_parents, nested_roots, states"),
         (calibrant.solve, {"max_parents": 7}, "solve: Expected `int` <= 6"),
         (calibrant.solve, {"max_parents": "4"}, "solve: Expected `int`, got `str`"),
         (calibrant.version_space, {"max_parents": 0}, "version_space: Expected `int` >= 1"),
+        (calibrant.version_space, {"terms": 0}, "version_space: Expected `int` >= 1"),
+        (calibrant.solve, {"states": -1}, "solve: Expected `int` >= 0"),
         (calibrant.harden, {"goal": "none"}, "harden: Invalid enum value 'none'"),
         (calibrant.harden, {"seed": "x"}, "a seed is a whole number, not str"),
         (calibrant.separate, {"members": 1}, "separate: Expected `int` >= 2"),
@@ -265,6 +270,30 @@ def test_counts_of_space_and_audit_agree_and_hardening_lowers_them(item: calibra
     assert isinstance(hardened.outcome, calibrant.Found)
     assert calibrant.version_space(hardened.problem, max_parents=hardened.model_class.max_parents).count == 1
     assert hardened.problem.sealed.heldout == item.sealed.heldout
+
+
+def test_where_a_budget_ends_the_gap_is_said() -> None:
+    """Seventeen variables of unknown order: the limits of search and of sums are options."""
+    item = sample_problem(stratum("large_n20"), 0)
+    best = calibrant.solve(item, states=0)
+    proven = calibrant.solve(item)
+    assert isinstance(best, BestSoFar)
+    assert isinstance(proven, calibrant.Found)
+    assert best.lower_bound is not None
+    assert best.lower_bound <= (proven.value.size or 0) <= best.upper_bound == best.value.size
+    assert best.reached.endswith(f"at least {best.lower_bound}, the best one found has {best.upper_bound}")
+    whole, part = calibrant.version_space(item), calibrant.version_space(item, terms=100)
+    assert whole.counted() == calibrant.Found(whole.count)
+    assert whole.estimate(0) == (whole.count, 0, "exact")
+    assert whole.count_method == "sums over what can come first, up to 17 variables"
+    bounded, about = part.counted(), part.estimate(0, particles=100, runs=4)
+    assert isinstance(bounded, calibrant.OutOfBudget)
+    gap = f"{part.bounds.lower} to {part.bounds.upper} members"
+    number = "17 variables that may lie on a cycle together"
+    assert bounded.reached == f"{number}, in more than 100 partial orders; {gap}"
+    assert bounded.lower_bound == part.bounds.lower <= whole.count <= part.bounds.upper
+    assert 0 < abs(about.value - whole.count) < 5 * about.standard_error
+    assert part.with_worlds(item.sealed.heldout.worlds).terms == part.within(3).terms == 100
 
 
 def test_what_separates_answers_is_found_and_equal_ones_are_not_separated(item: calibrant.Problem) -> None:

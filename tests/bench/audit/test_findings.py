@@ -273,7 +273,7 @@ def test_every_intervention_on_one_variable_is_looked_at() -> None:
 
 
 def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.acyclic.count.MAX_STATES", 1_000)
+    monkeypatch.setattr("solvers.acyclic.count.MAX_TERMS", 1_000)
     names = tuple(f"X{i}" for i in range(1, 23))
     text = " ".join("".join(str(row >> i % 3 & 1) for i in range(22)) for row in range(4))
     gold = scm(names[:3], {names[i]: var(names[i % 3]) for i in range(3, 22)})

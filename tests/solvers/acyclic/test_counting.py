@@ -80,14 +80,15 @@ def test_forty_variables_on_one_cycle_where_few_sets_come_first() -> None:
 
 
 def test_more_variables_than_the_budget_reaches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every one of 20 variables has the root or its neighbour on a ring for a parent: all choices but the ring."""
-    ring = {i: {1: 2, 1 << (i % 20 + 1): 3} for i in range(1, 21)}
-    monkeypatch.setattr(count, "MAX_STATES", 1_000)
+    """Every one of 20 variables has the root or any other for its parent: by the matrix-tree theorem 2 * 62**19."""
+    free = {i: {1: 2, **{1 << j: 3 for j in range(1, 21) if j != i}} for i in range(1, 21)}
+    exact = 2 * (2 + 3 * 20) ** 19
     with pytest.raises(BudgetSpent, match="20 variables that may lie on a cycle together, in more than 1,000 partial"):
-        total(Weights(ring, 1))
-    found = bounds(Weights(ring, 1))
-    exact = 5**20 - 3**20
-    assert 2 * 5**19 <= found.lower <= exact <= found.upper <= 5**20
+        total(Weights(free, 1, terms=1_000))
+    found = bounds(Weights(free, 1, terms=1_000))
+    assert prod(2 + 3 * i for i in range(20)) <= found.lower <= exact <= found.upper == 59**20
+    monkeypatch.setattr(count, "MAX_TERMS", 1_000)
+    assert bounds(Weights(free, 1)) == found
 
 
 def test_bounds_hold_the_sum_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
