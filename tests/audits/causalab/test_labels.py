@@ -16,7 +16,6 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism
 from dsl.causalab.pool import item_of_record, record_of_item
 from dsl.causalab.reference import Reading, bases_of
-from dsl.errors import CycleError
 from solvers.causalab.evidence import Evidence, evidence_of
 from solvers.causalab.experimenter import solve_by_experiments
 from solvers.causalab.replay import EXACT, misfit, predicted
@@ -34,10 +33,7 @@ def all_members(evidence: Evidence) -> list[Mechanism]:
         base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
         if not terms[FREQUENCY] or not 15 <= base <= 25:
             continue
-        try:
-            made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
-        except CycleError:
-            continue
+        made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
         crystals = [dict(zip(evidence.nodes, s.values, strict=True)) for s in evidence.seen]
         crystals.append(dict(evidence.task.reactor) | {FREQUENCY: predicted(made, evidence)})
         bases = [b for crystal in crystals for b in bases_of(made, crystal).values()]

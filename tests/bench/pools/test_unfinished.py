@@ -21,6 +21,7 @@ from bench.runs.crews.opening import completed
 from bench.runs.jobs import Execution, Failure
 from dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, command, refused
+from tests.support.effort import effort
 
 
 def instances(path: Path, number: int) -> Path:
@@ -54,9 +55,13 @@ def whole_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-@pytest.mark.parametrize("made_by", [harden_line, generate_line])
-@pytest.mark.parametrize("workers", ["1", "2"])
+BOTH = [(harden_line, "2"), (generate_line, "1")]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("made_by", "workers"), effort(BOTH, [*BOTH, (harden_line, "1"), (generate_line, "2")]))
 def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, workers: str, tmp_path: Path) -> None:
+    """Records are kept and read by one class whoever makes them and with how many processes; all four in a soak."""
     line, out, more = made_by(tmp_path, "whole")
     assert main([*line, "--workers", "1"]) == 0
     whole = out.read_bytes(), more.read_bytes()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, combinations, product
 from typing import Any
 
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.reference import bases_of
-from dsl.errors import CycleError
 from solvers.causalab.evidence import Evidence
 from solvers.causalab.replay import EXACT, misfit, predicted
 
@@ -16,12 +15,22 @@ from solvers.causalab.replay import EXACT, misfit, predicted
 def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:
     """Terms of every acyclic weighting of the nodes with weights 1, 2, 3; a sink has no children."""
     pairs = [(p, c) for p in nodes for c in nodes if p != c and not (sink and p == nodes[-1])]
-    for weights in product(range(4), repeat=len(pairs)):
-        terms: dict[str, list[Term]] = {node: [] for node in nodes}
-        for (parent, child), weight in zip(pairs, weights, strict=True):
-            if weight:
+    for edges in chain.from_iterable(combinations(pairs, number) for number in range(len(pairs) + 1)):
+        if not is_acyclic(nodes, edges):
+            continue
+        for weights in product((1, 2, 3), repeat=len(edges)):
+            terms: dict[str, list[Term]] = {node: [] for node in nodes}
+            for (parent, child), weight in zip(edges, weights, strict=True):
                 terms[child].append(Term(parent, 1, float(weight)))
-        yield {node: tuple(own) for node, own in terms.items()}
+            yield {node: tuple(own) for node, own in terms.items()}
+
+
+def is_acyclic(nodes: tuple[str, ...], edges: tuple[tuple[str, str], ...]) -> bool:
+    """Whether taking nodes without parents away, again and again, takes all."""
+    left = set(nodes)
+    while free := {n for n in left if not any(c == n and p in left for p, c in edges)}:
+        left -= free
+    return not left
 
 
 def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any, ...]]:
@@ -32,10 +41,7 @@ def members_by_reference(evidence: Evidence, *, bounded: bool) -> set[tuple[Any,
         if not terms[FREQUENCY]:
             continue
         base = first[FREQUENCY] - sum(t.weight * first[t.parent] for t in terms[FREQUENCY])
-        try:
-            made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
-        except CycleError:
-            continue
+        made = Mechanism({n: Equation(own, base if n == FREQUENCY else None) for n, own in terms.items()})
         if misfit(made, evidence, reading=evidence.task.reading, shifts=()) > EXACT:
             continue
         if not bounded or drawn_as_the_benchmark_draws(made, evidence):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from dsl.replayscm.disclosure import Ordered
 from dsl.replayscm.problem import Problem
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import refused
+from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
 from tests.support.replayscm.enumerated_members import all_members
 from tests.support.replayscm.small_problems import Limits, small_problems
@@ -43,20 +45,26 @@ def as_read(made: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
+@cache
+def small(operators: tuple[str, ...]) -> tuple[Problem, ...]:
+    return tuple(small_problems(9, 40, Limits(operators=operators)))
+
+
 @pytest.mark.parametrize("index", range(40))
 def test_counts_of_small_problems_are_those_of_brute_force(index: int) -> None:
-    limits = Limits(operators=OPERATOR_SETS[index % 2])
-    problem = next(p for i, p in enumerate(small_problems(9, 40, limits)) if i == index)
+    problem = small(OPERATOR_SETS[index % 2])[index]
     for max_size in (1, 3, 5):
         made = as_read(certificate(problem, ModelClass(2, max_size)))
         assert made["count"] == str(len(all_members(problem.task, 2, max_size)))
         assert f"{problem.id}: {made['count']} members" in verify(made, problem)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("model_class", [ModelClass(3, 7), ModelClass(4, 9), ModelClass(4, 12), ModelClass(5, 8)])
 def test_counts_of_pools_hold(pool: str, model_class: ModelClass) -> None:
-    for problem in dev_problems(pool)[::27]:
+    """Two problems of each pool, of six and of nine variables; nine in a soak."""
+    for problem in dev_problems(pool)[:: effort(47, 9)]:
         made = as_read(certificate(problem, model_class))
         assert made["count"] == str(VersionSpace(problem.task, model_class).count)
         assert f"formula size <= {model_class.max_size}" in verify(made, problem)
