@@ -13,7 +13,7 @@ from typing import Any
 
 SHARE = 0.5  # seconds after which a worker begins no other job of a share
 LARGEST = 64  # jobs
-FIRST = 4  # jobs, when nothing is known of them
+FIRST = 8  # jobs, when nothing is known of them; a message costs as much as a tenth of an audit
 TURNS = 2  # shares that each of the workers' slots should still get, so that all of them end at about the same time
 LEAST = 8  # but no share is smaller than such a part of what takes SHARE seconds
 
