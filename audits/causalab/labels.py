@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,9 @@ from solvers.causalab.replay import predicted
 from solvers.causalab.space import WeightedDags
 
 
-def labelled(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
-    """Generated items with their labels."""
-    for item in generated(plan, seed, count):
+def labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iterator[LabItem]:
+    """Generated items with their labels. first: those before it are passed over, and cost little"""
+    for item in islice(generated(plan, seed, count), first, None):
         yield relabelled(item, labels(item))
 
 

@@ -285,6 +285,14 @@ class Benchmark(ABC, Generic[I]):
         """So many items of each suite. The same arguments give the same items."""
         self._absent("suites")
 
+    def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[I]:
+        """Of the items of a suite those at these places, in order."""
+        return self.drawn((suite,), seed, places.stop)[places.start :]
+
+    def parts(self, count: int) -> Sequence[range]:
+        """So many items of a suite, in parts that are little more work apart than together."""
+        return (range(count),)
+
     def suite(self, name: str | None) -> str:
         """The suite of that name, by default the first; `CalibrantError` says which there are."""
         if name is not None and name not in self.suites:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from bench.training.causalab import LabTraining
     from bench.verbs.causalab import LabVerbs
 
+LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
+
 
 class CausaLab(Benchmark[LabItem]):
     name = NAME
@@ -228,9 +230,17 @@ class CausaLab(Benchmark[LabItem]):
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[LabItem]:
         """With their difficulty labels, which are sealed."""
+        return tuple(item for suite in suites for item in self.drawn_part(suite, seed, range(count)))
+
+    def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
+        """Topologies depend on the earlier ones, but it is labels that take the time."""
         from audits.causalab.labels import labelled
 
-        return tuple(item for suite in suites for item in labelled(PLANS[suite], seed, count))
+        return tuple(labelled(PLANS[suite], seed, places.stop, places.start))
+
+    def parts(self, count: int) -> Sequence[range]:
+        size = max(LEAST_PART, -(-count // MOST_PARTS))
+        return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
     def write_native(self, pool: Pool[LabItem], path: Path) -> None:
         write_pool(pool, path)

@@ -1,4 +1,4 @@
-"""Pools whose items are drawn suite by suite, by any crew."""
+"""Pools whose items are drawn suite by suite, or in parts of suites, by any crew."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from dsl.errors import CalibrantError
 def write_drawn(
     of: Benchmark[Any], path: Path, suites: Sequence[str], seed: int, count: int, execution: Execution = HERE
 ) -> int:
-    """Write a pool of so many items of each suite, each suite a job; how many items in all.
+    """Write a pool of so many items of each suite, each part of a suite a job; how many items in all.
 
-    The same arguments give the same bytes, whoever draws: what is drawn of a suite depends on no other one.
+    The same arguments give the same bytes, whoever draws: what is drawn of a part depends on no other one.
     """
-    draw = partial(_drawn, of.name, seed, count)
+    parts = [(suite, places) for suite in suites for places in of.parts(count)]
     made: dict[int, Sequence[Any]] = {}
-    for place, items in completed(draw, dict(enumerate(suites)), execution):
+    for number, items in completed(partial(_drawn, of.name, seed), dict(enumerate(parts)), execution):
         if isinstance(items, Failure):
-            raise CalibrantError(f"suite {suites[place]}: {items.error}")
-        made[place] = items
-    return of.write_items(path, [item for place in sorted(made) for item in made[place]], suites, seed, count)
+            raise CalibrantError(f"suite {parts[number][0]}: {items.error}")
+        made[number] = items
+    return of.write_items(path, [item for number in sorted(made) for item in made[number]], suites, seed, count)
 
 
-def _drawn(name: str, seed: int, count: int, suite: str) -> Sequence[Any]:
-    return benchmark(name).drawn([suite], seed, count)
+def _drawn(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:
+    return benchmark(name).drawn_part(part[0], seed, part[1])

@@ -33,9 +33,9 @@ def endless(of: Benchmark[Any], suite: str, seed: int) -> Iterator[Any]:
     """The items of a suite: item i is the same however many are drawn."""
     taken = 0
     for doubling in count():
-        items = of.drawn((of.suite(suite),), seed, FIRST_DRAWN << doubling)
-        yield from items[taken:]
-        taken = len(items)
+        items = of.drawn_part(of.suite(suite), seed, range(taken, FIRST_DRAWN << doubling))
+        yield from items
+        taken += len(items)
 
 
 def in_turns(of: Benchmark[Any], suites: Sequence[str], seed: int) -> Iterator[Drawn]:

@@ -124,10 +124,13 @@ def test_audits_and_verdicts_are_those_made_here(
     assert (cluster / "printed").read_text() == (here / "printed").read_text()
 
 
-@pytest.mark.parametrize(("name", "suites"), [("blickets", 3), ("causalab", 2), ("causim", 3)])
-def test_drawn_pools_are_those_drawn_here(name: str, suites: int, tmp_path: Path, loopback: Loopback) -> None:
+@pytest.mark.parametrize(("name", "suites", "count"), [("blickets", 3, 2), ("causalab", 2, 10), ("causim", 3, 2)])
+def test_drawn_pools_are_those_drawn_here(
+    name: str, suites: int, count: int, tmp_path: Path, loopback: Loopback
+) -> None:
+    """Ten items of a laboratory are two parts of a suite."""
     chosen = ",".join(benchmark(name).suites[:suites])
-    line = ["generate", "--benchmark", name, "--seed", "3", "--strata", chosen, "--per-stratum", "2"]
+    line = ["generate", "--benchmark", name, "--seed", "3", "--strata", chosen, "--per-stratum", str(count)]
     for folder, where in (("cluster", ["--cluster", loopback.address]), ("here", [])):
         (tmp_path / folder).mkdir()
         assert main([*line, "--out", str(tmp_path / folder / "p.jsonl"), *where]) == 0

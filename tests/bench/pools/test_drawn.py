@@ -1,0 +1,37 @@
+"""Parts of suites: what is drawn of them apart is what is drawn of the whole."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from bench.benchmarks.causalab import LEAST_PART, MOST_PARTS
+from bench.benchmarks.registry import NAMES, benchmark
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_are_all_places_in_order(name: str) -> None:
+    for count in (0, 1, 7, 8, 9, 64, 65, 1000):
+        parts = benchmark(name).parts(count)
+        assert list(chain.from_iterable(parts)) == list(range(count))
+        assert len(parts) <= MOST_PARTS
+
+
+@pytest.mark.parametrize("suite", ["3nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent"])
+def test_laboratories_of_parts_are_those_of_the_whole_suite(suite: str) -> None:
+    """Of three nodes there are so few topologies that later items have those of earlier ones again."""
+    of, count = benchmark("causalab"), 2 * LEAST_PART + 3
+    whole = list(of.drawn([suite], 6, count))
+    parts = of.parts(count)
+    assert len(parts) == 3
+    assert [of.record(item) for places in parts for item in of.drawn_part(suite, 6, places)] == list(
+        map(of.record, whole)
+    )
+
+
+def test_a_part_of_any_suite_is_what_stands_at_its_places() -> None:
+    for name in ("blickets", "causim", "replayscm"):
+        of = benchmark(name)
+        suite = of.suites[0]
+        assert list(of.drawn_part(suite, 2, range(3, 5))) == list(of.drawn([suite], 2, 9)[3:5])
