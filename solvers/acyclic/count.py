@@ -77,9 +77,11 @@ class Weights:
     @cached_property
     def elimination(self) -> Sequence[int] | None:
         """An order to eliminate the variables in, where that is cheaper than sums; None where it is not."""
-        if len(self.endogenous) <= MAX_POSITIONS or self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED:
+        if len(self.endogenous) <= MAX_POSITIONS:
             return None
-        return elimination_order(self.by_positions)
+        order = elimination_order(self.by_positions)
+        few = order is not None and self._placement.num_beginnings(FREELY_PLACED) < FREELY_PLACED
+        return None if few else order
 
     @property
     def method(self) -> str:
@@ -183,7 +185,14 @@ def _component_total(weights: Weights) -> int:
 
 
 def _sum_by_sinks(weights: Weights) -> int:
-    """By inclusion and exclusion over the set of sinks; sets by their number of variables."""
+    return beginnings(weights)[-1].get(weights.full, 0)
+
+
+def beginnings(weights: Weights) -> list[dict[Mask, int]]:
+    """What the choices for each set that can be placed first weigh together, by the number of its variables.
+
+    By inclusion and exclusion over the set of sinks.
+    """
     budget = Budget(weights.most_terms)
     least: list[dict[Mask, int]] = [{} for _ in range(len(weights.endogenous) + 1)]
     least[0][0] = 1
@@ -196,7 +205,7 @@ def _sum_by_sinks(weights: Weights) -> int:
                 raise weights.spent()
             budget.spend(1 << able.bit_count())
             _with_sinks(weights, least, (number, placed, able), base)
-    return least[-1].get(weights.full, 0)
+    return least
 
 
 def _with_sinks(weights: Weights, least: list[dict[Mask, int]], state: tuple[int, Mask, Mask], base: int) -> None:

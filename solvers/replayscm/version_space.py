@@ -7,6 +7,7 @@ every mechanism, and the disclosure.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ from solvers.acyclic.bounds import Bounds, bounds
 from solvers.acyclic.count import Layers, Weights, total
 from solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
 from solvers.acyclic.least_cost import Mask
+from solvers.acyclic.marginals import Marginals
 from solvers.acyclic.placement import minimal, orderable
 from solvers.budget import BudgetSpent
 from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
@@ -238,17 +240,21 @@ class VersionSpace:
 
     def parent_set_marginals(self, variable: str) -> dict[tuple[str, ...], Fraction]:
         """Share of members in which a variable has exactly these functional parents (its own absence when a root)."""
-        i = self.index[variable]
-        shares: dict[tuple[str, ...], Fraction] = {}
-        for mask, number in self.local(i).counts.items():
-            having = sum(
-                total(self.weights(roots, {i: {mask: number}}))
-                for roots in self.counts_by_roots
-                if variable not in roots
-            )
-            if having:
-                shares[self.names(mask)] = Fraction(having, self.count)
-        return shares
+        i, having = self.index[variable], Counter[Mask]()
+        for roots in self.counts_by_roots:
+            if variable not in roots:
+                having.update(self._marginals(roots).of(i))
+        masks = (mask for mask in self.local(i).counts if having[mask])
+        return {self.names(mask): Fraction(having[mask], self.count) for mask in masks}
+
+    def _marginals(self, roots: tuple[str, ...]) -> Marginals:
+        if roots not in self._marginals_by_roots:
+            self._marginals_by_roots[roots] = Marginals(self.weights(roots))
+        return self._marginals_by_roots[roots]
+
+    @cached_property
+    def _marginals_by_roots(self) -> dict[tuple[str, ...], Marginals]:
+        return {}
 
     def names(self, mask: Mask) -> tuple[str, ...]:
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
