@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -95,7 +96,7 @@ def _with_clauses(model: Model, question: Question) -> bool:
     """Whether the SAT engine finds the same answers, or, where there are many, agrees on single ones."""
     members = AnswerSet(model, question)
     picked = members.pick()
-    with SatQuestion(model, question) as sat:
+    with closing(SatQuestion(model, question)) as sat:
         if sat.satisfiable(()) is not isinstance(picked, Found):
             return False
         if not isinstance(picked, Found):

@@ -13,6 +13,7 @@ still leads to such a choice: the tie rule of solvers.acyclic.least_cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -32,7 +33,7 @@ def least_by_maxsat(part: Part, budget: Budget, *, states: int = 1) -> dict[int,
     states: of the budget, what a conflict counts as
     """
     encoding = _Encoding(part)
-    with CoreGuided(encoding.cnf, budget, states=states) as search:
+    with closing(CoreGuided(encoding.cnf, budget, states=states)) as search:
         return _Search(part, encoding, search).least()
 
 

@@ -8,6 +8,7 @@ world (E. Moreno-Centeno and R. Karp, The implicit hitting set approach, 2013). 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from pysat.examples.hitman import Hitman
@@ -57,7 +58,7 @@ def minimal_evidence(
     truth = {**world, **factual}
     names = tuple(sorted(candidates)) if candidates is not None else observable(model, question)
     answer = project(question, model, world, run(model, world, question.do))
-    with SatQuestion(model, question) as sat, Hitman(htype="sorted") as hitter:
+    with closing(SatQuestion(model, question)) as sat, Hitman(htype="sorted") as hitter:
         literals = {name: (sat.factual if name in model.position else sat.noise)[name][truth[name]] for name in names}
         own = [sat.literal(key, value) for key, value in answer.items()]
         sat.add(-literal for literal in own if literal is not None)

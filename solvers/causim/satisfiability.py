@@ -7,8 +7,6 @@ noise is in these sets, the value is this; as a clause, some parent or the noise
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Self
 
 from pysat.solvers import Solver
 
@@ -25,7 +23,7 @@ OneHot = Mapping[Symbol, Literal]
 
 
 class SatQuestion:
-    """The worlds that fit a question, with what they answer. Use it in a `with` block.
+    """The worlds that fit a question, with what they answer. To be closed after use.
 
     noise, factual, asked: the literals of every value of every noise variable and node
     """
@@ -46,12 +44,7 @@ class SatQuestion:
                 self._cnf.add(*([literal] if literal is not None else []))
         self._solver = Solver(name=_SOLVER, bootstrap_with=self._cnf.clauses)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._solver.delete()
 
     def _one_hot(self, name: str, values: Iterable[Symbol]) -> dict[Symbol, Literal]:

@@ -11,6 +11,7 @@ are kept for the next size. A state of the budget is a conflict of the solver.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 
 from dsl.formulas.formula import Formula
 from dsl.formulas.operators import STANDARD_OPERATORS
@@ -55,8 +56,7 @@ class SatSynthesis:
             add_clauses(tree)
         for row in self.rows:
             tree.add_row(row, self._value(row))
-        search = Conflicts(tree.cnf, budget)
-        try:
+        with closing(Conflicts(tree.cnf, budget)) as search:
             while (model := search.model()) is not None:
                 formula = tree.formula(model, self.names)
                 wrong = self._first_wrong(formula)
@@ -68,8 +68,6 @@ class SatSynthesis:
                 tree.add_row(wrong, self._value(wrong))
                 for clause in tree.cnf.clauses[known:]:
                     search.add(clause)
-        finally:
-            search.close()
         self.lower_bound += 1
         return None
 

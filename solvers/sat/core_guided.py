@@ -7,7 +7,6 @@ RC2 raises a lower bound core by core (A. Ignatiev, A. Morgado and J. Marques-Si
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any
 
 from solvers.budget import Budget
@@ -62,10 +61,5 @@ class CoreGuided:
             return None
         return {literal for literal in self._solver.get_model() if 0 < literal <= self._num_variables}
 
-    def __enter__(self) -> CoreGuided:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._rc2.delete()

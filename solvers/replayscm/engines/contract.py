@@ -7,7 +7,7 @@ never in seconds; what a state is, each engine says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -55,7 +55,7 @@ class Engine(Protocol):
 # --- engines that find one member after another ----------------------------------------------------------------------
 
 
-class MemberSearch(AbstractContextManager["MemberSearch"], Protocol):
+class MemberSearch(Protocol):
     """The members of a class, in any order, as a solver finds them."""
 
     def another(self) -> Functions | None:
@@ -63,6 +63,9 @@ class MemberSearch(AbstractContextManager["MemberSearch"], Protocol):
 
     def block(self, functions: Functions) -> None:
         """From now on leave this member out."""
+
+    def close(self) -> None:
+        """Give back what the solver holds."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +80,14 @@ class Enumeration:
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:
-            with self.members(task, model_class, budget or Budget()) as members:
+            with closing(self.members(task, model_class, budget or Budget())) as members:
                 return outcome_of(task, model_class, members.another(), "no member")
         except BudgetSpent:
             return OutOfBudget("no member found so far")
 
     def second(self, task: Task, model_class: ModelClass, other: Scm, *, budget: Budget | None = None) -> Outcome[Scm]:
         try:
-            with self.members(task, model_class, budget or Budget()) as members:
+            with closing(self.members(task, model_class, budget or Budget())) as members:
                 members.block(other.local_functions)
                 return outcome_of(task, model_class, members.another(), "no other member")
         except BudgetSpent:
@@ -95,7 +98,7 @@ class Enumeration:
     ) -> Counted | OutOfBudget:
         number = 0
         try:
-            with self.members(task, model_class, budget or Budget()) as members:
+            with closing(self.members(task, model_class, budget or Budget())) as members:
                 while (functions := members.another()) is not None:
                     if number == limit:
                         return Counted(number, more=True)

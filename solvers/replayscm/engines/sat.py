@@ -6,7 +6,6 @@ A state of the budget is a parent set that is encoded or a conflict of the solve
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 
 from dsl.replayscm.problem import Task
 from solvers.budget import Budget
@@ -42,10 +41,5 @@ class SatMembers:
         if clause is not None:
             self.search.add(clause)
 
-    def __enter__(self) -> SatMembers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self.search.close()

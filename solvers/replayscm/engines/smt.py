@@ -11,7 +11,6 @@ which counts elementary steps and is the same on every machine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from dsl.formulas.table import TruthTable, num_rows, projection
@@ -193,12 +192,7 @@ class SmtMembers:
             same.append(terms.Equals(own.table, terms.BV(local.table.bits, self.num_rows)))
         self.solver.add_assertion(terms.Not(terms.And(same)))
 
-    def __enter__(self) -> SmtMembers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         from pysmt.environment import get_env
 
         self.solver.exit()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_local_elimination_and_twin_agree_with_running_every_world(topology: str
 def test_clauses_agree_with_running_every_world(topology: str) -> None:
     for rng, model, question in asked(21, 40, 5, topology):
         worked = work_out(model, question)
-        with SatQuestion(model, question) as sat:
+        with closing(SatQuestion(model, question)) as sat:
             for answer in [*list(worked.answers.values())[:3], *other_answers(rng, model, question)]:
                 assert sat.contains(answer) is (assignment_text(answer) in worked.answers)
             assert sorted(map(assignment_text, sat.answers(Budget(None)))) == list(worked.answers)
@@ -85,7 +86,7 @@ def test_ten_nodes_agree_with_clauses(topology: str) -> None:
     for rng, model, question in asked(22, number, 10, topology):
         members = AnswerSet(model, question)
         picked = members.pick()
-        with SatQuestion(model, question) as sat:
+        with closing(SatQuestion(model, question)) as sat:
             assert sat.satisfiable(()) is isinstance(picked, Found)
             known = [picked.value] if isinstance(picked, Found) else []
             for answer in [*known, *other_answers(rng, model, question)]:
@@ -104,7 +105,7 @@ def test_the_vectors_are_answered_by_every_engine() -> None:
             assert members.size() == Found(expected["size"])
             assert sorted(map(assignment_text, members.answers())) == answer_texts(record)
         if expected["size"] <= 500:
-            with SatQuestion(model, question) as sat:
+            with closing(SatQuestion(model, question)) as sat:
                 assert sorted(map(assignment_text, sat.answers(Budget(None)))) == answer_texts(record)
 
 

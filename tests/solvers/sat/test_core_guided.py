@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import product
 from random import Random
 
@@ -41,7 +42,7 @@ def test_least_cost_as_clauses_and_weights_are_added() -> None:
         for _ in range(18):
             cnf.add(*clause(rng))
         clauses, weights = list(cnf.clauses), dict[int, int]()
-        with CoreGuided(cnf, Budget()) as search:
+        with closing(CoreGuided(cnf, Budget())) as search:
             for _ in range(4):
                 v = rng.randint(1, NUM)
                 literal, weight = rng.choice([v, -v]), rng.randint(1, 5)
@@ -66,7 +67,7 @@ def test_settled_models_stay_least_under_assumptions() -> None:
     a, b, c = (cnf.variable(name) for name in "abc")
     cnf.add(a, b)
     cnf.add(b, c)
-    with CoreGuided(cnf, Budget()) as search:
+    with closing(CoreGuided(cnf, Budget())) as search:
         for literal in (a, b, c):
             search.prefer(-literal, 1)
         assert search.least() == {b}
@@ -87,13 +88,13 @@ def test_a_spent_budget_leaves_a_proven_bound() -> None:
         if p < q:
             cnf.add(-sits[p, h], -sits[q, h])
     for states in (0, 5):
-        with CoreGuided(cnf, Budget(states)) as search:
+        with closing(CoreGuided(cnf, Budget(states))) as search:
             for literal in seated:
                 search.prefer(literal, 1)
             with pytest.raises(BudgetSpent):
                 search.least()
             assert search.at_least in (0, 1)
-    with CoreGuided(cnf, budget := Budget(), states=3) as search:
+    with closing(CoreGuided(cnf, budget := Budget(), states=3)) as search:
         for literal in seated:
             search.prefer(literal, 1)
         assert search.least() is not None
