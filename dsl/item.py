@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
@@ -45,6 +45,7 @@ I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
 class Pool(Generic[I_co]):
     """The items of one file, all of one benchmark, with the file's metadata.
 
+    items: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
     Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
 
     file: where it was read from, if it was
@@ -52,7 +53,7 @@ class Pool(Generic[I_co]):
 
     name: str
     benchmark: str
-    items: tuple[I_co, ...]
+    items: Sequence[I_co]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     file: Path | None = field(default=None, compare=False)
 

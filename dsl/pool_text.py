@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
+from stat import S_ISREG
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
 
 from dsl.errors import PoolError
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
 _LONGEST_HEAD = 1 << 20
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
+
+
+class Line(NamedTuple):
+    """A line of a pool file, without its end. number: from 1; place: the byte where it begins; size: in bytes"""
+
+    number: int
+    place: int
+    size: int
+    text: str
 
 
 def pool_text(path: Path) -> str:
@@ -33,6 +47,40 @@ def pool_head(path: Path) -> str:
     """The first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
     with _opened(path) as file:
         return file.readline(_LONGEST_HEAD).decode("utf-8-sig", errors="replace")
+
+
+@contextmanager
+def plain_pool(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read from any place again: that file, or an unnamed copy of what a compressed one (or a pipe) holds."""
+    with _opened(path) as file:
+        if isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode):
+            if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                raise PoolError(f"larger than {MAX_BYTES} bytes")
+            yield file
+            return
+        with TemporaryFile() as copy:
+            while block := file.read(1 << 20):
+                copy.write(block)
+                if copy.tell() > MAX_BYTES:
+                    raise PoolError(f"larger than {MAX_BYTES} bytes")
+            copy.seek(0)
+            yield copy
+
+
+def pool_lines(file: IO[bytes]) -> Iterator[Line]:
+    """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
+    mark = place = 0
+    for number, raw in enumerate(file, 1):
+        start, place = place, place + len(raw)
+        if number == 1 and raw.startswith(_MARK):
+            mark = start = len(_MARK)
+            raw = raw[mark:]
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError as error:
+            raise PoolError(f"not UTF-8 at byte {start - mark + error.start}") from None
+        if text.strip():
+            yield Line(number, start, len(raw), text.removesuffix("\n"))
 
 
 def pool_digest(path: Path) -> str:

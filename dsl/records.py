@@ -8,22 +8,26 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import IO, Any, Generic, NoReturn, TypeVar
 
 import msgspec
 
 from dsl.errors import PoolError, in_one_line, shown
+from dsl.item import Item, Pool
 from dsl.nesting import check_nesting
-from dsl.pool_text import pool_text
+from dsl.pool_text import Line, plain_pool, pool_lines
+from dsl.stored_items import stored_items
 from dsl.whole_file import whole_file
 
 FORMAT = "calibrant-pool"
 VERSION = 1
 
 R = TypeVar("R", bound=msgspec.Struct)
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
 class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -42,26 +46,56 @@ class Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 @dataclass(frozen=True)
 class RecordFile(Generic[R]):
-    """A pool file as it stands: records with their line numbers, not yet understood."""
+    """An open pool file: records with their lines, read one at a time, not yet understood."""
 
     name: str
     metadata: Mapping[str, Any]
-    records: Sequence[tuple[int, R]]
+    records: Iterator[tuple[Line, R]]
+    plain: IO[bytes]
 
 
-def read_records(path: Path, benchmark: str, record: type[R]) -> RecordFile[R]:
+@contextmanager
+def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[RecordFile[R]]:
     """The records of a native pool file; `PoolError` names file, line and field of what cannot be meant."""
     try:
-        text = pool_text(path)
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-        if not lines:
-            raise PoolError("empty; a pool begins with a header line")
-        header = decoded(lines[0][1], Header, where=f"line {lines[0][0]}")
-        _check(header, benchmark)
-        records = [(number, decoded(line, record, where=f"line {number}")) for number, line in lines[1:]]
+        with plain_pool(path) as plain:
+            lines = pool_lines(plain)
+            first = next(lines, None)
+            if first is None:
+                raise PoolError("empty; a pool begins with a header line")
+            header = decoded(first.text, Header, where=f"line {first.number}")
+            _check(header, benchmark)
+            records = ((line, decoded(line.text, record, where=f"line {line.number}")) for line in lines)
+            yield RecordFile(header.name or path.name, header.metadata, records, plain)
     except PoolError as error:
         raise error.located(file=path.name) from None
-    return RecordFile(header.name or path.name, header.metadata, records)
+
+
+def read_items(
+    path: Path,
+    benchmark: str,
+    record: type[R],
+    *,
+    checked: Callable[[int, R, Set[str]], I],
+    again: Callable[[R], I],
+) -> Pool[I]:
+    """The pool in a native file; a large one leaves its items there (dsl.stored_items).
+
+    checked: the item of a line number and record; it is given the ids before it too, and refuses what it has to
+    again: the item of a record that has been found to be one
+    """
+    with read_records(path, benchmark, record) as file:
+        found = _found(file.records, checked)
+        items = stored_items(file.plain, found, lambda text: again(decoded_again(text, record)))
+    return Pool(file.name, benchmark, items, file.metadata)
+
+
+def _found(records: Iterable[tuple[Line, R]], checked: Callable[[int, R, Set[str]], I]) -> Iterator[tuple[Line, I]]:
+    seen: set[str] = set()
+    for line, record in records:
+        item = checked(line.number, record, seen)
+        seen.add(item.id)
+        yield line, item
 
 
 def _check(header: Header, benchmark: str) -> None:
@@ -99,6 +133,11 @@ def decoded(line: str, record: type[R], *, where: str = "") -> R:
         raise PoolError("nested too deeply", field=where) from None
     except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field
         raise PoolError(" ".join(str(error).split())[:300], field=where) from None
+
+
+def decoded_again(line: str, record: type[R]) -> R:
+    """The record of a line that `decoded` took before, without asking the same again."""
+    return msgspec.convert(json.loads(line), record, strict=True)
 
 
 def converted(raw: Mapping[str, Any], record: type[R]) -> R:

@@ -64,10 +64,11 @@ def check_items(benchmark: Benchmark[Any], paths: Sequence[Path]) -> Iterator[Ch
     soundness = benchmark.soundness
     for path in paths:
         pool = benchmark.read_pool(path)
-        report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=[])
+        notes: list[Note] = []
+        report = CheckReport(pool.name, pool_digest(path), len(pool), official="", notes=notes)
         for item in pool.items:
             _check(report, item, soundness)
-            report.notes = [*(report.notes or ()), *_notes(benchmark, item, soundness, seen)]
+            notes += _notes(benchmark, item, soundness, seen)
         yield report
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from dsl.pool_text import plain_pool, pool_lines, pool_text
 from dsl.replayscm.pools.official import problem_from_official
 from dsl.replayscm.pools.results import cut_results
 from dsl.yaml_text import load_yaml
@@ -47,10 +48,11 @@ def unread_fields(path: Path) -> Mapping[str, int]:
 
     Empty for the native format, whose fields are all read. The file has been read without error before.
     """
-    text = path.read_text(encoding="utf-8")
-    if text.lstrip().startswith("{"):
+    with plain_pool(path) as plain:
+        first = next(pool_lines(plain), None)
+    if first is not None and first.text.lstrip().startswith("{"):
         return {}
-    document = load_yaml(cut_results(text)[0])
+    document = load_yaml(cut_results(pool_text(path))[0])
     counts: Counter[str] = Counter()
     for index, raw in enumerate(document["problems"]):
         record = _Watched(raw)

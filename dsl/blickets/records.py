@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from dsl.blickets.item import (
 from dsl.blickets.rule import numbered, rule_from_json
 from dsl.errors import PoolError, shown
 from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+from dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 BENCHMARK = "blickets"
 MAX_BUDGET = 100_000
@@ -244,15 +244,15 @@ def _rule_record(mechanism: Mechanism, objects: tuple[str, ...]) -> RuleRecord:
 
 def read_pool(path: Path) -> Pool[BlicketItem]:
     """The items of a pool file; `PoolError` names file, line or item, and field."""
-    file = read_records(path, BENCHMARK, ItemRecord)
-    items: dict[str, BlicketItem] = {}
-    for line, record in file.records:
-        try:
-            _require(record.id not in items, "id", "a second item of that id")
-            items[record.id] = item_from_record(record)
-        except PoolError as error:
-            raise error.located(file=path.name, instance=f"line {line} ({shown(record.id)})") from None
-    return Pool(file.name, BENCHMARK, tuple(items.values()), file.metadata)
+    return read_items(path, BENCHMARK, ItemRecord, checked=_checked, again=item_from_record)
+
+
+def _checked(line: int, record: ItemRecord, seen: Set[str]) -> BlicketItem:
+    try:
+        _require(record.id not in seen, "id", "a second item of that id")
+        return item_from_record(record)
+    except PoolError as error:
+        raise error.located(instance=f"line {line} ({shown(record.id)})") from None
 
 
 def write_pool(path: Path, name: str, items: Iterable[BlicketItem], metadata: dict[str, Any] | None = None) -> None:

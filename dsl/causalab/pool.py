@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from dsl.causalab.reactor import TRIES
 from dsl.causalab.reference import Reading
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+from dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -113,16 +113,16 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
 
 def read_pool(path: Path) -> Pool[LabItem]:
     """The items of a native pool; `PoolError` names file, item and field of whatever cannot be meant."""
-    found = read_records(path, BENCHMARK, LabRecord)
-    items: dict[str, LabItem] = {}
-    for _, record in found.records:
-        try:
-            if record.id in items:
-                raise PoolError("a second item of that id", field="id")
-            items[record.id] = item_of_record(record)
-        except PoolError as error:
-            raise error.located(file=path.name, instance=record.id[:120]) from None
-    return Pool(found.name, BENCHMARK, tuple(items.values()), found.metadata)
+    return read_items(path, BENCHMARK, LabRecord, checked=_checked, again=item_of_record)
+
+
+def _checked(_: int, record: LabRecord, seen: Set[str]) -> LabItem:
+    try:
+        if record.id in seen:
+            raise PoolError("a second item of that id", field="id")
+        return item_of_record(record)
+    except PoolError as error:
+        raise error.located(instance=record.id[:120]) from None
 
 
 def write_pool(pool: Pool[LabItem], path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from dsl.causim.question import Question, QuestionRecord, QuestionType, Scenario
 from dsl.causim.values import ModelError, plain, symbols
 from dsl.errors import PoolError, shown
 from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_records, write_records
+from dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,19 +65,17 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 def read_pool(path: Path) -> Pool[CausimItem]:
     """The pool in a file; programs are read, never run. `PoolError` names file, item and field."""
-    file = read_records(path, BENCHMARK, ItemRecord)
-    items, seen = [], set()
-    for number, record in file.records:
-        try:
-            items.append(item_from_record(record))
-        except ModelError as error:
-            raise PoolError(str(error), file=path.name, instance=shown(record.id)) from None
-        if record.id in seen:
-            raise PoolError(
-                "another item has this id", file=path.name, instance=shown(record.id), field=f"line {number}"
-            )
-        seen.add(record.id)
-    return Pool(file.name, BENCHMARK, tuple(items), file.metadata)
+    return read_items(path, BENCHMARK, ItemRecord, checked=_checked, again=item_from_record)
+
+
+def _checked(line: int, record: ItemRecord, seen: Set[str]) -> CausimItem:
+    try:
+        item = item_from_record(record)
+    except ModelError as error:
+        raise PoolError(str(error), instance=shown(record.id)) from None
+    if record.id in seen:
+        raise PoolError("another item has this id", instance=shown(record.id), field=f"line {line}")
+    return item
 
 
 def item_from_record(record: ItemRecord) -> CausimItem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -135,14 +135,17 @@ class Problem:
 
 @dataclass(frozen=True)
 class Pool:
-    """The problems of one file, with its metadata."""
+    """The problems of one file, with its metadata.
+
+    problems: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
+    """
 
     name: str
-    problems: tuple[Problem, ...]
+    problems: Sequence[Problem]
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def items(self) -> tuple[Problem, ...]:
+    def items(self) -> Sequence[Problem]:
         """The problems, under the name that pools of every benchmark have for them."""
         return self.problems
 

@@ -51,7 +51,7 @@ from tests.support.shared import shared_file
 
 @pytest.fixture(scope="module")
 def pool() -> tuple[Problem, ...]:
-    return read_pool(bundled_pool("hidden-order")).problems
+    return tuple(read_pool(bundled_pool("hidden-order")).problems)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,11 @@ class Thing(msgspec.Struct, forbid_unknown_fields=True):
     size: int = 1
 
 
+def read_all(path: Path) -> list[Thing]:
+    with read_records(path, "things", Thing) as file:
+        return [record for _, record in file.records]
+
+
 HEADER = '{"format":"calibrant-pool","version":1,"benchmark":"things"}\n'
 
 
@@ -23,9 +28,9 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "pool.jsonl"
     header = Header(format="calibrant-pool", version=1, benchmark="things", name="P", metadata={"a": [1]})
     write_records(path, header, [Thing("x"), Thing("y", 3)])
-    file = read_records(path, "things", Thing)
-    assert (file.name, file.metadata) == ("P", {"a": [1]})
-    assert list(file.records) == [(2, Thing("x")), (3, Thing("y", 3))]
+    with read_records(path, "things", Thing) as file:
+        assert (file.name, file.metadata) == ("P", {"a": [1]})
+        assert [(line.number, record) for line, record in file.records] == [(2, Thing("x")), (3, Thing("y", 3))]
 
 
 @pytest.mark.parametrize(
@@ -48,14 +53,14 @@ def test_what_cannot_be_meant_is_refused_with_its_place(tmp_path: Path, content:
     path = tmp_path / "pool.jsonl"
     path.write_text(content)
     with pytest.raises(PoolError, match=says) as refused:
-        read_records(path, "things", Thing)
+        read_all(path)
     assert str(refused.value).isprintable()
 
 
 def test_bytes_that_are_no_text_and_files_that_are_missing_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "pool.jsonl"
     with pytest.raises(PoolError, match="cannot be read"):
-        read_records(path, "things", Thing)
+        read_all(path)
     path.write_bytes(b"\xff")
     with pytest.raises(PoolError, match="not UTF-8 at byte 0"):
-        read_records(path, "things", Thing)
+        read_all(path)

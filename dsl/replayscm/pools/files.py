@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
-from dsl.pool_text import pool_digest, pool_text
-from dsl.records import decoded
+from dsl.pool_text import Line, plain_pool, pool_digest, pool_lines, pool_text
+from dsl.records import decoded, decoded_again
 from dsl.replayscm.pools.build import problem_from_record
 from dsl.replayscm.pools.disclosures import record_from_disclosure
 from dsl.replayscm.pools.fields import located
@@ -30,6 +31,7 @@ from dsl.replayscm.pools.records import (
 from dsl.replayscm.problem import Pool, Problem
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
+from dsl.stored_items import item_ids, stored_items
 from dsl.whole_file import whole_file
 
 BENCHMARK = "replayscm"  # native files of it name none
@@ -41,19 +43,20 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
     keep_results: keep embedded model results (official files: as text, parsed on demand)
     """
     path = Path(path)
-    with located(file=path.name):
-        text = pool_text(path)
-        if text.lstrip().startswith("{"):
-            pool = _read_native(text, path.name, keep_results=keep_results)
+    with located(file=path.name), plain_pool(path) as plain:
+        lines = pool_lines(plain)
+        first = next(lines, None)
+        if first is not None and first.text.lstrip().startswith("{"):
+            pool = _read_native(first, lines, plain, path.name, keep_results=keep_results)
         else:
             from dsl.replayscm.pools.official import read_official  # the YAML parser is only needed here
 
-            pool = read_official(text, path.name, keep_results=keep_results)
+            pool = read_official(pool_text(path), path.name, keep_results=keep_results)
         seen: set[str] = set()
-        for problem in pool.problems:
-            if problem.id in seen:
-                raise PoolError("a second instance of that id", instance=problem.id, field="id")
-            seen.add(problem.id)
+        for name in item_ids(pool.problems):
+            if name in seen:
+                raise PoolError("a second instance of that id", instance=name, field="id")
+            seen.add(name)
     return pool
 
 
@@ -64,20 +67,21 @@ def file_digest(path: Path | str) -> str:
         return pool_digest(path)
 
 
-def _read_native(text: str, name: str, *, keep_results: bool) -> Pool:
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    _require_own(lines[0][1])
-    header = decoded(lines[0][1], HeaderRecord, where="line 1")
+def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str, *, keep_results: bool) -> Pool:
+    _require_own(first.text)
+    header = decoded(first.text, HeaderRecord, where="line 1")
     if header.format != FORMAT or header.version != VERSION:
         found = f"{shown(header.format)} version {header.version}"
         raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
-    problems = []
-    for number, line in lines[1:]:
-        record = decoded(line, ProblemRecord, where=f"line {number}")
+
+    def problem(record: ProblemRecord) -> Problem:
         with located(instance=record.id[:120]):
             record.results = record.results if keep_results else []
-            problems.append(problem_from_record(record))
-    return Pool(header.name or name, tuple(problems), header.metadata)
+            return problem_from_record(record)
+
+    problems_found = ((line, problem(decoded(line.text, ProblemRecord, where=f"line {line.number}"))) for line in lines)
+    problems = stored_items(plain, problems_found, lambda text: problem(decoded_again(text, ProblemRecord)))
+    return Pool(header.name or name, problems, header.metadata)
 
 
 def _require_own(header: str) -> None:

@@ -28,7 +28,7 @@ from tests.support.shared import shared_file
 @cache
 def problems() -> tuple[Problem, ...]:
     """Small strata: windows of two and three predecessors, so every function can be written down."""
-    return read_pool(shared_file("pool_dev_hidden_order.runtime.yaml")).problems[:20]
+    return tuple(read_pool(shared_file("pool_dev_hidden_order.runtime.yaml")).problems[:20])
 
 
 @cache

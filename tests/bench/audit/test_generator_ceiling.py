@@ -20,7 +20,7 @@ from tests.support.replayscm.oracles import replay
 
 
 def bundled(setting: str) -> tuple[Problem, ...]:
-    return read_pool(bundled_pool(setting)).problems
+    return tuple(read_pool(bundled_pool(setting)).problems)
 
 
 @pytest.mark.parametrize("setting", ["ordered", "hidden-order", "hidden-roots"])

@@ -42,7 +42,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def items(pool: Path) -> tuple[LabItem, ...]:
-    return BENCHMARK.read_pool(pool).items
+    return tuple(BENCHMARK.read_pool(pool).items)
 
 
 def test_the_same_seed_draws_the_same_bytes(pool: Path, tmp_path: Path, items: tuple[LabItem, ...]) -> None:

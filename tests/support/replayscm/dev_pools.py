@@ -14,4 +14,4 @@ T1_POOLS = tuple(f"t1_{name}" for name in POOLS)
 
 @cache
 def dev_problems(name: str) -> tuple[Problem, ...]:
-    return read_pool(shared_file(f"pool_dev_{name}.runtime.yaml"), keep_results=False).problems
+    return tuple(read_pool(shared_file(f"pool_dev_{name}.runtime.yaml"), keep_results=False).problems)

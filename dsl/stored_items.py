@@ -1,0 +1,150 @@
+"""Items that stay in their file: a pool of 100,000 takes the memory of one of 2,000, for any benchmark.
+
+A file is read through once, and every item in it is checked then. Of a small pool the items are kept. Of a large one it
+is kept where each begins, and an item is made of its line anew whenever it is asked for. The file stays open, so one
+that takes its name meanwhile changes nothing; one whose bytes change meanwhile is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import IO, Any, Generic, TypeVar, overload
+from zlib import crc32
+
+from dsl.errors import PoolError, shown
+from dsl.item import Item
+from dsl.pool_text import Line
+
+KEPT = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
+AT_HAND = 64  # items found by their id that are kept, of those that are not
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+
+
+def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
+    """The items that were found in a file (`dsl.pool_text.plain_pool`), of which a large number stays there.
+
+    again: the item of a line that has been found to be one
+    """
+    items: list[I] = []
+    ids: list[str] = []
+    lines = _Lines(array("Q"), array("I"), array("I"))
+    for line, item in found:
+        ids.append(item.id)
+        lines.add(line)
+        if len(ids) <= KEPT:
+            items.append(item)
+        elif items:
+            items.clear()
+    return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(file), lines, ids, again)
+
+
+def item_ids(items: Sequence[Item[Any, Any]]) -> Sequence[str]:
+    """Ids of items, none of which is made for it."""
+    return items.ids if isinstance(items, StoredItems) else [item.id for item in items]
+
+
+def items_by_id(items: Sequence[I]) -> Mapping[str, I]:
+    """Items by their ids, of which stored ones are made when they are asked for; the last few are kept."""
+    return _ById(items) if isinstance(items, StoredItems) else {item.id: item for item in items}
+
+
+class _Source:
+    """An open file of its own that any number of sequences read from; closed when none is left."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        descriptor = self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, descriptor)
+
+    def text(self, place: int, size: int, check: int) -> str:
+        raw = os.pread(self._descriptor, size, place)
+        if crc32(raw) != check:
+            raise PoolError("the pool file changed while it was read")
+        return raw.decode()
+
+
+class _Lines:
+    """Where lines are and what they hold: starts, sizes in bytes, checksums."""
+
+    def __init__(self, places: array[int], sizes: array[int], checks: array[int]) -> None:
+        self._places, self._sizes, self._checks = places, sizes, checks
+
+    def add(self, line: Line) -> None:
+        raw = line.text.encode()
+        self._places.append(line.place)
+        self._sizes.append(len(raw))
+        self._checks.append(crc32(raw))
+
+    def __getitem__(self, which: slice) -> _Lines:
+        return _Lines(self._places[which], self._sizes[which], self._checks[which])
+
+    def line(self, index: int) -> tuple[int, int, int]:
+        return self._places[index], self._sizes[index], self._checks[index]
+
+
+class StoredItems(Sequence[I], Generic[I]):
+    """Items of a file, each made of its line when it is asked for; equal to any sequence of equal items.
+
+    ids: of the items, in their order. Pickled and copied it becomes a tuple. `PoolError` if the file's bytes change.
+    """
+
+    def __init__(self, source: _Source, lines: _Lines, ids: Sequence[str], again: Callable[[str], I]) -> None:
+        self.ids = ids
+        self._source, self._lines, self._again = source, lines, again
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[I]:
+        return (self._item(index) for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> I: ...
+    @overload
+    def __getitem__(self, which: slice) -> Sequence[I]: ...
+    def __getitem__(self, which: int | slice) -> I | Sequence[I]:
+        if isinstance(which, slice):
+            return StoredItems(self._source, self._lines[which], self.ids[which], self._again)
+        return self._item(which)
+
+    def _item(self, index: int) -> I:
+        try:
+            return self._again(self._source.text(*self._lines.line(index)))
+        except PoolError as error:
+            raise error.located(instance=shown(self.ids[index])) from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, str | bytes):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list: it would have to read the file
+
+    def __reduce__(self) -> tuple[type[tuple[I, ...]], tuple[tuple[I, ...]]]:
+        return tuple, (tuple(self),)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} stored items>"
+
+
+class _ById(Mapping[str, I]):
+    def __init__(self, items: StoredItems[I]) -> None:
+        self._indices = {name: index for index, name in enumerate(items.ids)}
+        self._item = lru_cache(AT_HAND)(items.__getitem__)
+
+    def __getitem__(self, name: str) -> I:
+        found: I = self._item(self._indices[name])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._indices
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indices)
+
+    def __len__(self) -> int:
+        return len(self._indices)
