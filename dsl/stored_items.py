@@ -43,7 +43,7 @@ def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callab
     return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(file), lines, ids, again)
 
 
-def item_ids(items: Sequence[Item[Any, Any]]) -> Sequence[str]:
+def item_ids(items: Sequence[Item[Any, Any]]) -> list[str]:
     """Ids of items, none of which is made for it."""
     return items.ids if isinstance(items, StoredItems) else [item.id for item in items]
 
@@ -92,7 +92,7 @@ class StoredItems(Sequence[I], Generic[I]):
     ids: of the items, in their order. Pickled and copied it becomes a tuple. `PoolError` if the file's bytes change.
     """
 
-    def __init__(self, source: _Source, lines: _Lines, ids: Sequence[str], again: Callable[[str], I]) -> None:
+    def __init__(self, source: _Source, lines: _Lines, ids: list[str], again: Callable[[str], I]) -> None:
         self.ids = ids
         self._source, self._lines, self._again = source, lines, again
 
