@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bench.blickets.agents import AT_RANDOM
 from bench.blickets.rates import Share, counted
 from bench.blickets.standing import SEED, mean_cell, played_pairs
-from bench.blickets.tables import PlayedEpisode, percent_cell
+from bench.blickets.tables import PlayedEpisode, share_cell
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from bench.statistics import NORMAL_95
 
@@ -119,9 +119,9 @@ def _cells(line: Stated, played: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
     steps = [episode.grade.steps for episode in played]
     shares = (counts.exactly_n_rate, counts.eligible_rate)
     return (
-        percent_cell(counts.accuracy, with_interval=True),
+        share_cell(counts.accuracy, with_interval=True),
         mean_cell(steps),
-        *(percent_cell(share, with_interval=True) for share in shares),
+        *(share_cell(share, with_interval=True) for share in shares),
         Cell(", ".join(_differences(line, counts.accuracy, steps, *shares)) or "no"),
     )
 

@@ -12,7 +12,7 @@ from statistics import mean, stdev
 from bench.blickets.agents import played
 from bench.blickets.paper import paper
 from bench.blickets.rates import counted
-from bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, percent_cell, printed_counts
+from bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, printed_counts, share_cell
 from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
 from bench.statistics import NORMAL_95
 
@@ -92,9 +92,9 @@ def _cells(episodes: Sequence[PlayedEpisode]) -> tuple[Cell, ...]:
     counts = counted(grades)
     shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
     return (
-        percent_cell(counts.accuracy, with_interval=True),
+        share_cell(counts.accuracy, with_interval=True),
         mean_cell([grade.steps for grade in grades]),
-        *(percent_cell(share, with_interval=True) for share in shares),
+        *(share_cell(share, with_interval=True) for share in shares),
     )
 
 
@@ -110,7 +110,7 @@ def _printed(suite: str) -> Iterator[TableRow]:
     if suite in _PRINTED_COUNTS:
         for (agent,), counts in printed_counts(_PRINTED_COUNTS[suite]):
             shares = (counts.exactly_n_rate, counts.eligible_rate, counts.eligible_accuracy, counts.switched_accuracy)
-            cells = (percent_cell(counts.accuracy), NOTHING, *map(percent_cell, shares))
+            cells = (share_cell(counts.accuracy), NOTHING, *map(share_cell, shares))
             yield TableRow((suite, agent), cells, Source.PAPER)
     if suite in _PRINTED_PERCENT:
         texts = paper().tables["7"].rows[_PRINTED_PERCENT[suite]][1:]

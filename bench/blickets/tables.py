@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
 from bench.blickets.paper import PrintedTable, paper
 from bench.blickets.rates import Counts, Detections, Errors, Graded, Share, counted, detected, errors_of
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from dsl.blickets.item import BlicketItem
 
 NOT_PRINTED = "-"
@@ -96,7 +96,7 @@ def _count(text: str) -> int | None:
 
 def _count_cells(counts: Counts, *, with_intervals: bool = False) -> tuple[Cell, ...]:
     def percent(share: Share | None) -> Cell:
-        return percent_cell(share, with_interval=with_intervals)
+        return share_cell(share, with_interval=with_intervals)
 
     return (
         Cell(str(counts.episodes)),
@@ -116,15 +116,11 @@ def _number(count: int | None) -> Cell:
     return NOTHING if count is None else Cell(str(count))
 
 
-def percent_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
+def share_cell(share: Share | None, *, with_interval: bool = False) -> Cell:
     """A share in percent with one decimal; nothing where there are no episodes."""
     if share is None or not share.number:
         return NOTHING
-    text = f"{100 * share.rate:.1f}"
-    if not with_interval:
-        return Cell(text)
-    low, high = share.interval
-    return Cell(text, f"{100 * low:.1f}", f"{100 * high:.1f}")
+    return percent_cell(share.rate, share.interval) if with_interval else Cell(f"{100 * share.rate:.1f}")
 
 
 # --- 7: agents by condition -------------------------------------------------------------------------------------------
@@ -153,7 +149,7 @@ def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
         ]
         for agent, episodes in _by_agent(e for e in ours if belongs(e.item)):
             share = rate(counted(e.grade for e in episodes))
-            rows.append(TableRow((condition, agent), (percent_cell(share, with_interval=True),)))
+            rows.append(TableRow((condition, agent), (share_cell(share, with_interval=True),)))
     caption = "Percent correct; which episodes count is part of the condition's name."
     labels = (Heading("condition", "Condition"), Heading("agent", "Agent"))
     return Table("7", printed.title, caption, labels, (Heading("percent", "Percent"),), tuple(rows), (_where(printed),))
@@ -196,7 +192,7 @@ def _detection_cells(found: Detections, *, with_intervals: bool = False) -> tupl
     shares = (found.sensitivity, found.precision)
     return (
         *(Cell(str(count)) for count in counts),
-        *(percent_cell(share, with_interval=with_intervals) for share in shares),
+        *(share_cell(share, with_interval=with_intervals) for share in shares),
     )
 
 

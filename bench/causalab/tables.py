@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bench.answers.columns import UNDEFINED, Column
 from bench.causalab.paper import PrintedTable, paper
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from bench.report.rate_rows import natural
 from bench.report.standing.rows import Named
 from bench.report.standing.views import mean_cell
@@ -187,5 +187,4 @@ def _cell(answers: Sequence[Named], key: str) -> Cell:
     if key not in _PERCENT:
         return mean_cell(values, _COLUMNS[key])
     known = [value for value in values if value is not None]
-    low, high = wilson(sum(known), len(known))
-    return Cell(f"{100 * mean(known):.1f}", f"{100 * low:.1f}", f"{100 * high:.1f}")
+    return percent_cell(mean(known), wilson(sum(known), len(known)))

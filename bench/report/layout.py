@@ -43,6 +43,11 @@ def cell(text: str, interval: Interval | None = None, *, decimals: int = 3, sign
     return Cell(text, low, high)
 
 
+def percent_cell(share: float, interval: tuple[float, float]) -> Cell:
+    """A share with its interval, in percent with one decimal."""
+    return Cell(*(f"{100 * figure:.1f}" for figure in (share, *interval)))
+
+
 @dataclass(frozen=True, slots=True)
 class Heading:
     """key: its name in CSV"""

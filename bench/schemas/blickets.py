@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from bench.schemas.common import VERDICT_KEYS
+
 
 class StatedRule(msgspec.Struct, forbid_unknown_fields=True):
     """A rule of the detector.
@@ -40,7 +42,7 @@ class BlicketVerdict(
     msgspec.Struct,
     forbid_unknown_fields=True,
     kw_only=True,
-    rename={"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize", "exposed": "class"},
+    rename={**VERDICT_KEYS, "exposed": "class"},
 ):
     """The verdict on one prediction: the grade of its episode (arXiv:2604.20039, section 4), then where it belongs.
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from bench.schemas.common import VERDICT_KEYS
+
 Kind = Literal["earned", "missed", "lucky", "short"]
 EdgeEnds = tuple[str, str]  # parent, child
 
@@ -61,7 +63,7 @@ class LabVerdict(
     msgspec.Struct,
     forbid_unknown_fields=True,
     kw_only=True,
-    rename={"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"},
+    rename=VERDICT_KEYS,
 ):
     """The verdict on one prediction: the score of its run (arXiv:2605.26029, section 4), then where it belongs.
 

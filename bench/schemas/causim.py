@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from bench.schemas.common import VERDICT_KEYS
+
 Wrong = Literal["do ignored", "impossible", "wrong noise"]
 
 
@@ -28,7 +30,7 @@ class CausimVerdict(
     msgspec.Struct,
     forbid_unknown_fields=True,
     kw_only=True,
-    rename={"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"},
+    rename=VERDICT_KEYS,
 ):
     """The verdict on one prediction: membership in the complete answer set (arXiv:2605.09079), then where it belongs.
 
