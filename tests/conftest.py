@@ -10,14 +10,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bench.commands import options, progress
-from tests.support.effort import UNTIL, effort
+from tests.support.effort import UNTIL, examples
 
 NEVER = 1e6  # seconds
 
 # How long an example takes says how busy the machine is, not whether the code is right.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("soak", settings.get_profile("any machine"), max_examples=2_000)
-settings.load_profile(effort("any machine", "soak"))
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
+settings.load_profile("any machine")
 
 
 def pytest_runtest_setup() -> None:

@@ -17,12 +17,13 @@ from dsl.errors import (
     shown,
 )
 from dsl.formulas.text import Grammar, parse
+from tests.support.effort import examples
 
 LONGEST = 60
 
 
 @given(st.text(st.characters(), max_size=100))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_a_shown_value_is_one_short_printable_line(text: str) -> None:
     rendering = shown(text)
     assert rendering.isascii()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import dsl.json_objects
 from dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
+from tests.support.effort import examples
 
 Located = tuple[str, int, int]  # a value by its repr, which tells NaN from NaN's absence and 1 from 1.0 from True
 
@@ -77,7 +78,7 @@ def _found(text: str) -> list[Located]:
     return [(repr(value), start, end) for value, start, end in json_objects(text)]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(jsonish() | NOISE)
 @example('{"a":{"b":1},"c":tru}{"{\\"a\\":1}":"{}"}')
 @example('{"a": "{" , "b" : {"x{":"}"} }')
@@ -88,7 +89,7 @@ def test_the_objects_are_those_that_decode_at_their_brace(text: str) -> None:
     assert _found(text) == _decoded_at_every_brace(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(jsonish() | VALUES.map(json.dumps))
 @example("1")
 @example("[1] 2")
@@ -215,7 +216,7 @@ def test_hostile_texts_are_read_in_linear_time(kind: str) -> None:
     assert _characters_read('{"' + text + '"}') <= MOST_READS * (len(text) + 4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(NOISE.filter(bool), NOISE, st.integers(1, 60))
 def test_no_repeated_text_is_read_more_than_a_few_times(before: str, after: str, count: int) -> None:
     text = before * count + after * count

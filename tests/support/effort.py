@@ -18,3 +18,19 @@ UNTIL = float(os.environ.get("CALIBRANT_SOAK_UNTIL", "inf"))  # seconds of time.
 def effort(usual: T, soaking: T) -> T:
     """The first whenever all tests run, the second in a soak."""
     return soaking if SOAKING else usual
+
+
+def examples(usual: int) -> int:
+    """How many examples a property draws: half of that whenever all tests run, forty times as many in a soak.
+
+    They are other ones in each run, so what few of them do not meet today they meet in one of the next.
+    """
+    return effort(max(5, usual // 2), 20 * usual)
+
+
+def cases(all_of_them: int) -> int:
+    """How many drawn problems are compared with brute force: a third whenever all tests run, all of them in a soak.
+
+    They are the first of the same stream, in which settings and shapes take turns.
+    """
+    return effort(all_of_them // 3, all_of_them)

@@ -26,6 +26,7 @@ from audits.blickets.statistics import (
     probability_of_greater,
 )
 from dsl.errors import MissingExtraError
+from tests.support.effort import examples
 from tests.support.shared import shared_file
 
 COUNTS = st.builds(TwoByTwo, *[st.integers(0, 40)] * 4)
@@ -165,7 +166,7 @@ def test_one_rate_or_the_other_is_greater(table: TwoByTwo) -> None:
     assert probability_of_greater(table) + probability_of_greater(swapped) == 1
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(COUNTS)
 def test_the_posterior_is_the_integral_over_both_rates(table: TwoByTwo) -> None:
     first = scipy_stats.beta(table.yes + 1, table.no + 1)

@@ -32,6 +32,7 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.reference import values
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
+from tests.support.effort import examples
 from tests.support.shared import shared_file
 
 
@@ -48,7 +49,7 @@ def holds(item: LabItem, certificate: Certificate) -> bool:
     return verify(certificate, item_evidence(item), VERIFIERS).holds
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(items(tuple(s for s in SUITES if s[0] in "345")))
 def test_every_certificate_holds_and_survives_json(item: LabItem) -> None:
     for finding in item_findings(item):
@@ -126,7 +127,7 @@ def test_forged_pairs_of_members_do_not_hold() -> None:
     assert not holds(item, changed(certificate, members=[first, other]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(items((*LINEAR, "4nodes_freqparent")))
 def test_an_edge_matters_exactly_if_its_weight_changes_the_prediction(item: LabItem) -> None:
     """With everything shown: the frequency from the shown values, with the weight of one edge made larger."""

@@ -18,6 +18,7 @@ from dsl.causalab.item import LabItem, Weights
 from dsl.causalab.mechanism import FREQUENCY
 from solvers.budget import BudgetSpent
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
+from tests.support.effort import examples
 
 ENUMERATED = (
     *LINEAR[:4],
@@ -39,7 +40,7 @@ def attributed(row: str, item: LabItem) -> RunAttribution:
     return attributed_run(item, ran(row, item).steps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(items(ENUMERATED))
 def test_the_exact_row_earns_what_its_evidence_decides(item: LabItem) -> None:
     found = attributed("exact", item)
@@ -140,7 +141,7 @@ def test_claims_are_contradicted_unproven_or_missed() -> None:
     assert all(child == FREQUENCY for _, child in found.edges.missed)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(items(ENUMERATED))
 def test_a_trajectory_and_an_attribution_say_the_same_of_a_run(item: LabItem) -> None:
     """The one looks at the evidence after every step, the other where it has to."""
@@ -152,7 +153,7 @@ def test_a_trajectory_and_an_attribution_say_the_same_of_a_run(item: LabItem) ->
         assert (one.premature, one.wasted, len(one.settings)) == (other.premature, other.wasted, other.settings)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(items(ENUMERATED))
 def test_what_is_missed_or_contradicted_is_so_by_the_truth(item: LabItem) -> None:
     for row in ("greedy", "random", "total-effects"):

@@ -36,6 +36,7 @@ from dsl.replayscm.world import Intervention, World
 from solvers.replayscm.drawn_members import Members
 from solvers.replayscm.imagined import ImaginedSpace, ParentSets
 from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.effort import examples
 from tests.support.replayscm.brute_force import Member
 from tests.support.replayscm.enumerated_members import all_members, does, observed
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form
@@ -72,7 +73,7 @@ def differing(
             yield values, roots, [v for v in one.endogenous if rows[0][v] != rows[1][v]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pairs())
 def test_separations_equal_enumeration(pair: tuple[Scm, Scm]) -> None:
     audit = PairAudit(*pair)
@@ -101,7 +102,7 @@ def test_separations_equal_enumeration(pair: tuple[Scm, Scm]) -> None:
         assert audit.best is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pairs())
 def test_witnesses_show_a_difference(pair: tuple[Scm, Scm]) -> None:
     for separation in PairAudit(*pair).any_targets:
@@ -116,7 +117,7 @@ def test_witnesses_show_a_difference(pair: tuple[Scm, Scm]) -> None:
         assert shown
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pairs())
 def test_single_variable_interventions_are_listed_best_first(pair: tuple[Scm, Scm]) -> None:
     audit = PairAudit(*pair)

@@ -30,6 +30,7 @@ from dsl.episode import Step
 from dsl.message import Model
 from tests.support.binomial import within
 from tests.support.blickets.items import items, static_item
+from tests.support.effort import examples
 
 EPISODES = 200
 AGENTS = [*GRID, *SIMPLE]
@@ -135,7 +136,7 @@ class Recorded:
 
 
 @EACH
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(item=items(), seed=st.integers(0, 3))
 def test_an_agent_ends_and_depends_on_readings_and_seed_alone(
     agent: GridAgent | SimpleAgent, item: BlicketItem, seed: int

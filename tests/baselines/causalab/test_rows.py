@@ -23,6 +23,7 @@ from dsl.graph_metrics import edge_scores
 from solvers.outcome import Found, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.causalab.twin import TwinEpisode
+from tests.support.effort import examples
 
 
 def released_items(suite: str, seed: int = 0) -> list[LabItem]:
@@ -109,7 +110,7 @@ def test_greedy_uses_fewer_settings_than_exact_and_is_as_right() -> None:
     assert greedy["all_edge_f1"] == exact["all_edge_f1"] == 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(items())
 def test_rows_see_the_task_and_their_readings_alone(item: LabItem) -> None:
     for row in ROWS.values():

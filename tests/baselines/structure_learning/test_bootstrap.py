@@ -33,6 +33,7 @@ from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.bnlearn.r_random import RRandom
 from tests.support.bnlearn.vectors import Record
+from tests.support.effort import examples
 from tests.support.structure_learning.dags import all_dags, arcs, class_of
 from tests.support.structure_learning.frames import constraint_sets, frames
 
@@ -191,7 +192,7 @@ def test_arcs_common_to_a_class_are_found_for_every_dag_of_four_variables() -> N
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_protected_arcs_decide_others(data: st.DataObject) -> None:
     dag = data.draw(st.sampled_from(all_dags(4)))
     protected = [data.draw(st.integers(0, 15)) for _ in range(4)]
@@ -199,7 +200,7 @@ def test_protected_arcs_decide_others(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_interventions_split_classes(data: st.DataObject) -> None:
     """Rows in which a set of variables was set: the arcs that all interventionally equivalent DAGs share."""
     family = data.draw(st.lists(st.integers(1, 15), max_size=2))
@@ -212,7 +213,7 @@ def test_interventions_split_classes(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_equivalent_networks_of_an_interventional_score_are_one_class(data: st.DataObject) -> None:
     """A class in the sense of `CountedAs.CLASS` is constant in mbde on the rows it was made of."""
     frame = data.draw(frames(min_vars=3, max_vars=3, max_rows=20))
@@ -225,7 +226,7 @@ def test_equivalent_networks_of_an_interventional_score_are_one_class(data: st.D
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_forbidden_and_required_arcs_are_protected(data: st.DataObject) -> None:
     constraints = data.draw(constraint_sets(4))
     frame = frame_from_rows("ABCD", ["0000"])

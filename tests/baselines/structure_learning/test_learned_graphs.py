@@ -24,6 +24,7 @@ from baselines.structure_learning.constraints import (
 )
 from baselines.structure_learning.frame import Frame, frame_from_rows
 from baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, oriented
+from tests.support.effort import examples
 from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 
@@ -195,7 +196,7 @@ def test_gies_orients_by_interventions() -> None:
     assert colliders(dag) == frozenset()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_pgmpy_scores_leave_out_the_rows_in_which_the_variable_was_set(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.text("01", min_size=3, max_size=3), min_size=4, max_size=12))

@@ -17,6 +17,7 @@ from baselines.structure_learning.frame import Dag, frame_from_rows
 from baselines.structure_learning.score_optimum import ScoreOptimum
 from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn
+from tests.support.effort import examples
 from tests.support.structure_learning.dags import all_dags, num_orders
 from tests.support.structure_learning.frames import constraint_sets, frames
 
@@ -64,7 +65,7 @@ def every_total(scores: LocalScores, constraints: Constraints) -> Mapping[Dag, f
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_best_network_is_the_best_of_all(data: st.DataObject) -> None:
     optimum, totals = _setting(data)
     best = optimum.best()
@@ -73,7 +74,7 @@ def test_the_best_network_is_the_best_of_all(data: st.DataObject) -> None:
 
 
 @given(st.data(), st.sampled_from([1, 2, 7, 60, 1000]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_k_best_networks_are_the_best_of_all(data: st.DataObject, k: int) -> None:
     optimum, totals = _setting(data)
     listed = optimum.k_best(k)
@@ -85,7 +86,7 @@ def test_the_k_best_networks_are_the_best_of_all(data: st.DataObject, k: int) ->
 
 
 @given(st.data(), st.sampled_from([1e-9, 0.5, 3.0, 1e6]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_networks_within_a_gap_are_all_of_them(data: st.DataObject, gap: float) -> None:
     optimum, totals = _setting(data)
     least = max(totals.values()) - gap
@@ -98,7 +99,7 @@ def test_networks_within_a_gap_are_all_of_them(data: st.DataObject, gap: float) 
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_posteriors_are_sums_over_orders_and_networks(data: st.DataObject) -> None:
     optimum, totals = _setting(data)
     top = max(totals.values())
@@ -131,7 +132,7 @@ def test_networks_that_agree_with_no_possible_order_have_no_posterior() -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_known_roots_are_one_more_constraint(data: st.DataObject) -> None:
     optimum, totals = _setting(data)
     num_vars = len(optimum.table)

@@ -40,6 +40,7 @@ from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import Intervention, Panel, World
 from tests.support.bnlearn import vectors as bnlearn
+from tests.support.effort import examples
 from tests.support.replayscm.problems import problems
 from tests.support.structure_learning.dags import covered_arcs, reversed_arc
 from tests.support.structure_learning.frames import constraint_sets, counted, dags, frames, likelihood_score, urn_score
@@ -227,7 +228,7 @@ def test_a_full_cache_changes_no_score() -> None:
 
 
 @given(st.data(), st.sampled_from(ALL_SCORES))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_table_has_the_admitted_local_scores(data: st.DataObject, score: NetworkScore) -> None:
     frame = data.draw(frames())
     constraints = data.draw(constraint_sets(frame.num_vars))

@@ -22,6 +22,7 @@ from baselines.structure_learning.search import (
     learn_with_restarts,
 )
 from tests.support.bnlearn import vectors as bnlearn
+from tests.support.effort import examples
 from tests.support.structure_learning.dags import all_dags
 from tests.support.structure_learning.frames import constraint_sets, frames
 
@@ -82,7 +83,7 @@ def _is_one_step(one: Dag, other: Dag) -> bool:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_no_single_move_improves_what_hill_climbing_found(data: st.DataObject) -> None:
     scores, constraints, start = _setting(data)
     learned = learn(scores, constraints, HillClimbing(), start=start)
@@ -91,7 +92,7 @@ def test_no_single_move_improves_what_hill_climbing_found(data: st.DataObject) -
 
 
 @given(st.data(), st.sampled_from(METHODS))
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_moves_lead_from_the_start_to_legal_networks_and_past_the_result(data: st.DataObject, method: Method) -> None:
     scores, constraints, start = _setting(data)
     learned = learn(scores, constraints, method, start=start)
@@ -163,7 +164,7 @@ def test_a_start_is_made_legal_first() -> None:
 
 
 @given(st.data(), st.integers(0, 3), st.integers(1, 3))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_restarts_never_lose_and_repeat_with_the_seed(data: st.DataObject, restarts: int, changes: int) -> None:
     scores, constraints, start = _setting(data)
     once = learn(scores, constraints, HillClimbing(), start=start)

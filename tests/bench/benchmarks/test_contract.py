@@ -29,6 +29,7 @@ from tests.support.contract.causalab import CausaLab
 from tests.support.contract.causim import Causim
 from tests.support.contract.replayscm import ReplayScm
 from tests.support.contract.subject import Subject
+from tests.support.effort import examples
 
 SUBJECTS: tuple[Subject, ...] = (ReplayScm(), Blickets(), CausaLab(), Causim())
 PLAYED = [subject for subject in SUBJECTS if subject.interactive]
@@ -36,7 +37,9 @@ CHOICES = st.lists(st.integers(0, 59), max_size=25)
 each = pytest.mark.parametrize("subject", SUBJECTS, ids=[subject.name for subject in SUBJECTS])
 played = pytest.mark.parametrize("subject", PLAYED, ids=[subject.name for subject in PLAYED])
 unhurried = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
 
@@ -202,7 +205,7 @@ ANY_REPLY = st.lists(REPLIES | FRAGMENTS, max_size=5).map("".join)
 
 
 @each
-@settings(unhurried, max_examples=100)
+@settings(unhurried, max_examples=examples(100))
 @given(data=st.data(), text=ANY_REPLY)
 def test_any_response_leads_to_a_verdict(subject: Subject, data: st.DataObject, text: str) -> None:
     item = data.draw(st.sampled_from(subject.every()))
@@ -223,7 +226,7 @@ def originals(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return _pool_bytes(request.param, tmp_path_factory.mktemp("pools"))
 
 
-@settings(unhurried, max_examples=120)
+@settings(unhurried, max_examples=examples(120))
 @given(data=st.data())
 def test_any_file_is_a_pool_or_one_line(originals: Sequence[bytes], data: st.DataObject, tmp_path: Path) -> None:
     """Bytes of no meaning, and whole files with bytes cut out, put in or doubled."""

@@ -30,6 +30,7 @@ from dsl.episode import Step, TranscriptError
 from tests.support.blickets.items import actions, items, opened, static_item
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, refused
+from tests.support.effort import examples
 from tests.support.graded_records import write_records
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)  # A and B
@@ -143,7 +144,7 @@ def test_every_thing_has_a_letter_to_stand_on_it(names: tuple[str, ...], labels:
     assert all(f"<title>{name}</title>" in page for name in names)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.data())
 def test_any_episode_has_a_timeline_and_ends_as_its_attribution_says(data: st.DataObject) -> None:
     item = data.draw(items())

@@ -17,6 +17,7 @@ from dsl.causalab.item import Family
 from dsl.causalab.mechanism import FREQUENCY
 from dsl.errors import PoolError
 from tests.support.causalab.laboratories import SUITES, released_suite
+from tests.support.effort import examples
 
 
 def sample() -> dict[str, Any]:
@@ -107,14 +108,14 @@ def test_bad_configs_are_refused_in_one_line(path: list[Any], value: Any, said: 
     assert "\n" not in str(caught.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text() | st.recursive(st.none() | st.floats() | st.text(), st.lists).map(json.dumps))
 def test_any_line_is_a_config_or_one_line_of_error(text: str) -> None:
     with pytest.raises(PoolError):
         config(text, "s", 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_damaged_configs_are_read_or_refused(data: st.DataObject) -> None:
     text = json.dumps(sample())

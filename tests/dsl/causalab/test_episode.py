@@ -18,6 +18,7 @@ from dsl.causalab.reactor import Reactor, winnable
 from dsl.causalab.reference import Reading, bases_of, values
 from dsl.episode import TranscriptError, verified
 from tests.support.causalab.laboratories import items, made_item
+from tests.support.effort import examples
 
 MECHANISM = Mechanism(
     {
@@ -177,7 +178,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(items(), st.lists(ACTIONS, max_size=8))
 def test_a_transcript_gives_the_same_readings_again(item: LabItem, actions: list[dict[str, Any]]) -> None:
     episode = LabEpisode(item)
@@ -197,7 +198,7 @@ def test_a_forged_reading_is_noticed() -> None:
         verified(LabEpisode(worked()), [forged])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(items(("3nodes", "5nodes", "4nodes_freqparent", "7nodes")))
 def test_bases_follow_from_values_of_linear_crystals(item: LabItem) -> None:
     mechanism, bases = item.sealed.mechanism, item.sealed.bases.reactor

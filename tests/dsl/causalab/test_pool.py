@@ -15,6 +15,7 @@ from dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_p
 from dsl.errors import PoolError
 from dsl.item import Pool
 from tests.support.causalab.laboratories import SUITES, items, made_item
+from tests.support.effort import examples
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -27,7 +28,7 @@ def test_pools_round_trip(suite: str, tmp_path: Path) -> None:
     assert (tmp_path / "again.jsonl").read_bytes() == first
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(items())
 def test_item_to_record_to_item_is_the_identity(item: LabItem) -> None:
     assert item_of_record(record_of_item(item)) == item

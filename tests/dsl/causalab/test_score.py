@@ -17,6 +17,7 @@ from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.replies import controller_json, parsed
 from dsl.causalab.score import Scorer, visualiser_score
 from tests.support.causalab.laboratories import items
+from tests.support.effort import examples
 
 TRUTH = Mechanism(
     {
@@ -48,7 +49,7 @@ def test_the_stated_truth_scores_full_marks(item: LabItem) -> None:
     assert score.freq_weight_unnamed.recall == 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(HYPOTHESES)
 def test_any_hypothesis_has_a_score(raw: dict[str, Any]) -> None:
     found = Scorer(TRUTH).score(hypothesis(raw)).flat()
@@ -89,7 +90,7 @@ def test_a_lookup_goes_name_by_name_and_case_comes_last() -> None:
         assert scorer.score(hypothesis({"coefficients": coefficients})).freq_weight.num_correct == correct
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(items(("3nodes", "4nodes", "5nodes", "4nodes_freqparent")), st.data())
 def test_equivalence_classes_agree_with_their_definition(item: LabItem, data: st.DataObject) -> None:
     edges = item.sealed.mechanism.edges
@@ -98,7 +99,7 @@ def test_equivalence_classes_agree_with_their_definition(item: LabItem, data: st
     assert edges in imec_members(edges, targets)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.text()
     | HYPOTHESES.map(json.dumps)
@@ -166,7 +167,7 @@ def test_formulas_are_arithmetic_and_nothing_else(text: str, frequency: float | 
     assert bool(score.error) == (frequency is None)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(JSON, st.text() | JSON)
 def test_any_formula_has_a_score(named: Any, text: Any) -> None:
     formula_score(TRUTH, named, text, {"density": 2.0}, 24.0)

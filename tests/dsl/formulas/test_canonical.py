@@ -18,6 +18,7 @@ from dsl.formulas.formula import Formula
 from dsl.formulas.normal_form import canonical_formula, split_arguments
 from dsl.formulas.table import TruthTable, full_mask
 from dsl.formulas.text import STANDARD, Grammar, parse, render
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, table_bits, tree_of
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 from tests.support.shared import shared_vectors
@@ -93,7 +94,7 @@ def test_the_classes_of_four_variables(kind: str) -> None:
 
 
 @given(truth_tables(max_vars=4), st.sampled_from(sorted(KINDS)))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_the_transform_leads_there_and_back(table: TruthTable, kind: str) -> None:
     representative, transform = KINDS[kind][0](table)
     assert transform.forward(table) == representative
@@ -103,14 +104,14 @@ def test_the_transform_leads_there_and_back(table: TruthTable, kind: str) -> Non
 
 
 @given(truth_tables(min_vars=4, max_vars=4), st.data())
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 def test_two_members_of_an_orbit_have_one_representative(table: TruthTable, data: st.DataObject) -> None:
     member = data.draw(st.sampled_from(sorted(_npn_orbit(4)(table.bits))))
     assert npn_representative(TruthTable(4, member))[0] == npn_representative(table)[0]
 
 
 @given(truth_tables(max_vars=5), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_transform_means_what_it_says(table: TruthTable, data: st.DataObject) -> None:
     num_vars = table.num_vars
     order = tuple(data.draw(st.permutations(range(num_vars))))
@@ -130,13 +131,13 @@ REDUNDANT_TREES = trees(("X1", "X2"), grammar=Grammar(allow_constants=True), max
 
 
 @given(SOME_TREES | REDUNDANT_TREES)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_the_normal_form_means_the_same(tree: Tree) -> None:
     assert table_bits(tree_of(canonical_formula(formula_of(tree))), NAMES) == table_bits(tree, NAMES)
 
 
 @given(SOME_TREES | REDUNDANT_TREES)
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_the_normal_form_is_its_own_normal_form(tree: Tree) -> None:
     once = canonical_formula(formula_of(tree))
     assert canonical_formula(once) == once
@@ -176,7 +177,7 @@ def test_the_rules_one_by_one(text: str, expected: str) -> None:
 
 
 @given(SOME_TREES)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_arguments_are_split_where_they_were_joined(tree: Tree) -> None:
     expected: list[Formula] = [formula_of(argument) for argument in tree[1]] if isinstance(tree, tuple) else []
     assert split_arguments(formula_of(tree)) == expected

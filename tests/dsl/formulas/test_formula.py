@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dsl.formulas.formula import Apply, Formula, apply, constant, fold, rename, var
 from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS, Operator
 from dsl.names import is_name, natural_key
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import (
     FEWEST_ARGUMENTS,
     MOST_ARGUMENTS,
@@ -30,7 +31,7 @@ EXHAUSTIVE_ARITY = 5
 
 
 @given(SOME_TREES)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_measures_are_those_of_the_tree(tree: Tree) -> None:
     formula = formula_of(tree)
     nodes = list(tree_nodes(tree))
@@ -43,7 +44,7 @@ def test_measures_are_those_of_the_tree(tree: Tree) -> None:
 
 
 @given(SOME_TREES)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_fold_sees_every_argument_in_its_place(tree: Tree) -> None:
     def rebuilt(node: Apply, arguments: object) -> Tree:
         assert isinstance(arguments, list)
@@ -54,7 +55,7 @@ def test_fold_sees_every_argument_in_its_place(tree: Tree) -> None:
 
 
 @given(SOME_TREES)
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_evaluation_on_bit_vectors_is_evaluation_in_every_row(tree: Tree) -> None:
     rows = range(1 << len(SOME_NAMES))
     columns = {name: sum((r >> i & 1) << r for r in rows) for i, name in enumerate(SOME_NAMES)}
@@ -129,7 +130,7 @@ def test_formulas_are_values() -> None:
 
 
 @given(SOME_TREES, st.permutations(SOME_NAMES))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_renaming_changes_nothing_but_names(tree: Tree, targets: list[str]) -> None:
     mapping = dict(zip(SOME_NAMES, targets, strict=True))
     renamed = rename(formula_of(tree), mapping.__getitem__)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dsl.errors import ParseError
 from dsl.formulas.text import MAX_TEXT, Grammar, parse, render
+from tests.support.effort import examples
 from tests.support.replayscm.strategies import grammars, spellings, trees
 
 MAX_MESSAGE = 400  # characters of one line, whatever the input was
@@ -93,7 +94,7 @@ PIECES = ["(", ")", " ", "(and", "(not", "(if", "iff", "X1", "X2", "X3", "0", "1
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(st.characters(), max_size=20), grammars())
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 def test_any_text_is_a_formula_or_a_located_error(text: str, grammar: Grammar) -> None:
     try:
         formula = parse(text, grammar, {"X1", "X2"})
@@ -106,7 +107,7 @@ def test_any_text_is_a_formula_or_a_located_error(text: str, grammar: Grammar) -
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_a_damaged_formula_is_refused_at_a_token(data: st.DataObject) -> None:
     """Taking any one parenthesis out of a compound formula leaves no formula."""
     tree = data.draw(trees(("X1", "X2"), max_size=10).filter(lambda tree: isinstance(tree, tuple)))

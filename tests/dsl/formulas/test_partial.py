@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dsl.errors import ContradictionError, TableError
 from dsl.formulas.partial import PartialTable, complete, from_rows, nothing_known
 from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, from_hex, full_mask, num_rows, projection
+from tests.support.effort import examples
 from tests.support.replayscm.strategies import partial_tables, truth_tables
 
 
@@ -21,7 +22,7 @@ def _observed(partial: PartialTable) -> dict[int, bool]:
 
 
 @given(partial_tables(max_vars=3))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_open_rows_count_the_functions_that_agree(partial: PartialTable) -> None:
     functions = [TruthTable(partial.num_vars, bits) for bits in range(full_mask(partial.num_vars) + 1)]
     agreeing = [f for f in functions if all(f[row] == value for row, value in _observed(partial).items())]
@@ -30,7 +31,7 @@ def test_open_rows_count_the_functions_that_agree(partial: PartialTable) -> None
 
 
 @given(st.integers(0, 4).flatmap(lambda n: st.tuples(*[partial_tables(min_vars=n, max_vars=n)] * 2)))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_merging_unites_evidence_or_names_the_first_clash(pair: tuple[PartialTable, ...]) -> None:
     one, other = pair
     first, second = _observed(one), _observed(other)
@@ -45,7 +46,7 @@ def test_merging_unites_evidence_or_names_the_first_clash(pair: tuple[PartialTab
 
 
 @given(truth_tables(max_vars=4), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_evidence_from_a_function_agrees_with_it(table: TruthTable, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, num_rows(table.num_vars) - 1), max_size=12))
     pairs = [([row >> i & 1 == 1 for i in range(table.num_vars)], table[row]) for row in rows]

@@ -12,6 +12,7 @@ from dsl.errors import ParseError
 from dsl.formulas import text as reading
 from dsl.formulas.formula import Formula
 from dsl.formulas.text import MAX_NESTING, STANDARD, Grammar, parse
+from tests.support.effort import examples
 
 VARIABLES = frozenset({"X1", "X2", "X3", "and"})
 GRAMMARS = (STANDARD, Grammar(("not", "and", "if"), True), Grammar(("bogus", "or"), False))
@@ -60,7 +61,7 @@ def outcome(text: str, grammar: Grammar) -> Formula | tuple[str, str]:
         return str(error), error.kind
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @example(text="and", grammar=STANDARD)
 @example(text="(and and and)", grammar=STANDARD)
 @given(

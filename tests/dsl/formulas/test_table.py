@@ -30,6 +30,7 @@ from dsl.formulas.table import (
     support,
 )
 from dsl.formulas.text import parse
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables
 
@@ -84,14 +85,14 @@ def test_a_projection_is_its_variable(num_vars: int) -> None:
 
 
 @given(trees(("a", "b", "c", "d"), grammar=FULL_GRAMMAR, max_size=15), st.permutations(("a", "b", "c", "d")))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_the_table_of_a_formula_is_its_reference_value_in_every_row(tree: Tree, over: list[str]) -> None:
     formula = formula_of(tree)
     assert _values(from_formula(formula, over)) == [evaluate(formula, row) == 1 for row in assignments(over)]
 
 
 @given(st.data(), st.sampled_from([0, 1, 5, 6, 7, 8]))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_words_hold_sixty_four_rows_each(data: st.DataObject, num_vars: int) -> None:
     table = data.draw(truth_tables(min_vars=num_vars, max_vars=num_vars))
     words = table.words()
@@ -110,7 +111,7 @@ def test_rows_beyond_the_table_are_not_read_from_words() -> None:
 
 
 @given(_triples())
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_boolean_algebra(tables: tuple[TruthTable, ...]) -> None:
     a, b, c = tables
     zero, one = constant_table(False, a.num_vars), constant_table(True, a.num_vars)
@@ -123,7 +124,7 @@ def test_boolean_algebra(tables: tuple[TruthTable, ...]) -> None:
 
 
 @given(_triples())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_algebra_is_that_of_each_row(tables: tuple[TruthTable, ...]) -> None:
     a, b, _ = tables
     left, right = _values(a), _values(b)
@@ -169,7 +170,7 @@ def test_the_largest_table() -> None:
 
 
 @given(WITH_A_VARIABLE, st.data())
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_cofactors_and_shannon_expansion(table: TruthTable, data: st.DataObject) -> None:
     i = data.draw(st.integers(0, table.num_vars - 1))
     low, high, x = cofactor(table, i, False), cofactor(table, i, True), projection(i, table.num_vars)
@@ -180,7 +181,7 @@ def test_cofactors_and_shannon_expansion(table: TruthTable, data: st.DataObject)
 
 
 @given(TABLES)
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_dependence_is_that_flipping_the_variable_changes_some_row(table: TruthTable) -> None:
     values = _values(table)
     changing = [
@@ -191,7 +192,7 @@ def test_dependence_is_that_flipping_the_variable_changes_some_row(table: TruthT
 
 
 @given(truth_tables(max_vars=3), st.lists(st.integers(0, 5), min_size=3, max_size=3, unique=True))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_shrink_finds_the_function_inside_a_larger_table(small: TruthTable, places: list[int]) -> None:
     kept = sorted(places[: small.num_vars])
     large = TruthTable(
@@ -206,7 +207,7 @@ def test_shrink_finds_the_function_inside_a_larger_table(small: TruthTable, plac
 
 
 @given(TABLES, st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_select_fixes_the_other_variables_to_zero(table: TruthTable, data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.integers(0, max(0, table.num_vars - 1)), unique=True, max_size=table.num_vars))
     selected = select(table, chosen)
@@ -216,7 +217,7 @@ def test_select_fixes_the_other_variables_to_zero(table: TruthTable, data: st.Da
 
 
 @given(TABLES, st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_permuting_moves_variables(table: TruthTable, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(table.num_vars)))
     permuted = permute(table, order)
@@ -227,7 +228,7 @@ def test_permuting_moves_variables(table: TruthTable, data: st.DataObject) -> No
 
 
 @given(WITH_A_VARIABLE, st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_flipping_negates_one_variable(table: TruthTable, data: st.DataObject) -> None:
     i = data.draw(st.integers(0, table.num_vars - 1))
     flipped = flip(table, i)

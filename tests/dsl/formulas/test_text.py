@@ -15,6 +15,7 @@ from dsl.formulas.operators import OPERATORS
 from dsl.formulas.reference import evaluate
 from dsl.formulas.table import from_formula
 from dsl.formulas.text import STANDARD, Grammar, parse, render
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree
 from tests.support.replayscm.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees
 from tests.support.shared import shared_vectors
@@ -70,7 +71,7 @@ def test_illegal_vectors_are_refused_for_the_published_reason() -> None:
 
 
 @given(any_formulas(max_size=25))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_what_is_rendered_parses_back(formula: Formula) -> None:
     text = render(formula)
     assert parse(text, FULL_GRAMMAR, formula.variables) == formula
@@ -78,7 +79,7 @@ def test_what_is_rendered_parses_back(formula: Formula) -> None:
 
 
 @given(names().flatmap(lambda over: trees(over, grammar=FULL_GRAMMAR, max_size=10)), st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_spacing_and_parenthesised_atoms_do_not_matter(tree: Tree, data: st.DataObject) -> None:
     assert parse(data.draw(spellings(tree)), FULL_GRAMMAR) == formula_of(tree)
 

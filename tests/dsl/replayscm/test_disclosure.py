@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dsl.formulas.formula import Formula
 from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered, Violation, key_violation
+from tests.support.effort import examples
 from tests.support.replayscm.strategies import formulas
 
 VARIABLES = ("X1", "X2", "X3", "X10", "Y")
@@ -48,7 +49,7 @@ def _may_mention(disclosure: KnownRoots, parent: str, child: str) -> bool:
 
 
 @given(disclosures())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_admissible_parents_are_those_of_the_table(disclosure: KnownRoots) -> None:
     for child in VARIABLES:
         expected = {parent for parent in VARIABLES if _may_mention(disclosure, parent, child)}
@@ -80,7 +81,7 @@ def maps(draw: st.DrawFn, disclosure: KnownRoots) -> dict[str, Formula]:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_the_first_violation_is_the_one_by_definition(data: st.DataObject) -> None:
     """Unknown keys, then missing keys, then mentions variable by variable, then circles."""
     disclosure = data.draw(disclosures())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import dsl.replayscm.extraction
 from dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, paper, published
 from tests.dsl.test_json_objects import jsonish
+from tests.support.effort import examples
 from tests.support.shared import shared_file, shared_vectors
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -261,7 +262,7 @@ def test_hostile_texts_have_an_outcome(rule: str, text: str) -> None:
     assert not found.strict_json
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(jsonish(), st.sampled_from(KINDS))
 def test_there_are_candidates_or_a_failure(text: str, kind: Kind) -> None:
     protocol, release = paper(text, kind), published(text, kind)

@@ -15,6 +15,7 @@ from dsl.formulas.operators import OPERATORS
 from dsl.replayscm.replay import Candidate, SplitReplay, replay
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
@@ -41,7 +42,7 @@ def _numbers(split: SplitReplay) -> tuple[int, ...]:
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_labels_do_not_matter(case: Case, data: st.DataObject) -> None:
     model, worlds = case
     fresh = data.draw(st.permutations([f"Z{i}" for i in range(len(model.variables))]))
@@ -65,7 +66,7 @@ def test_labels_do_not_matter(case: Case, data: st.DataObject) -> None:
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_order_of_worlds_and_rows_does_not_matter(case: Case, data: st.DataObject) -> None:
     model, worlds = case
     moved = []
@@ -92,7 +93,7 @@ REWRITINGS = {  # each keeps the operator's meaning in docs/semantics.md, "Mecha
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_equivalent_formulas_do_not_matter(case: Case, data: st.DataObject) -> None:
     model, worlds = case
     seed = random.Random(data.draw(st.integers(0, 2**32)))
@@ -111,7 +112,7 @@ def test_equivalent_formulas_do_not_matter(case: Case, data: st.DataObject) -> N
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_clamping_a_variable_to_what_its_mechanism_computes_changes_nothing(case: Case, data: st.DataObject) -> None:
     model, worlds = case
     variable = data.draw(st.sampled_from(model.endogenous))
@@ -134,7 +135,7 @@ def test_clamping_a_variable_to_what_its_mechanism_computes_changes_nothing(case
 
 
 @given(cases(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_what_a_row_shows_of_intervened_cells_is_not_scored(case: Case, data: st.DataObject) -> None:
     """The bits of assigned variables that no mechanism mentions can be anything."""
     model, worlds = case
@@ -149,7 +150,7 @@ def test_what_a_row_shows_of_intervened_cells_is_not_scored(case: Case, data: st
 
 
 @given(cases())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_train_exactness_decomposes_by_variable(case: Case) -> None:
     """Exact iff each mechanism, fed observed rows, gives its variable in the rows where it is not a target."""
     model, worlds = case

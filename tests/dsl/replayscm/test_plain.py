@@ -15,6 +15,7 @@ from dsl.replayscm.plain import PLAIN
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.score import Evaluator
 from dsl.shelves import Store
+from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems
 
 SCM = '{"mechanisms": {"X1": "(not X3)", "X4": "(xor X1 X6)"}}'
@@ -72,7 +73,7 @@ ANSWERS = st.sampled_from(
 )
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(mutated(ANSWERS), st.sampled_from(("paper", "published")), st.sampled_from(("scm", "roots", "alternative")))
 def test_a_plain_answer_is_what_the_rule_comes_to(text: str, rule: str, kind: Kind) -> None:
     plain = PLAIN[rule](text, kind)
@@ -108,7 +109,7 @@ def test_what_could_be_read_in_two_ways_is_left_to_the_rules(text: str) -> None:
     assert extraction.published(text, "scm") is not None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_a_verdict_is_the_same_with_and_without_what_was_kept(data: st.DataObject) -> None:
     problem: Problem = data.draw(problems())

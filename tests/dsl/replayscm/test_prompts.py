@@ -18,6 +18,7 @@ from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.prompt import prompt
 from dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
+from tests.support.effort import examples
 from tests.support.replayscm.official_records import POOLS
 from tests.support.replayscm.problems import problems
 from tests.support.shared import shared_file
@@ -97,7 +98,7 @@ def check(problem: Problem) -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(problem=problems())
 def test_a_prompt_says_all_that_a_task_says(problem: Problem) -> None:
     check(problem)

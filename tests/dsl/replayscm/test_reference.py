@@ -15,6 +15,7 @@ from dsl.formulas.text import STANDARD, parse
 from dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import (
     FULL_GRAMMAR,
@@ -56,7 +57,7 @@ def _expected_cells(model: Scm, world: World, order: tuple[str, ...]) -> list[Ce
 
 
 @given(trees(("X1", "X2", "X3"), grammar=FULL_GRAMMAR, max_size=16))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_a_mechanism_has_the_value_of_its_tree(tree: Tree) -> None:
     formula = formula_of(tree)
     for row in assignments(("X1", "X2", "X3")):
@@ -64,7 +65,7 @@ def test_a_mechanism_has_the_value_of_its_tree(tree: Tree) -> None:
 
 
 @given(SCMS_AND_WORLDS | SCMS_AND_OWN_WORLDS)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_replay_is_what_the_oracle_replays(case: tuple[Scm, Worlds]) -> None:
     model, worlds = case
     expected = []
@@ -79,7 +80,7 @@ def test_replay_is_what_the_oracle_replays(case: tuple[Scm, Worlds]) -> None:
 
 
 @given(SCMS_AND_WORLDS, st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_another_order_changes_only_what_is_reported_first(case: tuple[Scm, Worlds], data: st.DataObject) -> None:
     model, worlds = case
     waiting, order = list(model.endogenous), []
@@ -97,7 +98,7 @@ def test_another_order_changes_only_what_is_reported_first(case: tuple[Scm, Worl
 
 
 @given(SCMS_AND_OWN_WORLDS)
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_a_model_replays_the_worlds_it_made(case: tuple[Scm, Worlds]) -> None:
     assert replays_exactly(*case)
 
@@ -108,7 +109,7 @@ def _flipped(world: World, variable: str, row: int) -> World:
 
 
 @given(SCMS_AND_OWN_WORLDS, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_one_wrong_scored_cell_is_one_mismatch(case: tuple[Scm, Worlds], data: st.DataObject) -> None:
     """Replay reads neither scored values nor those of constant targets: nothing but the flipped cell can be wrong."""
     model, worlds = case
@@ -126,7 +127,7 @@ def test_one_wrong_scored_cell_is_one_mismatch(case: tuple[Scm, Worlds], data: s
 
 
 @given(SCMS_AND_WORLDS)
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 def test_targets_are_not_scored(case: tuple[Scm, Worlds]) -> None:
     model, worlds = case
     for world in worlds:
@@ -136,7 +137,7 @@ def test_targets_are_not_scored(case: tuple[Scm, Worlds]) -> None:
 
 
 @given(SCMS_AND_WORLDS, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_clamping_a_variable_to_its_own_value_changes_nothing(case: tuple[Scm, Worlds], data: st.DataObject) -> None:
     model, (world, *_) = case
     row = world.row(data.draw(st.integers(0, world.num_rows - 1)))
@@ -158,7 +159,7 @@ def _reproduces_observed_rows(mechanism: Formula, variable: str, world: World) -
 
 
 @given(scms(), st.data())
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_training_fit_decomposes_by_variable(model: Scm, data: st.DataObject) -> None:
     """Exact iff each mechanism, fed observed rows, reproduces those in which its variable is not a target.
 

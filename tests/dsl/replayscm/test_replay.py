@@ -17,6 +17,7 @@ from dsl.replayscm.reference import first_mismatch, replay_world
 from dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, Panel, World
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
 from tests.support.replayscm.replay_oracle import Counts, counts
 from tests.support.replayscm.strategies import FULL_GRAMMAR, arbitrary_worlds, formulas, interventions, scms
@@ -109,7 +110,7 @@ ROW_COUNTS = [
 
 @pytest.mark.parametrize("num_rows", ROW_COUNTS, ids=str)
 @given(data=st.data())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(12))
 def test_kernel_packed_reference_and_oracle_agree(num_rows: list[list[int]], data: st.DataObject) -> None:
     models = data.draw(st.lists(wide_scms(), min_size=1, max_size=4))
     drawn = data.draw(panels(num_rows))
@@ -154,7 +155,7 @@ def test_every_operator_at_every_arity(operator: str, arity: int) -> None:
 
 
 @given(scms(operators=tuple(OPERATORS)), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_two_splits_in_one_pass_are_each_split_alone(model: Scm, data: st.DataObject) -> None:
     worlds = data.draw(arbitrary_worlds(model)), data.draw(arbitrary_worlds(model))
     first, second = (Panel(model.variables, split) for split in worlds)
@@ -165,7 +166,7 @@ def test_two_splits_in_one_pass_are_each_split_alone(model: Scm, data: st.DataOb
 
 
 @given(scms(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_the_order_given_decides_which_mismatch_is_first(model: Scm, data: st.DataObject) -> None:
     waiting, order = list(model.endogenous), []
     while waiting:

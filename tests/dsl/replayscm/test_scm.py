@@ -17,6 +17,7 @@ from dsl.formulas.table import TruthTable
 from dsl.formulas.text import parse
 from dsl.names import natural_key
 from dsl.replayscm.scm import Scm, local_function, scm, topological_order
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, tree_of, tree_value
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, scms, trees
 
@@ -35,7 +36,7 @@ def _flips(tree: Tree, over: Sequence[str], variable: str) -> bool:
 
 
 @given(trees(("X2", "X10", "X1", "alarm"), grammar=FULL_GRAMMAR, max_size=14))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 def test_functional_parents_are_those_whose_flip_changes_the_value(tree: Tree) -> None:
     over = ("X1", "X2", "X10", "alarm")
     local = local_function(formula_of(tree))
@@ -92,7 +93,7 @@ def _on_or_below_a_cycle(mentions: Mentions) -> set[str]:
 
 
 @given(mention_graphs(), st.permutations(ENDOGENOUS))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_the_order_is_the_smallest_sort_or_the_cycle_is_named(mentions: Mentions, latent: list[str]) -> None:
     for key in (natural_key, latent.index):
         stuck = _on_or_below_a_cycle(mentions)
@@ -123,7 +124,7 @@ def test_a_cycle_of_mentions_is_no_model(mechanisms: dict[str, str], variables: 
 
 
 @given(MODELS)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_model_lists_what_it_consists_of(model: Scm) -> None:
     assert sorted(model.order) == sorted(model.mechanisms)
     assert model.variables == tuple(f"X{i + 1}" for i in range(len(model.variables)))
@@ -145,7 +146,7 @@ def test_names_are_kept_in_natural_order_and_apart_from_the_caller() -> None:
 
 
 @given(MODELS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_model_survives_pickling_and_copying(model: Scm) -> None:
     signature = model.signature  # filled caches must not get in the way
     for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)):
@@ -184,7 +185,7 @@ def _with(model: Scm, mechanisms: Mapping[str, Formula]) -> Scm:
 
 
 @given(MODELS, st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_rewriting_mechanisms_keeps_the_meaning(model: Scm, data: st.DataObject) -> None:
     @st.composite
     def rewritten(draw: st.DrawFn) -> dict[str, Formula]:
@@ -197,7 +198,7 @@ def test_rewriting_mechanisms_keeps_the_meaning(model: Scm, data: st.DataObject)
 
 
 @given(MODELS, st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_flipping_one_entry_of_one_mechanism_changes_the_meaning(model: Scm, data: st.DataObject) -> None:
     variable = data.draw(st.sampled_from(model.order))
     row = {name: data.draw(st.booleans()) for name in _earlier(model, variable)}

@@ -16,6 +16,7 @@ from dsl.replayscm.problem import TaskKind
 from dsl.replayscm.reference import Cell
 from dsl.replayscm.scm import scm
 from dsl.replayscm.score import Evaluator, Score
+from tests.support.effort import examples
 from tests.support.replayscm.problems import SETTINGS, answer_of, legal_maps, problems
 from tests.support.replayscm.replay_oracle import counts
 from tests.support.replayscm.written import written_problem, written_scm, written_world
@@ -167,7 +168,7 @@ def test_the_latent_order_decides_which_mismatch_is_first(
 
 
 @given(problems(settings=SETTINGS), st.data())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 def test_scores_are_what_the_oracle_counts(problem: Any, data: st.DataObject) -> None:
     disclosure, sealed = problem.task.disclosure, problem.sealed
     gold_map = dict(sealed.gold.mechanisms)

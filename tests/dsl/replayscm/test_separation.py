@@ -15,6 +15,7 @@ from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.score import Evaluator
 from dsl.replayscm.separation import Experiment, MenuResponses, PairwiseExperiments
 from dsl.replayscm.world import Intervention
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, replay, tree_of, tree_value
 from tests.support.replayscm.pairs import map_of, own_rows, pair_problem
 from tests.support.replayscm.problems import legal_maps
@@ -52,7 +53,7 @@ def pairs(draw: st.DrawFn) -> tuple[Scm, Scm]:
 
 
 @given(pairs())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_rates_and_the_best_experiment_are_those_of_enumeration(pair: tuple[Scm, Scm]) -> None:
     one, other = pair
     experiments = PairwiseExperiments(one, other)
@@ -69,7 +70,7 @@ def test_rates_and_the_best_experiment_are_those_of_enumeration(pair: tuple[Scm,
 
 
 @given(pairs(), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_witness_is_the_first_difference_that_enumeration_finds(pair: tuple[Scm, Scm], data: st.DataObject) -> None:
     one, other = pair
     experiment = data.draw(st.sampled_from(PairwiseExperiments(one, other).menu()))
@@ -99,7 +100,7 @@ def _mean_the_same(one: Scm, other: Scm) -> bool:
 
 
 @given(pairs(), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_what_separates_is_accepted_with_its_witness(pair: tuple[Scm, Scm], data: st.DataObject) -> None:
     reference, model = pair
     experiment = data.draw(st.sampled_from(PairwiseExperiments(reference, model).menu()))
@@ -121,7 +122,7 @@ def test_what_separates_is_accepted_with_its_witness(pair: tuple[Scm, Scm], data
 
 
 @given(pairs(), st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_witness_is_valid_iff_one_of_its_claims_is_true(pair: tuple[Scm, Scm], data: st.DataObject) -> None:
     reference, model = pair
     assume(not _mean_the_same(reference, model))

@@ -12,6 +12,7 @@ from dsl.formulas.formula import Formula
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.structure import StructureMetrics, structure_metrics
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.problems import legal_maps
 from tests.support.replayscm.strategies import scms
@@ -61,7 +62,7 @@ def pairs(draw: st.DrawFn) -> tuple[Scm, Scm]:
 
 
 @given(pairs())
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=examples(120))
 def test_metrics_are_their_definitions(pair: tuple[Scm, Scm]) -> None:
     gold, model = pair
     metrics = structure_metrics(gold, model)
@@ -81,7 +82,7 @@ def test_metrics_are_their_definitions(pair: tuple[Scm, Scm]) -> None:
 
 
 @given(scms())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_gold_matches_itself(gold: Scm) -> None:
     assert structure_metrics(gold, gold) == StructureMetrics(1.0, 1.0, 1.0, 0, 1.0, True, 1.0)
 

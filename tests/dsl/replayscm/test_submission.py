@@ -14,6 +14,7 @@ from dsl.formulas.text import Grammar
 from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems
 from tests.support.replayscm.strategies import formulas
 from tests.support.replayscm.written import written_problem, written_scm, written_world
@@ -244,7 +245,7 @@ def _check(problem: Problem, mechanisms: dict[str, Formula]) -> Submission | Rej
 
 
 @given(PROBLEMS, st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_legal_map_is_replayed_in_the_smallest_order(problem: Problem, data: st.DataObject) -> None:
     """Smallest of all topological orders by block, then latent position; for Ordered the order itself."""
     mechanisms = data.draw(legal_maps(problem.task.disclosure, problem.sealed.latent_order))
@@ -284,7 +285,7 @@ def _is_legal(disclosure: Disclosure, mechanisms: dict[str, Formula]) -> bool:
 
 
 @given(PROBLEMS, st.data())
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_map_is_valid_iff_it_is_legal(problem: Problem, data: st.DataObject) -> None:
     gold = problem.sealed.gold
     assert gold is not None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from tests.support.effort import examples
 from tests.support.replayscm.oracles import observed_bit
 from tests.support.replayscm.strategies import arbitrary_worlds, scms
 
@@ -17,7 +18,7 @@ MODELS_AND_WORLDS = scms().flatmap(lambda model: st.tuples(st.just(model), arbit
 
 
 @given(MODELS_AND_WORLDS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_rows_and_columns_show_the_same_cells(case: tuple[Scm, tuple[World, ...]]) -> None:
     for world in case[1]:
         expected = [{v: observed_bit(world, r, v) for v in world.variables} for r in range(len(world.units))]
@@ -35,7 +36,7 @@ def test_no_rows_are_empty_columns() -> None:
 
 
 @given(MODELS_AND_WORLDS)
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(80))
 def test_a_panel_is_its_worlds_one_after_another(case: tuple[Scm, tuple[World, ...]]) -> None:
     model, worlds = case
     panel = Panel(model.variables, worlds)
@@ -56,7 +57,7 @@ def test_a_panel_is_its_worlds_one_after_another(case: tuple[Scm, tuple[World, .
 
 
 @given(MODELS_AND_WORLDS, st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_scored_cells_are_counted_for_any_set_of_endogenous_variables(
     case: tuple[Scm, tuple[World, ...]], data: st.DataObject
 ) -> None:

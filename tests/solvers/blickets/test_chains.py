@@ -26,6 +26,7 @@ from solvers.blickets.switch import SwitchSpace
 from solvers.outcome import Found, Impossible
 from tests.support.blickets.all_detectors import NamedRule, Names, lights, named_rules
 from tests.support.blickets.items import LETTERS
+from tests.support.effort import examples
 
 LAST = 3  # switch point
 Read = tuple[Names, bool | None]  # what is on the detector after a move, and whether it was active; None if refused
@@ -87,7 +88,7 @@ def _walks(draw: st.DrawFn, objects: Names) -> list[Read]:
     return reads
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.data())
 def test_members_and_probabilities_are_those_of_plain_enumeration(data: st.DataObject) -> None:
     n, switches = data.draw(st.sampled_from([(2, 1), (2, 2), (3, 1)]))

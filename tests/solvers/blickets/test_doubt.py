@@ -12,11 +12,12 @@ from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.rule import all_rules, set_of
 from solvers.blickets.doubt import DoubtSpace
 from solvers.blickets.noise import RELIABILITIES
+from tests.support.effort import examples
 
 READS = st.lists(st.tuples(st.sets(st.integers(0, 2)).map(lambda on: tuple(sorted(on))), st.booleans()), max_size=8)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(READS)
 def test_both_families_weigh_alike_beforehand_and_members_of_each_too(
     reads: list[tuple[tuple[int, ...], bool]],

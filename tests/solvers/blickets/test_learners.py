@@ -30,6 +30,7 @@ from solvers.blickets.universal import UniversalSpace
 from solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import items, static_item
 from tests.support.blickets.twin import Twin
+from tests.support.effort import examples
 
 LEARNERS: dict[str, Callable[[Task], Learner]] = {
     "static": Static,
@@ -186,7 +187,7 @@ def test_ways_begin_with_moves_that_come_nearer(n: int) -> None:
             assert set(geometry.toward(placed, goal)) == nearer
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.data())
 def test_a_learner_reads_what_its_episode_shows_and_nothing_else(data: st.DataObject) -> None:
     item = data.draw(items())

@@ -33,6 +33,7 @@ from tests.support.blickets.all_detectors import (
     toggles,
 )
 from tests.support.blickets.items import LETTERS, actions, items, opened, vectors
+from tests.support.effort import examples
 
 
 def _space(vector: dict[str, Any]) -> StaticSpace | SwitchSpace | OrderSpace:
@@ -181,7 +182,7 @@ def _spaces_that_know(item: Any) -> Iterator[tuple[Any, Any]]:
             yield SwitchSpace.full(n, item.task.count), Switching(first_rule, second, sealed.switches[0])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.data())
 def test_the_truth_stays_a_member_and_spaces_never_grow(data: st.DataObject) -> None:
     item = data.draw(items())

@@ -27,6 +27,7 @@ from solvers.causalab.space import weighted_dags
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.causalab.twin import TwinEpisode
+from tests.support.effort import examples
 
 
 def found(outcome: Outcome[Answer]) -> Answer:
@@ -41,7 +42,7 @@ def scored(item: LabItem, answer: Answer) -> HypothesisScore:
 IDENTIFIED = tuple(s for s in SUITES if "freqparent" not in s and s != "6nodes_golden")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(items(IDENTIFIED))
 def test_generated_items_are_solved_completely(item: LabItem) -> None:
     outcome = solve(LabEpisode(item))
@@ -80,7 +81,7 @@ def test_settings_are_as_few_as_the_method_needs(suite: str, settings_made: int)
         assert len(episode.steps) == settings_made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(items())
 def test_answers_come_from_the_task_and_the_readings_alone(item: LabItem) -> None:
     """The twin knows the recorded steps only, and fails on any other action."""

@@ -21,6 +21,7 @@ from solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
 from solvers.causalab.replay import predicted
 from solvers.outcome import Found
 from tests.support.causalab.laboratories import items
+from tests.support.effort import examples
 
 HIDDEN = tuple(suite for suite in PLANS if "hidden" in suite)
 
@@ -70,7 +71,7 @@ def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
             episode.act({"set": name, "value": 50 - 13 * i})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(items(HIDDEN), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 100)), min_size=6, max_size=8))
 def test_the_truth_is_a_member_and_following_is_recounting(item: LabItem, chosen: list[tuple[int, int]]) -> None:
     episode, truth = LabEpisode(item), item.sealed.mechanism
@@ -138,7 +139,7 @@ def test_few_settings_suffice_where_bases_are_known_to_be_drawn(suite: str) -> N
     assert sum(used) / len(used) < 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(items(HIDDEN), st.lists(st.integers(0, 2), max_size=5))
 def test_known_draws_of_bases_keep_the_truth_and_never_more_than_without(item: LabItem, chosen: list[int]) -> None:
     episode = LabEpisode(item)

@@ -24,6 +24,7 @@ from solvers.causalab.quadratic.space import quadratic_dags
 from solvers.causalab.quadratic.weights import solve_to_six_decimals
 from solvers.outcome import Found
 from tests.support.causalab.laboratories import released_suite
+from tests.support.effort import examples
 
 THREE = Plan("3quad", 3, Family.QUADRATIC)
 
@@ -64,7 +65,7 @@ def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
         episode.act({"set": name, "value": 90 - 31 * i})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(Reading), st.data())
 def test_the_truth_is_a_member_after_any_settings(seed: int, reading: Reading, data: st.DataObject) -> None:
     item = next(generated(Plan("quad", 4, Family.QUADRATIC, reading=reading), seed, 1))

@@ -23,6 +23,7 @@ from solvers.causalab.replay import predicted
 from solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
 from tests.support.causalab.enumerated import key, members_by_reference
 from tests.support.causalab.laboratories import LINEAR, released_suite
+from tests.support.effort import examples
 
 
 def after_settings(item: LabItem, names: tuple[str, ...]) -> Evidence:
@@ -126,7 +127,7 @@ PLANNED = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(PLANNED, st.booleans(), st.data())
 def test_the_truth_is_a_member_after_any_settings_and_counts_never_grow(
     item: LabItem, bounded: bool, data: st.DataObject
@@ -149,7 +150,7 @@ def test_the_truth_is_a_member_after_any_settings_and_counts_never_grow(
     assert predicted(truth, space.evidence) in counts
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PLANNED)
 def test_outcomes_partition_the_members(item: LabItem) -> None:
     space = weighted_dags(evidence_of(item.task), bounded=True)
@@ -160,7 +161,7 @@ def test_outcomes_partition_the_members(item: LabItem) -> None:
             assert space.after(setting, reading).count == number
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(PLANNED)
 def test_an_outcome_is_what_the_member_reads_in_the_episode(item: LabItem) -> None:
     space = weighted_dags(evidence_of(item.task), bounded=True)

@@ -18,7 +18,7 @@ from solvers.formulas._kernels_synthesis import best_match, first_match
 from solvers.formulas.catalogue import Catalogue, build, catalogue
 from solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
 from solvers.formulas.orbits import plain_changes
-from tests.support.effort import effort
+from tests.support.effort import effort, examples
 from tests.support.replayscm import synthesis_oracle as oracles_synthesis
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -114,7 +114,7 @@ def test_the_order_is_by_size_then_table(num_vars: int) -> None:
     np.testing.assert_array_equal(functions.ends, [np.sum(sizes <= size) for size in range(functions.max_size + 1)])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.data())
 def test_the_first_match_is_the_smallest_function_that_agrees(data: st.DataObject) -> None:
     functions = catalogue(data.draw(st.integers(1, 4)))

@@ -27,7 +27,7 @@ from solvers.formulas.goal import Goal
 from solvers.formulas.least import LeastSize, least_formula
 from solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
-from tests.support.effort import effort
+from tests.support.effort import effort, examples
 from tests.support.replayscm.strategies import partial_tables
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
@@ -68,7 +68,7 @@ def random_formula(random: Random, num_vars: int, size: int) -> Formula:
 # --- exactness ------------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(partial_tables(min_vars=1, max_vars=5), st.data())
 def test_sizes_are_those_of_naive_enumeration(partial: PartialTable, data: st.DataObject) -> None:
     operators = data.draw(st.sampled_from([STANDARD_OPERATORS, ("not", "and", "or"), ("xor", "and"), ("iff", "or")]))
@@ -251,21 +251,21 @@ def queries(draw: st.DrawFn) -> PartialTable:
     return PartialTable(num_vars, care, from_formula(planted, NAMES[:num_vars]).bits & care)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(queries(), st.data())
 def test_more_rows_never_make_it_smaller(partial: PartialTable, data: st.DataObject) -> None:
     fewer = partial.care & data.draw(st.integers(0, full_mask(partial.num_vars)))
     assert least_size(PartialTable(partial.num_vars, fewer, partial.value & fewer)) <= least_size(partial)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(queries())
 def test_the_complement_differs_by_at_most_one(partial: PartialTable) -> None:
     complement = PartialTable(partial.num_vars, partial.care, partial.care ^ partial.value)
     assert abs(least_size(complement) - least_size(partial)) <= 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(queries(), st.data())
 def test_permuting_variables_keeps_the_size(partial: PartialTable, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(partial.num_vars)))
@@ -351,7 +351,7 @@ def test_impossible_says_what_was_exhausted(
     assert least_formula(partial, names, operators=operators, at_most=size + 1) == outcome
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(partial_tables(min_vars=5, max_vars=5), st.data())
 def test_monotone_tables_are_told_apart(partial: PartialTable, data: st.DataObject) -> None:
     """`and` and `or` express a table iff no 1 lies below a 0, the first row is not 1 and the last not 0."""

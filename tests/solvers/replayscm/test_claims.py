@@ -23,8 +23,11 @@ from dsl.replayscm.world import Intervention, Panel, World
 from solvers.formulas.least import least_formula
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.replayscm.exact import ExactAnswer, solve
+from tests.support.effort import cases
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.small_problems import Limits, small_problems
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 FIVE = ("X1", "X2", "X3", "X4", "X5")
 THIRTEEN = "(xor (and X1 X2 X3) (or X4 (and X5 X1)) (and X2 X5))"
@@ -73,7 +76,7 @@ def _shuffled(task: Task, rng: Random) -> Task:
 
 def test_the_order_of_worlds_rows_and_dictionaries_does_not_matter() -> None:
     rng = Random(1)
-    for problem in small_problems(11, 400, Limits(variables=5)):
+    for problem in small_problems(11, cases(400), Limits(variables=5)):
         expected, again = solve(problem.task), solve(_shuffled(problem.task, rng))
         assert again == expected
 
@@ -184,7 +187,7 @@ def test_few_states_are_not_enough_for_large_mechanisms_and_more_never_change_an
 
 
 def test_tables_of_four_parents_cost_no_states() -> None:
-    for problem in small_problems(14, 200, Limits(variables=5)):
+    for problem in small_problems(14, cases(200), Limits(variables=5)):
         assert solve(problem.task, states=0) == solve(problem.task, states=None)
 
 
@@ -203,7 +206,7 @@ def test_a_mechanism_beyond_reach_is_out_of_budget_not_impossible() -> None:
 
 
 def test_more_parents_never_make_the_least_size_larger() -> None:
-    for problem in small_problems(15, 200, Limits(variables=5, endogenous=4)):
+    for problem in small_problems(15, cases(200), Limits(variables=5, endogenous=4)):
         outcomes = [solve(problem.task, max_parents=most, nested_roots=False) for most in (1, 2, 3, 4)]
         sizes = [outcome.value.size if isinstance(outcome, Found) else 10**6 for outcome in outcomes]
         assert sizes == sorted(sizes, reverse=True)

@@ -16,8 +16,11 @@ from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.replayscm.conformance import Breach, Solver, check
 from solvers.replayscm.exact import ExactAnswer, solve
 from solvers.replayscm.exhaustion import least_size
+from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import Limits, small_problems
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 exact = partial(solve, nested_roots=False)
 
@@ -52,7 +55,7 @@ def test_exhaustion_agrees_with_brute_force(limits: Limits) -> None:
 @pytest.mark.parametrize("limits", [Limits(), Limits(variables=5), Limits(operators=("not", "or"))])
 @pytest.mark.parametrize("most", [2, 3])
 def test_the_exact_solver_keeps_the_contract(limits: Limits, most: int) -> None:
-    problems = list(small_problems(22, 120, limits))
+    problems = list(small_problems(22, cases(120), limits))
     assert check(partial(exact, max_parents=most), problems, max_parents=most) == []
 
 
@@ -176,7 +179,7 @@ def test_a_false_answer_to_an_impossible_task_is_reported() -> None:
         return Found(ExactAnswer(Scm(roots, {}), 0)) if isinstance(outcome, Impossible) else outcome
 
     solver: Solver = claims_everything
-    problems = [problem for problem in small_problems(25, 120) if not solvable(problem)]
+    problems = [problem for problem in small_problems(25, cases(120)) if not solvable(problem)]
     assert problems
     assert {breach.problem for breach in check(solver, problems)} == {problem.id for problem in problems}
 

@@ -16,9 +16,12 @@ from solvers.outcome import Found, Impossible, Outcome
 from solvers.replayscm import exact
 from solvers.replayscm.exact import ExactAnswer, solve
 from solvers.replayscm.parents import ParentSearch, ParentSet
+from tests.support.effort import cases
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
 from tests.support.replayscm.oracles import table_bits, tree_of
 from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 SMALL = Limits()
 LARGER = Limits(variables=5, endogenous=4)
@@ -46,7 +49,7 @@ def agrees_with_brute_force(task: Task, outcome: Outcome[ExactAnswer], most: int
     [(1, 1200, SMALL, 1), (2, 1200, SMALL, 2), (3, 1200, SMALL, 3), (4, 120, LARGER, 3), (5, 120, SPARSE, 4)],
 )
 def test_answers_are_least_and_ties_go_by_the_rule(seed: int, number: int, limits: Limits, most: int) -> None:
-    for problem in small_problems(seed, number, limits):
+    for problem in small_problems(seed, cases(number), limits):
         outcome = solve(problem.task, max_parents=most, nested_roots=False)
         agrees_with_brute_force(problem.task, outcome, most, root_hypotheses(problem.task))
 
@@ -80,7 +83,7 @@ RESTRICTED = [
 
 @pytest.mark.parametrize("operators", RESTRICTED, ids=" ".join)
 def test_minimality_under_fewer_operators(operators: tuple[str, ...]) -> None:
-    for problem in small_problems(6, 160, Limits(operators=operators)):
+    for problem in small_problems(6, cases(160), Limits(operators=operators)):
         outcome = solve(problem.task, max_parents=2, nested_roots=False)
         agrees_with_brute_force(problem.task, outcome, 2, root_hypotheses(problem.task))
 
@@ -88,7 +91,7 @@ def test_minimality_under_fewer_operators(operators: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("operators", [STANDARD_OPERATORS, ("not", "and", "or"), ("not", "xor"), ("and", "or")])
 def test_minimality_where_literals_are_allowed(operators: tuple[str, ...]) -> None:
     """Brute force lets 0 and 1 stand anywhere in a formula."""
-    for problem in small_problems(7, 300, Limits(operators=operators, allow_constants=True)):
+    for problem in small_problems(7, cases(300), Limits(operators=operators, allow_constants=True)):
         outcome = solve(problem.task, max_parents=3, nested_roots=False)
         agrees_with_brute_force(problem.task, outcome, 3, root_hypotheses(problem.task))
 
@@ -180,7 +183,7 @@ class _Unsized(ParentSearch):
 
 @pytest.mark.parametrize("operators", [STANDARD_OPERATORS, ("and", "or"), ("xor", "iff")])
 def test_bounds_lead_to_the_same_answers(operators: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    problems = list(small_problems(10, 300, Limits(operators=operators)))
+    problems = list(small_problems(10, cases(300), Limits(operators=operators)))
     expected = [solve(problem.task, max_parents=3, nested_roots=False) for problem in problems]
     monkeypatch.setattr(exact, "ParentSearch", _Unsized)
     for problem, outcome in zip(problems, expected, strict=True):

@@ -19,9 +19,12 @@ from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.score import Evaluator
 from solvers.outcome import Found, Impossible
 from solvers.replayscm.exact import ExactAnswer, solve
+from tests.support.effort import cases
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen
 from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
 from tests.support.replayscm.small_problems import Limits, small_problems
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 SECONDS = 2.0  # what the project promises for every instance of these pools on one core
 
@@ -135,7 +138,7 @@ def test_maxsat_finds_the_same_optimum_on_shared_instances(name: str) -> None:
 
 def test_maxsat_finds_the_same_optimum_on_small_problems() -> None:
     said = set()
-    for problem in small_problems(61, 600, Limits(variables=5, endogenous=4, rows=7)):
+    for problem in small_problems(61, cases(600), Limits(variables=5, endogenous=4, rows=7)):
         task, sizes = problem.task, {}
         for v in task.variables:
             options = {s: least_size(task, v, s) for s in parent_sets(task, v, 4)}

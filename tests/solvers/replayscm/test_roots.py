@@ -12,9 +12,12 @@ from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from solvers.replayscm.roots import nested_variables
+from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
 from tests.support.replayscm.small_problems import Limits, small_problems
 from tests.support.shared import shared_file
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 VARIABLES = ("X1", "X2")
 
@@ -77,7 +80,7 @@ def test_worlds_are_compared_on_the_units_they_share() -> None:
 def test_nestedness_agrees_with_its_definition() -> None:
     outcomes = set()
     for limits in (Limits(), Limits(thresholds=False), Limits(rows=9)):
-        for problem in small_problems(31, 400, limits):
+        for problem in small_problems(31, cases(400), limits):
             expected = tuple(v for v in problem.task.variables if can_be_root(problem.task, v))
             assert nested_variables(problem.task) == expected
             outcomes.add(len(expected))
@@ -85,7 +88,7 @@ def test_nestedness_agrees_with_its_definition() -> None:
 
 
 def test_a_root_with_thresholds_is_nested() -> None:
-    for problem in small_problems(32, 400):
+    for problem in small_problems(32, cases(400)):
         first_of_the_order = problem.sealed.latent_order[0]
         assert first_of_the_order in nested_variables(problem.task)
 
@@ -105,7 +108,7 @@ def test_the_roots_of_the_shared_pool_are_nested_in_every_instance() -> None:
 
 def test_more_worlds_never_make_a_variable_nested() -> None:
     losses = 0
-    for problem in small_problems(33, 200, Limits(thresholds=False)):
+    for problem in small_problems(33, cases(200), Limits(thresholds=False)):
         variables, worlds = problem.task.variables, problem.task.training.worlds
         panels = (Panel(variables, worlds[:number]) for number in range(1, len(worlds) + 1))
         able = [set(nested_variables(replace(problem.task, training=panel))) for panel in panels]

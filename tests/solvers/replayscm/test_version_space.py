@@ -21,6 +21,7 @@ from solvers.acyclic.count import Layers, Weights, total
 from solvers.budget import BudgetSpent
 from solvers.replayscm.members_by_size import spectrum
 from solvers.replayscm.version_space import ModelClass, VersionSpace
+from tests.support.effort import cases
 from tests.support.replayscm.brute_force import (
     Family,
     Parents,
@@ -32,6 +33,8 @@ from tests.support.replayscm.brute_force import (
 )
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
 from tests.support.replayscm.small_problems import SETTINGS, Limits, small_problems
+
+pytestmark = pytest.mark.soak  # `cases` says how many problems
 
 CAPS = (None, 1, 3, 4, 6, 9)
 
@@ -68,7 +71,7 @@ def test_counts_equal_enumeration(limits: Limits, most: int) -> None:
 @pytest.mark.parametrize("allow_constants", [False, True])
 def test_capped_counts_follow_the_grammar(operators: tuple[str, ...], allow_constants: bool) -> None:
     grammar = Grammar(operators, allow_constants)
-    for problem in small_problems(42, 60, Limits(operators=operators, allow_constants=allow_constants)):
+    for problem in small_problems(42, cases(60), Limits(operators=operators, allow_constants=allow_constants)):
         for cap in CAPS:
             if cap and allow_constants and operators in (("xor",), ("iff",)):
                 with pytest.raises(ValueError, match="literals are allowed with"):
@@ -90,7 +93,7 @@ def test_nested_root_sets_are_a_class_of_their_own() -> None:
 
 
 def test_counts_by_roots_equal_enumeration() -> None:
-    for problem in small_problems(44, 120):
+    for problem in small_problems(44, cases(120)):
         by_roots: Counter[Parents] = Counter()
         for family in enumerated(problem.task, ModelClass(3)):
             by_roots[family.roots] += family.num_members
@@ -113,7 +116,7 @@ def test_without_evidence_the_counts_are_those_of_all_scms() -> None:
 
 
 def test_evidence_only_removes_members_and_larger_classes_only_add_some() -> None:
-    for problem in small_problems(46, 120):
+    for problem in small_problems(46, cases(120)):
         worlds = problem.task.training.worlds
         panels = [Panel(problem.task.variables, worlds[:number]) for number in range(1, len(worlds) + 1)]
         for cap in (None, 5):
@@ -134,7 +137,7 @@ def test_evidence_only_removes_members_and_larger_classes_only_add_some() -> Non
 @pytest.mark.parametrize("model_class", [ModelClass(2), ModelClass(3), ModelClass(3, 5)])
 def test_marginals_equal_enumeration(model_class: ModelClass) -> None:
     compared = 0
-    for problem in small_problems(47, 160):
+    for problem in small_problems(47, cases(160)):
         found = enumerated(problem.task, model_class)
         whole = number(found)
         if not whole:

@@ -18,6 +18,7 @@ from dsl.replayscm.pools.files import file_digest, native_lines, read_pool, writ
 from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from dsl.replayscm.scm import scm
 from dsl.replayscm.world import Intervention
+from tests.support.effort import examples
 from tests.support.replayscm.official_records import POOLS, official_records, read_records
 from tests.support.replayscm.pool_texts import (
     HEADER,
@@ -42,7 +43,7 @@ def _read_lines(lines: Sequence[bytes], folder: Path) -> Pool:
 
 
 @given(st.lists(problems(), min_size=1, max_size=3), st.dictionaries(st.text("ab\n\u00e9"), st.integers(0, 9)))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Problem], metadata: dict[str, int]
 ) -> None:

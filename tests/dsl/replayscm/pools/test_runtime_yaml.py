@@ -19,6 +19,7 @@ from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.pools.runtime_yaml import write_official
 from dsl.replayscm.problem import ModelResult, Pool, Problem
 from tests.support.commands import refused
+from tests.support.effort import examples
 from tests.support.replayscm.official_records import POOLS, official_records, read_records
 from tests.support.replayscm.problems import problems
 from tests.support.shared import shared_file
@@ -27,7 +28,7 @@ T1 = [f"pool_dev_t1_{name}.runtime.yaml" for name in ("ordered", "block", "hidde
 
 
 @given(st.lists(problems(), min_size=1, max_size=3), st.dictionaries(st.text("ab\n\u00e9"), st.text("7x: '\n")))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Problem], labels: dict[str, str]
 ) -> None:
