@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from dsl.formulas.text import STANDARD
 from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.pools.files import read_pool
