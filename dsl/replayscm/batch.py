@@ -7,7 +7,7 @@ never imports them; its `Candidate` is what is compiled here.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,9 @@ import numpy.typing as npt
 from dsl.formulas.formula import Apply, Node
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.table import WORD_BITS
+from dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
 from dsl.replayscm import _kernels_replay as _kernels
+from dsl.replayscm import _kernels_texts
 from dsl.replayscm.replay import Candidate
 from dsl.replayscm.world import Column, Panel
 
@@ -39,6 +41,116 @@ class Programs:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+
+class TextCompiler:
+    """Programs from mechanism texts, in compiled code wherever a text is plain. Made once for a set of candidates.
+
+    order: the endogenous variables as they are evaluated, one order for all candidates
+    parents: the variables that may occur in the mechanism of each; None admits all of them
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        order: Sequence[str],
+        grammar: Grammar = STANDARD,
+        parents: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        self._variables, self._order, self._grammar = tuple(variables), tuple(order), grammar
+        self._parents = parents or dict.fromkeys(order, frozenset(variables))
+        place = {variable: index for index, variable in enumerate(variables)}
+        self._targets = np.array([place[variable] for variable in order], np.int64)
+        meanings = {name: place[name] << 4 | _kernels.LOAD for name in variables}
+        operators = [name for name in grammar.operators if name in OPERATORS]
+        self._is_plain = len(place) <= WORD_BITS and not place.keys() & OPERATORS.keys()
+        if self._is_plain:
+            meanings |= {name: OPERATORS[name].code << 4 | _kernels_texts.OPERATOR for name in operators}
+            masks = [sum(1 << place[name] for name in self._parents[variable]) for variable in order]
+            self._allowed = np.array(masks, np.uint64)
+            self._bits, self._names, self._meanings = _name_table(meanings)
+            codes = sorted(OPERATORS.values(), key=lambda operator: operator.code)
+            self._arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in codes], np.int64)
+
+    def compile(self, texts: Sequence[str]) -> Programs:
+        """The candidates whose mechanisms these are: those of the first in evaluation order, of the second, and so on.
+
+        `ParseError` for the first text that is no mechanism, ValueError if one candidate is not whole.
+        """
+        if len(texts) % max(1, len(self._order)):
+            raise ValueError(f"{len(texts)} texts; each candidate has {len(self._order)}")
+        code, ends, was_read, deepest = self._read(texts)
+        if not was_read.all():
+            code, ends = self._mended(texts, code, ends, was_read)
+            deepest = _max_stack(code)
+        starts = np.zeros(len(texts) // max(1, len(self._order)) + 1, np.int64)
+        starts[1:] = ends[len(self._order) - 1 :: len(self._order)]
+        return Programs(self._variables, code, starts, max(1, deepest))
+
+    def _read(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], I64, npt.NDArray[np.uint8], int]:
+        """As `_kernels_texts.read_texts` gives it; texts that are none of its lines count as not read."""
+        ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
+        if not self._is_plain or not texts:
+            return np.empty(0, np.int32), ends, was_read, 0
+        joined = "\n".join(texts)
+        if not joined.isascii() or len(joined) > MAX_TEXT or joined.count("\n") != len(texts) - 1:
+            joined = "\n".join(text if _is_line(text) else "" for text in texts)
+        lines = np.frombuffer(joined.encode("ascii"), np.uint8)
+        code = np.empty(len(lines) // 2 + len(texts) + 1, np.int32)
+        deepest = _kernels_texts.read_texts(
+            lines,
+            self._names,
+            self._meanings,
+            self._bits,
+            self._arities,
+            self._targets,
+            self._allowed,
+            code,
+            ends,
+            was_read,
+        )
+        return code[: ends[-1]], ends, was_read, int(deepest)
+
+    def _mended(
+        self, texts: Sequence[str], code: npt.NDArray[np.int32], ends: I64, was_read: npt.NDArray[np.uint8]
+    ) -> tuple[npt.NDArray[np.int32], I64]:
+        """The programs with those of the texts that were not read."""
+        instruction = self._instructions()
+        pieces: list[npt.NDArray[np.int32]] = []
+        begin = 0
+        for number, (text, end) in enumerate(zip(texts, ends.tolist(), strict=True)):
+            piece = code[begin:end]
+            if not was_read[number]:
+                at = number % len(self._order)
+                nodes = parse(text, self._grammar, self._parents[self._order[at]]).nodes
+                stored = int(self._targets[at]) << 4 | _kernels.STORE
+                piece = np.array([*map(instruction.__getitem__, nodes), stored], np.int32)
+            pieces.append(piece)
+            begin = end
+        return np.concatenate(pieces), np.cumsum([len(piece) for piece in pieces])
+
+    def _instructions(self) -> _Instructions:
+        return _Instructions({variable: i << 4 | _kernels.LOAD for i, variable in enumerate(self._variables)})
+
+
+def _is_line(text: str) -> bool:
+    return text.isascii() and "\n" not in text and len(text) <= MAX_TEXT
+
+
+def _name_table(meanings: Mapping[str, int]) -> tuple[int, U64, npt.NDArray[np.int32]]:
+    """Binary logarithm of its size, names and meanings; names that are longer than a word are left out."""
+    bits = (2 * len(meanings)).bit_length()
+    names, found = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int32)
+    for name, meaning in meanings.items():
+        spelled = name.encode("ascii")
+        if len(spelled) > 8:
+            continue
+        number = int.from_bytes(spelled, "little")
+        at = (number * int(_kernels_texts.SPREAD) & (1 << 64) - 1) >> (64 - bits)
+        while names[at]:
+            at = (at + 1) % (1 << bits)
+        names[at], found[at] = number, meaning
+    return bits, names, found
 
 
 @dataclass(frozen=True)

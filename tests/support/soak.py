@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FUZZED = ("submissions", "pools", "blickets", "causalab")
+FUZZED = ("submissions", "pools", "blickets", "causalab", "texts")
 SHOWN = 60  # lines of what failed
 
 

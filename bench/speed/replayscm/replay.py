@@ -1,8 +1,8 @@
 """Replay of one candidate and of 10,000 candidates, per setting, on the problem of median formula size.
 
 Targets for a batch: 2,000 times the published scorer, and the speed of the C loop on the same words. The
-published rate includes parsing and legality, which a batch of compiled programs does not; one rival pays
-for the compilation of the formulas too.
+published rate includes parsing and legality, which a batch of compiled programs does not. Two ways from formulas to
+counts are compared with each other besides: from their texts in compiled code, from parsed formulas node by node.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from bench.speed.replayscm import published
 from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
 from bench.speed.replayscm.candidates import random_candidates, typical
 from bench.speed.replayscm.rowwise import RowwisePanels
-from dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
+from dsl.formulas.text import render
+from dsl.replayscm.batch import TextCompiler, compile_candidates, pack_panels, replay_batch
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replay_world
 from dsl.replayscm.replay import Candidate, replay_splits
@@ -26,6 +27,7 @@ TOPIC = "replay"
 BATCH = 10_000
 TIMES_PUBLISHED = 2_000
 OF_C_LOOP = 1.0
+OF_FORMULAS = 4.0  # from texts, with all checks of the parser, over from formulas that are parsed
 SEED = 2
 SAMPLE = 50  # of a batch; slow rivals need not do all of it
 
@@ -44,6 +46,7 @@ def _rows(options: Options, c_loop: CLoop | None) -> Iterator[Row]:
         case = Case(setting, typical(problems), max(20, round(BATCH * options.scale)))
         yield from measured(case.one(), options.discipline)
         yield from measured(case.many(c_loop), options.discipline)
+        yield from measured(case.from_formulas(), options.discipline)
 
 
 class Case:
@@ -99,6 +102,20 @@ class Case:
         }
         case = f"{self.setting}, {batch:,} candidates"
         return Comparison(TOPIC, case, "candidate", rivals, published.submissions(self.setting), counts)
+
+    def from_formulas(self) -> Comparison:
+        """From the formulas of the batch to its counts."""
+        batch, order = len(self.candidates), self.candidates[0].order
+        disclosure = self.problem.task.disclosure
+        parents = {variable: disclosure.admissible_parents(variable) for variable in order}
+        texts = [render(candidate.mechanisms[variable]) for candidate in self.candidates for variable in order]
+        compiler = TextCompiler(self.problem.task.variables, order, self.problem.task.grammar, parents)
+        rivals = [
+            Rival("kernels, from texts", lambda: replay_batch(compiler.compile(texts), self.packed), batch),
+            Rival("from parsed formulas", lambda: self.kernel(self.candidates), batch, least_ratio=OF_FORMULAS),
+        ]
+        counts = {"mechanisms": len(texts), "characters": sum(map(len, texts))}
+        return Comparison(TOPIC, f"{self.setting}, programs from formulas", "candidate", rivals, counts=counts)
 
     def kernel(self, candidates: list[Candidate]) -> object:
         return replay_batch(compile_candidates(candidates, self.problem.task.variables), self.packed)
