@@ -25,7 +25,7 @@ OPERATOR = 15  # opcode of what the table says of an operator: its argument is t
 LINE_BREAK, BLANK, OPENING, CLOSING = 10, 32, 40, 41
 MAX_OPEN = 64
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4
-U1, BYTE, WORD = np.uint64(1), np.uint64(8), np.uint64(64)
+U1, BYTE, LAST, WORD = np.uint64(1), np.uint64(8), np.uint64(63), np.uint64(64)
 
 
 @inlined
@@ -35,14 +35,14 @@ def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> in
     at = (name * SPREAD) >> shift
     while names[at] != 0:
         if names[at] == name:
-            return np.int64(meanings[at])
+            return int(meanings[at])
         at = (at + U1) & last
     return -1
 
 
 @kernel
 def read_texts(
-    text: U8,  # [bytes] the mechanisms of all candidates, a line break between them
+    text: U8,  # [bytes] the mechanisms of all candidates, a line break behind each
     names: U64,  # [2 ** bits] the table of names, 0 where there is none; more than half of it is empty
     meanings: I32,  # [2 ** bits] of a variable the instruction that loads it, of an operator code << 4 | OPERATOR
     bits: int,
@@ -52,15 +52,15 @@ def read_texts(
     code: I32,  # [bytes // 2 + k * c + 1] out: no instruction but STORE has less than two bytes
     ends: I64,  # [k * c] out: where each mechanism's program ends, which begins where the one before ended
     was_read: U8,  # [k * c] out: 0 if the text was not read; it has no program then
-) -> np.int64:  # the deepest stack
+) -> int:  # the deepest stack
     which_allowed = allowed[0]
     shift = WORD - np.uint64(bits)
     of, below = np.empty(MAX_OPEN, np.int64), np.empty(MAX_OPEN, np.int64)
     size = text.shape[0]
     i = at = number = which = depth = height = deepest = 0
     is_read = True
-    while i <= size:
-        byte = text[np.uint64(i)] if i < size else np.uint8(LINE_BREAK)
+    while i < size:
+        byte = text[np.uint64(i)]
         if byte == BLANK:
             i += 1
         elif byte == LINE_BREAK:
@@ -94,11 +94,13 @@ def read_texts(
             if opens:
                 i += 1
             name = length = np.uint64(0)
-            while i < size and text[np.uint64(i)] > CLOSING:
-                name |= np.uint64(text[np.uint64(i)]) << (length * BYTE & np.uint64(63))
-                length += U1
+            byte = text[np.uint64(i)]
+            while byte > CLOSING:  # a line break is behind the last
+                name |= np.uint64(byte) << (length & LAST)
+                length += BYTE
                 i += 1
-            meaning = _meaning(name, names, meanings, shift) if U1 <= length <= BYTE else -1
+                byte = text[np.uint64(i)]
+            meaning = _meaning(name, names, meanings, shift) if BYTE <= length <= WORD else -1
             is_read &= meaning >= 0 and (meaning & 15 == OPERATOR) == opens
             # whatever ends a name is looked at next; a byte that is no item at all must not be passed by in silence
             if length == 0 and not opens:

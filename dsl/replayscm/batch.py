@@ -92,9 +92,10 @@ class TextCompiler:
         ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
         if not self._is_plain or not texts:
             return np.empty(0, np.int32), ends, was_read, 0
-        joined = "\n".join(texts)
-        if not joined.isascii() or len(joined) > MAX_TEXT or joined.count("\n") != len(texts) - 1:
-            joined = "\n".join(text if _is_line(text) else "" for text in texts)
+        joined = "\n".join([*texts, ""])
+        is_long = len(joined) > MAX_TEXT and max(map(len, texts)) > MAX_TEXT
+        if is_long or not joined.isascii() or joined.count("\n") != len(texts):
+            joined = "".join(f"{text}\n" if _is_line(text) else "\n" for text in texts)
         lines = np.frombuffer(joined.encode("ascii"), np.uint8)
         code = np.empty(len(lines) // 2 + len(texts) + 1, np.int32)
         deepest = _kernels_texts.read_texts(
