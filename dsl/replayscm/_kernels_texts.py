@@ -40,6 +40,20 @@ def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> in
     return -1
 
 
+@inlined
+def _word(text: U8, i: int) -> tuple[np.uint64, int, int]:
+    """What stands from there to the next blank, parenthesis or line break: as a name, its length, and where it ends."""
+    name = place = np.uint64(0)
+    begin = i
+    byte = text[np.uint64(i)]
+    while byte > CLOSING:  # a line break is behind the last
+        name |= np.uint64(byte) << (place & LAST)
+        place += BYTE
+        i += 1
+        byte = text[np.uint64(i)]
+    return name, i - begin, i
+
+
 @kernel
 def read_texts(
     text: U8,  # [bytes] the mechanisms of all candidates, a line break behind each
@@ -64,14 +78,12 @@ def read_texts(
         if byte == BLANK:
             i += 1
         elif byte == LINE_BREAK:
-            begin = ends[number - 1] if number else 0
-            if is_read and depth == 0 and height == 1:
+            was_read[number] = is_read and depth == 0 and height == 1
+            if was_read[number]:
                 code[np.uint64(at)] = targets[which] << 4 | STORE
                 at += 1
-                was_read[number] = 1
             else:
-                at = begin
-                was_read[number] = 0
+                at = ends[number - 1] if number else 0
             ends[number] = at
             number += 1
             which = which + 1 if which + 1 < targets.shape[0] else 0
@@ -91,17 +103,11 @@ def read_texts(
             i += 1
         else:
             opens = byte == OPENING
-            if opens:
-                i += 1
-            name = length = np.uint64(0)
-            byte = text[np.uint64(i)]
-            while byte > CLOSING:  # a line break is behind the last
-                name |= np.uint64(byte) << (length & LAST)
-                length += BYTE
-                i += 1
-                byte = text[np.uint64(i)]
-            meaning = _meaning(name, names, meanings, shift) if BYTE <= length <= WORD else -1
+            i += opens
+            name, length, end = _word(text, i)
+            meaning = _meaning(name, names, meanings, shift) if 1 <= length <= 8 else -1
             is_read &= meaning >= 0 and (meaning & 15 == OPERATOR) == opens
+            i = end
             # whatever ends a name is looked at next; a byte that is no item at all must not be passed by in silence
             if length == 0 and not opens:
                 is_read = False
