@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 SHARE = 0.5  # seconds after which a worker begins no other job of a share
 LARGEST = 64  # jobs
 FIRST = 8  # jobs, when nothing is known of them; a message costs as much as a tenth of an audit
-TURNS = 2  # shares that each of the workers' slots should still get, so that all of them end at about the same time
-LEAST = 8  # but no share is smaller than such a part of what takes SHARE seconds
+TURNS = 1.5  # shares that each of the workers' slots should still get, so that all of them end at about the same time
+LEAST = 4  # but no share is smaller than such a part of what takes SHARE seconds
 
 
 class Shares:
@@ -43,7 +44,7 @@ class Shares:
         return shares
 
     def _taken(self, slots: int) -> dict[Any, Any]:
-        fair = -(-len(self._waiting) // (TURNS * max(1, slots)))
+        fair = ceil(len(self._waiting) / (TURNS * max(1, slots)))
         size = min(self._size, max(fair, self._size // LEAST), len(self._waiting))
         return {key: self._jobs[key] for key in [self._waiting.popleft() for _ in range(size)]}
 
