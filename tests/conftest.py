@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from bench.commands import options, progress
-from tests.support.effort import UNTIL, examples
+from tests.support.effort import ORDER, UNTIL, examples
 
 NEVER = 1e6  # seconds
 
@@ -24,6 +25,11 @@ settings.load_profile("any machine")
 def pytest_runtest_setup() -> None:
     if time.time() > UNTIL:
         pytest.skip("the time of this soak is over")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if ORDER:
+        items.sort(key=lambda item: sha256(f"{ORDER} {item.path.name}".encode()).digest())
 
 
 def pytest_collection_finish() -> None:

@@ -49,3 +49,22 @@ def test_a_process_that_fails_without_a_count_is_a_failure() -> None:
 
 def test_few_cases_are_those_of_all_other_runs() -> None:
     assert effort.effort(3, 50) == (50 if effort.SOAKING else 3)
+
+
+def test_only_files_that_have_something_to_run_are_collected() -> None:
+    long, drawn = soak.files_with("mark.soak"), soak.files_with("given(")
+    assert "tests/solvers/replayscm/test_exact.py" in long
+    assert "tests/test_layout.py" not in long
+    assert "tests/dsl/formulas/test_text.py" in drawn
+    assert not any("integrations" in file for file in [*long, *drawn])
+
+
+def test_tests_and_properties_have_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: dict[str, float] = {}
+    parts = {name: lambda tally, until, name=name: ends.update({name: until}) for name in soak.PARTS}
+    monkeypatch.setattr("tests.support.soak.time.time", lambda: 0.0)
+    monkeypatch.setattr(soak, "PARTS", parts)
+    monkeypatch.setattr(sys, "argv", ["soak", "--minutes", "14"])
+    assert soak.main() == 0
+    assert (ends["long versions"], ends["fuzz submissions"]) == (300.0, 210.0)  # on a clock that stands still
+    assert ends["properties"] == 14 * 60 * 5 / 9

@@ -1,7 +1,8 @@
 """Long versions of the tests, within a time: `python3 tasks.py soak`, or `python -m tests.support.soak --minutes 60`.
 
 One line for each part: cases, failures, seconds. A part begins nothing after its share of the time that is left; what
-failed is shown below its line with the command that repeats it, and the exit code is 1.
+failed is shown below its line with the command that repeats it, and the exit code is 1. Files of tests come in another
+order each time, so that short soaks reach all of them in the end.
 """
 
 from __future__ import annotations
@@ -46,12 +47,19 @@ def run_python(*arguments: str, **variables: str) -> subprocess.CompletedProcess
     return done
 
 
-def run_tests(tally: Tally, until: float, *arguments: str) -> None:
+def files_with(text: str) -> list[str]:
+    """Files of tests in which it stands: to collect all of them would take longer than a short soak has."""
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if "integrations" not in path.parts]
+    return [str(path.relative_to(ROOT)) for path in sorted(files) if text in path.read_text(encoding="utf-8")]
+
+
+def run_tests(tally: Tally, until: float, *arguments: str, order: str = "") -> None:
     """Tests at full length; those that would begin after the end are skipped, and not counted."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         line = ("pytest", "-q", "-n", "2", "--dist", "worksteal", *arguments)
-        done = run_python(*line, f"--junit-xml={report}", CALIBRANT_SOAK="1", CALIBRANT_SOAK_UNTIL=str(until))
+        variables = {"CALIBRANT_SOAK": "1", "CALIBRANT_SOAK_UNTIL": str(until), "CALIBRANT_SOAK_ORDER": order}
+        done = run_python(*line, f"--junit-xml={report}", **variables)
         if not report.exists():
             tally.add(0, 1, done.stdout)
             return
@@ -68,15 +76,16 @@ def counted(report: Path) -> tuple[int, int]:
 
 
 def long_versions(tally: Tally, until: float) -> None:
-    run_tests(tally, until, "-m", "soak")
+    run_tests(tally, until, "-m", "soak", *files_with("mark.soak"), order=str(until))
 
 
 def properties(tally: Tally, until: float) -> None:
     """All tests that draw their examples, again and again with other examples."""
-    seed = 0
-    while seed == 0 or time.time() < until:
+    seed, files = int(time.time()), files_with("given(")
+    first = seed
+    while seed == first or time.time() < until:
         seed += 1
-        run_tests(tally, until, "-m", "hypothesis", f"--hypothesis-seed={seed}")
+        run_tests(tally, until, "-m", "hypothesis", f"--hypothesis-seed={seed}", *files, order=str(seed))
 
 
 def fuzzing(target: str) -> Callable[[Tally, float], None]:
@@ -95,6 +104,8 @@ PARTS: dict[str, Callable[[Tally, float], None]] = {
     "properties": properties,
     **{f"fuzz {target}": fuzzing(target) for target in FUZZED},
 }
+SHARES = {"long versions": 5, "properties": 5}
+"""Of the time, where a fuzzer gets one."""
 
 
 def main() -> int:
@@ -106,7 +117,8 @@ def main() -> int:
     names = given.part or list(PARTS)
     for place, name in enumerate(names):
         started, tally = time.time(), Tally()
-        PARTS[name](tally, started + max(0.0, end - started) / (len(names) - place))
+        left = sum(SHARES.get(other, 1) for other in names[place:])
+        PARTS[name](tally, started + max(0.0, end - started) * SHARES.get(name, 1) / left)
         print(
             f"{name:16} {tally.cases:9,} cases {tally.failures:4} failures {time.time() - started:6.0f} s", flush=True
         )
