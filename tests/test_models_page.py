@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bench.benchmarks.registry import benchmark
-from tests.support.commands import CHECKOUT, command
+from tests.support.commands import CHECKOUT, called
 from tests.support.model_server import served
 
 PAGE = (CHECKOUT / "docs" / "models.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def asked(tmp_path: Path) -> dict[str, str]:
     """Prompts of a pool in a folder, and a right answer to each."""
     of = benchmark("causim")
     of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 6)
-    command("prompts", tmp_path / "pool.jsonl", "--out", tmp_path / "prompts.jsonl")
+    called("prompts", tmp_path / "pool.jsonl", "--out", tmp_path / "prompts.jsonl")
     items = of.read_pool(tmp_path / "pool.jsonl").items
     return {of.prompt(item): json.dumps(of.training.gold(item)) for item in items}
 
@@ -43,7 +43,7 @@ def test_it_is_as_short_as_it_says() -> None:
 def test_from_prompts_to_scores(tmp_path: Path, asked: dict[str, str]) -> None:
     with served(lambda messages: asked[messages[-1]["content"]]) as url:
         _ask(tmp_path, url)
-    command("score", tmp_path / "pool.jsonl", tmp_path / "answers.jsonl", "--out", tmp_path / "scores.jsonl")
+    called("score", tmp_path / "pool.jsonl", tmp_path / "answers.jsonl", "--out", tmp_path / "scores.jsonl")
     scores = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert [(score["model"], score["correct"]) for score in scores] == [("my-model", True)] * 6
 

@@ -18,7 +18,7 @@ from bench.cli import main
 from bench.pools.bundled import SAMPLES
 from bench.runs.records import FILE_NAME, folder_records
 from dsl.replayscm.pools.files import read_pool, write_pool
-from tests.support.commands import CHECKOUT, PROGRESS, command, program, refused
+from tests.support.commands import CHECKOUT, PROGRESS, called, command, program, refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
@@ -115,7 +115,7 @@ def test_run_prints_the_table_and_resumes(pool: Path, tmp_path: Path) -> None:
     heading, row = first.stdout.splitlines()
     assert heading.split()[:6] == ["Setting", "System", "Pool", "n", "Valid", "TrainExact"]
     assert row.split()[:6] == ["Ordered", "exact", "small", "3", "1.000", "1.000"]
-    again = command("run", "exact", pool, "--out", out, "--workers", "2", "--json")
+    again = called("run", "exact", pool, "--out", out, "--workers", "2", "--json")
     assert (again.returncode, again.stderr) == (0, "0 instances answered, 3 had a record already\n")
     (row,) = json.loads(again.stdout)["rows"]
     assert (row["system"], row["n"], row["heldout_exact"]) == ("exact", 3, 1)
@@ -233,7 +233,7 @@ def test_sample_names_the_strata_there_are(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_demo_answers_every_bundled_problem_and_ends_with_a_report_and_a_plot(tmp_path: Path) -> None:
-    done = command("demo", "--json", "--workers", 1, "--out", tmp_path)
+    done = called("demo", "--json", "--workers", 1, "--out", tmp_path)
     assert done.returncode == 0
     rows = {(row["setting"], row["system"]): row for row in json.loads(done.stdout)["rows"]}
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,14 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, with warnings as errors."""
     return program("-m", "bench.cli", *arguments, **options)
+
+
+def called(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command in this process: exit code and what it printed, where a process of its own is not the matter."""
+    line, printed, said = [str(argument) for argument in arguments], io.StringIO(), io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(said):
+        code = main(line)
+    return subprocess.CompletedProcess(line, code, printed.getvalue(), PROGRESS.sub("", said.getvalue()))
 
 
 def program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

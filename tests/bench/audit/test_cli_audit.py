@@ -20,7 +20,7 @@ from bench.cli import main
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.pools.files import write_pool
 from dsl.replayscm.problem import Pool
-from tests.support.commands import command, refused
+from tests.support.commands import called, refused
 from tests.support.replayscm.audited_pools import (
     ALL_ROWS,
     FOUR_MEMBERS,
@@ -115,7 +115,7 @@ def test_a_crash_costs_one_instance_and_is_tried_again(
 
 
 def test_an_instance_that_takes_too_long_is_no_success(pool: Path) -> None:
-    done = command("audit", pool, "--budget", "0.001", "--workers", "1", "--fail-on", "ambiguous")
+    done = called("audit", pool, "--budget", "0.001", "--workers", "1", "--fail-on", "ambiguous")
     assert done.returncode == 1
     assert "3 out_of_budget" in done.stdout
     assert "I0: not done in 0.001 seconds" in done.stderr

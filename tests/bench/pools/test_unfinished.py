@@ -20,7 +20,7 @@ from bench.pools.unfinished import Made, unfinished_pool
 from bench.runs.crews.opening import completed
 from bench.runs.jobs import Execution, Failure
 from dsl.replayscm.pools.files import read_pool
-from tests.support.commands import CHECKOUT, command, refused
+from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
 
 
@@ -196,7 +196,7 @@ def test_jobs_fail_alone() -> None:
 
 
 def test_generation_errors_are_one_line(tmp_path: Path) -> None:
-    done = command("generate", "--strata", "t1_clean_hard", "--seed", "1", "--out", tmp_path / "no" / "pool.jsonl")
+    done = called("generate", "--strata", "t1_clean_hard", "--seed", "1", "--out", tmp_path / "no" / "pool.jsonl")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"calibrant: {tmp_path / 'no' / 'pool.jsonl'}: no such folder\n"
 

@@ -17,7 +17,7 @@ from bench.protocols.registry import described, left_out, make_protocol, with_in
 from bench.runs.records import folder_records
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import write_pool
-from tests.support.commands import CHECKOUT, command, refused
+from tests.support.commands import CHECKOUT, called, command, refused
 from tests.support.stub_protocols import small_pool
 
 PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
@@ -88,8 +88,8 @@ def test_rows_of_ones_own_are_in_tables_reports_and_pairs(pool: Path, written: C
     out, report = pool.parent / "out", pool.parent / "report.md"
     calibrant.run(f"{written(EXAMPLE)}:TwoRoots", pool, out)
     calibrant.run("majority", pool, out)
-    assert "two-roots" in command("table", out).stdout
-    assert command("report", out, "--out", report).returncode == 0
+    assert "two-roots" in called("table", out).stdout
+    assert called("report", out, "--out", report).returncode == 0
     text = report.read_text(encoding="utf-8")
     assert "| Ordered | two-roots | small | 3 |" in text
     assert re.search(r"\| Ordered \| (majority \| two-roots|two-roots \| majority) \| small \| 3 \|", text)
@@ -134,9 +134,9 @@ def test_edited_code_is_another_row(pool: Path, written: Callable[..., Path]) ->
         calibrant.run(str(file), pool, out)
     codes = {record.config["code"] for record in folder_records(out)}
     assert len(codes) == 2
-    systems = {line.split()[1:3][0] for line in command("table", out).stdout.splitlines()[1:]}
+    systems = {line.split()[1:3][0] for line in called("table", out).stdout.splitlines()[1:]}
     assert systems == {"mine"}
-    assert all(f"code={code}" in command("table", out).stdout for code in codes)
+    assert all(f"code={code}" in called("table", out).stdout for code in codes)
 
 
 def test_a_file_may_import_what_lies_beside_it_and_ours_is_not_shadowed(
