@@ -13,7 +13,7 @@ import msgspec
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Point, Sweep, points
 
-BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
+TOPICS = ("replayscm", "networks", "blickets", "causalab", "causim")
 MINUTES = 2.0
 SEEDS = 5
 
@@ -21,7 +21,7 @@ SEEDS = 5
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0, or 2 for bad input."""
     given = _arguments().parse_args(arguments)
-    sweeps = [sweep for name in BENCHMARKS for sweep in _sweeps(name)]
+    sweeps = [sweep for name in TOPICS for sweep in _sweeps(name)]
     known = [sweep.key for sweep in sweeps]
     if unknown := [key for key in given.key if key not in known]:
         print(f"bench.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)

@@ -17,6 +17,7 @@ from dsl.replayscm.sampling.evidence import sample_evidence
 from dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
 from dsl.replayscm.sampling.scms import sample_scm
 from dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
+from dsl.replayscm.world import Panel
 from solvers.formulas.least import least_formula
 from solvers.outcome import OutOfBudget
 from solvers.replayscm.engines.contract import Counted
@@ -71,7 +72,11 @@ def sweeps() -> tuple[Sweep, ...]:
             "count-variables",
             f"number of members, up to {AT_PARENTS} parents",
             "variables",
-            [Curve("order hidden", VARIABLES, _count_variables)],
+            [
+                Curve("order hidden", VARIABLES, _count_variables),
+                Curve("and shares of parent sets, each variable", VARIABLES, _shares),
+                Curve("estimate, a third of the worlds", VARIABLES, _estimate),
+            ],
         ),
         Sweep("formulas", "least formula of a partial table", "parents", [Curve("least_formula", PARENTS, _formula)]),
     )
@@ -142,6 +147,32 @@ def _count_rows(num_units: int, seed: int) -> Ask:
 
 def _count_variables(num_variables: int, seed: int) -> Ask:
     return _counting(_task(num_variables, seed), AT_PARENTS)
+
+
+def _shares(num_variables: int, seed: int) -> Ask:
+    """Of every variable the share of members with each parent set."""
+    task = _task(num_variables, seed)
+
+    def ask() -> str | None:
+        space = VersionSpace(task, ModelClass(AT_PARENTS))
+        for variable in task.variables:
+            space.parent_set_marginals(variable)
+        return None
+
+    return ask
+
+
+def _estimate(num_variables: int, seed: int) -> Ask:
+    """With its usual effort, whether or not the count is in reach."""
+    task = _task(num_variables, seed)
+    worlds = task.training.worlds[: -(-len(task.training.worlds) // 3)]
+    fewer = replace(task, training=Panel(task.training.variables, worlds))
+
+    def ask() -> str | None:
+        VersionSpace(fewer, ModelClass(AT_PARENTS), terms=1).estimate(seed)
+        return None
+
+    return ask
 
 
 def _members(name: str, num_variables: int, seed: int) -> Ask:

@@ -1,8 +1,8 @@
 """The acyclic choice of parent sets of least total cost among any number of variables.
 
 Reduced and split first (solvers.acyclic.reduction). What is left of a part goes to dynamic programming over subsets
-where it is small, to a branching where nobody has two parents in it (solvers.acyclic.branching), and to MaxSAT with
-cuts (solvers.acyclic.maxsat) else. The tie rule is the same for all.
+where it is small, or not large and finely graded, to a branching where nobody has two parents in it
+(solvers.acyclic.branching), and to MaxSAT with cuts (solvers.acyclic.maxsat) else. The tie rule is the same for all.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from solvers.acyclic.branching import least_branching
-from solvers.acyclic.least_cost import Cost, Mask, best_structure, distinct
+from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, distinct, total_size
 from solvers.acyclic.maxsat import least_by_maxsat
 from solvers.acyclic.reduction import Part, parts
 from solvers.budget import Budget, Undecided
 
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
+MAX_SPAN = 10_000  # what sizes may differ by in all, beyond which up to MAX_FREE_VARIABLES go to subsets too
 STATES_PER_CONFLICT = 20_000  # so that a state takes as long here as it does in formula search, nearly
 MAX_STATES = 10_000 * STATES_PER_CONFLICT  # a budget for rows that have no other; about ten seconds
 
@@ -69,15 +70,22 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
     if all(len(sets) == 1 for sets in part.values()) and len(part) == 1:
         return {v: mask for v, sets in part.items() for mask in sets}
     single = all(own.bit_count() <= 1 for sets in part.values() for own in sets)
-    if len(part) > subset_dp and not single:
+    by_subsets = len(part) <= subset_dp or (_finely_graded(part) and len(part) <= MAX_FREE_VARIABLES)
+    if not by_subsets and not single:
         return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
     costs = {
         v: {own: distinct(one.cost, v, one.mask, num_vars) for own, one in sets.items()} for v, sets in part.items()
     }
-    if len(part) > subset_dp:
+    if not by_subsets:
         return least_branching(costs)
     best = best_structure(costs, 0)
     return None if best is None else best[1]
+
+
+def _finely_graded(part: Part) -> bool:
+    """Whether the bound that MaxSAT raises has far to go, as with scores, where sizes differ by a few nodes."""
+    spans = (max(own.values()).cost - min(own.values()).cost for own in part.values())
+    return sum(map(total_size, spans)) > MAX_SPAN
 
 
 def _total(options: Mapping[int, Mapping[Mask, Cost]], chosen: Mapping[int, Mask]) -> Cost:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.limits import sweep as sweeping
-from bench.limits.__main__ import BENCHMARKS, _sweeps, main
+from bench.limits.__main__ import TOPICS, _sweeps, main
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Ask, Curve, Point, Sweep, points
 
@@ -71,7 +71,7 @@ def test_the_plot_is_the_same_bytes_and_names_every_curve() -> None:
 
 
 def test_every_curve_of_every_benchmark_answers_its_smallest_size() -> None:
-    for name in BENCHMARKS:
+    for name in TOPICS:
         for sweep in _sweeps(name):
             for curve in sweep.curves:
                 assert curve.prepare(curve.xs[0], 0)() is None, (sweep.key, curve.name)

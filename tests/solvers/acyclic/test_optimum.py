@@ -11,7 +11,7 @@ import pytest
 from solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
 from solvers.acyclic.maxsat import clusters, placed
 from solvers.acyclic.optimum import Choice, optimal_choice
-from solvers.acyclic.reduction import ParentSet, parts, undominated
+from solvers.acyclic.reduction import ParentSet, Part, parts, undominated
 from solvers.budget import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 
@@ -177,3 +177,17 @@ def test_every_cluster_is_left_without_a_way_in() -> None:
             assert all(own & within for v in group for own in taken[v])
             found += len(group) < len(left)
     assert found > 50
+
+
+def test_finely_graded_costs_take_the_same_choice_by_subsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(part: Part, budget: Budget, *, states: int) -> dict[int, Mask] | None:
+        raise AssertionError(f"{len(part)} variables are left to MaxSAT")
+
+    monkeypatch.setattr("solvers.acyclic.optimum.least_by_maxsat", refused)
+    rng, step = Random("fine"), by_size(2_500, 0)
+    for _ in range(12):
+        options, roots = drawn(rng, 2, 9, 12)
+        fine = {v: {m: by_size(rng.randint(0, 5_000), 0) for m in own} for v, own in options.items()}
+        alike = {v: {m: cost // step * step for m, cost in own.items()} for v, own in fine.items()}
+        for costs in (fine, alike):
+            assert optimal_choice(costs, roots, 11) == by_subsets(costs, roots, 11)
