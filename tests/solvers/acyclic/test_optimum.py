@@ -184,10 +184,10 @@ def test_finely_graded_costs_take_the_same_choice_by_subsets(monkeypatch: pytest
         raise AssertionError(f"{len(part)} variables are left to MaxSAT")
 
     monkeypatch.setattr("solvers.acyclic.optimum.least_by_maxsat", refused)
-    rng, step = Random("fine"), by_size(2_500, 0)
+    rng, step = Random("fine"), by_size(50_000, 0)
     for _ in range(12):
         options, roots = drawn(rng, 2, 9, 12)
-        fine = {v: {m: by_size(rng.randint(0, 5_000), 0) for m in own} for v, own in options.items()}
+        fine = {v: {m: by_size(rng.randint(0, 100_000), 0) for m in own} for v, own in options.items()}
         alike = {v: {m: cost // step * step for m, cost in own.items()} for v, own in fine.items()}
         for costs in (fine, alike):
             assert optimal_choice(costs, roots, 11) == by_subsets(costs, roots, 11)
