@@ -82,9 +82,9 @@ def _weights(raw: object) -> dict[WeightKey, float]:
     """Ours: a list of {"from", "to", "power", "value"}."""
     found: dict[WeightKey, float] = {}
     for entry in raw if isinstance(raw, list) else []:
-        ends = ends_of(entry)
-        value = number(entry.get("value")) if isinstance(entry, dict) else None
-        if ends is not None and value is not None:
+        if not isinstance(entry, dict) or (value := number(entry.get("value"))) is None:
+            continue
+        if (ends := ends_of(entry)) is not None:
             power = entry.get("power", 1)
             found[node_name(ends[0]), node_name(ends[1]), 2 if power == 2 else 1] = value
     return found

@@ -97,6 +97,11 @@ class Mechanism:
     def frequency_base(self) -> float:
         return self.frequency.base or 0.0
 
+    @cached_property
+    def all_weights(self) -> Mapping[tuple[str, str, int], float]:
+        """The weight of every term, by parent, node and power."""
+        return {(term.parent, node, term.power): term.weight for node, e in self.equations.items() for term in e.terms}
+
     def weights(self, node: str, power: int = 1) -> dict[str, float]:
         """The weights of a node's terms of one power, by parent."""
         return {term.parent: term.weight for term in self.equations[node].terms if term.power == power}

@@ -86,9 +86,7 @@ class Scorer:
         self._into_frequency = into_frequency(truth.edges)
         self._roots = roots(truth.edges)
         self._linear = truth.weights(FREQUENCY)
-        self._weights: dict[WeightKey, float] = {
-            (term.parent, node, term.power): term.weight for node, e in truth.equations.items() for term in e.terms
-        }
+        self._weights = truth.all_weights
 
     def score(self, said: Hypothesis) -> HypothesisScore:
         given = given_weights(self._linear, said.coefficients)

@@ -149,6 +149,10 @@ class WeightedDags:
 
     def verdicts(self) -> Mapping[float, int]:
         """How many members predict each frequency of the reactor crystal; a parent that is not shown has base 50."""
+        return self._verdicts
+
+    @cached_property
+    def _verdicts(self) -> Mapping[float, int]:
         if not self.count:
             return {}
         if not self.predicts:
@@ -161,7 +165,7 @@ class WeightedDags:
             found[value / PER_UNIT] = choices({**self._options, group.node: Counter(group.masks.tolist())})
         return {value: number for value, number in found.items() if number}
 
-    @property
+    @cached_property
     def predicts(self) -> bool:
         """Whether all members' predictions follow from what is shown of the reactor crystal."""
         return not np.isnan(frequencies(self.locals[-1], self.evidence)).any()
