@@ -45,6 +45,10 @@ class _ScoredPool:
         self.settings = {problem.id: table_setting(self.digest, problem.setting) for problem in self.pool.problems}
         self._evaluators: dict[str, Evaluator] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without evaluators: what those keep fills other processes, whose stores do not know of it."""
+        return {**self.__dict__, "_evaluators": {}}
+
     def evaluator(self, instance: str) -> Evaluator:
         found = self._evaluators.get(instance)
         if found is None:

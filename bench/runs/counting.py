@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
@@ -25,8 +26,8 @@ from bench.runs.scoring import Scorer, judged
 from dsl.errors import CalibrantError
 
 LARGE = 20_000  # predictions that one process scores before others have started
-GROUP = 500  # predictions of one job
-AHEAD = 4  # jobs for each process that are read before they are needed
+GROUP = 500  # predictions of one job, more or less
+AHEAD = 5  # jobs of each process that are read before they are needed
 
 
 class Counted(NamedTuple):
@@ -100,38 +101,71 @@ def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
 
 
 def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[Counted]:
+    """By processes that have a share of the items each: what one has read of an item no other reads again."""
     refused: list[CalibrantError] = []
-    groups = _groups(predictions, refused)
-    with ProcessPoolExecutor(workers, get_context("spawn"), _take, (judge,)) as executor:
-        running: deque[tuple[list[Prediction], Future[_Group]]] = deque()
+    blocks = _blocks(predictions, GROUP * workers, refused)
+    share: dict[tuple[str, str], int] = {}  # by item
+    with ExitStack() as stack:
+        crew = [stack.enter_context(_started(judge)) for _ in range(workers)]
+        running: deque[_Block] = deque()
         try:
             while True:
-                for group in islice(groups, AHEAD * workers - len(running)):
-                    running.append((group, executor.submit(_counted_there, [tuple(one) for one in group])))
+                for block in islice(blocks, AHEAD - len(running)):
+                    running.append(_handed_out(block, share, crew))
                 if not running:
                     break
-                first, judged_there = running.popleft()
-                yield from judge.counted(first, judged_there.result())
+                yield from _gathered(judge, running.popleft())
         except BrokenProcessPool:
             raise CalibrantError("a process that scored predictions has been killed; --workers 1 needs none") from None
         finally:
-            for _, one in running:
-                one.cancel()
+            for one in running:
+                for _, judged_there in one.parts:
+                    judged_there.cancel()
     if refused:
         raise refused[0]
 
 
-def _groups(predictions: Iterator[Prediction], refused: list[CalibrantError]) -> Iterator[list[Prediction]]:
-    """The predictions in groups; the first one that is refused ends them."""
+def _started(judge: _Judge) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, get_context("spawn"), _take, (judge,))
+
+
+class _Block(NamedTuple):
+    """Predictions that follow each other. shares: whose each is; parts: those of each share, and what they come to"""
+
+    shares: list[int]
+    parts: list[tuple[list[Prediction], Future[_Group]]]
+
+
+def _handed_out(
+    block: list[Prediction], share: dict[tuple[str, str], int], crew: Sequence[ProcessPoolExecutor]
+) -> _Block:
+    shares = [share.setdefault((one.pool, one.instance), len(share) % len(crew)) for one in block]
+    parts: list[list[Prediction]] = [[] for _ in crew]
+    for one, place in zip(block, shares, strict=True):
+        parts[place].append(one)
+    jobs = [
+        member.submit(_counted_there, [tuple(one) for one in part]) for member, part in zip(crew, parts, strict=True)
+    ]
+    return _Block(shares, list(zip(parts, jobs, strict=True)))
+
+
+def _gathered(judge: _Judge, block: _Block) -> Iterator[Counted]:
+    """All of a block, in the order in which it was read."""
+    found = [judge.counted(part, judged_there.result()) for part, judged_there in block.parts]
+    return (next(found[place]) for place in block.shares)
+
+
+def _blocks(predictions: Iterator[Prediction], size: int, refused: list[CalibrantError]) -> Iterator[list[Prediction]]:
+    """The predictions in blocks; the first one that is refused ends them."""
     while not refused:
-        group: list[Prediction] = []
+        block: list[Prediction] = []
         try:
-            group.extend(islice(predictions, GROUP))
+            block.extend(islice(predictions, size))
         except CalibrantError as error:
             refused.append(error)
-        if not group:
+        if not block:
             return
-        yield group
+        yield block
 
 
 _here: list[_Judge] = []  # of a process that was started for it

@@ -26,7 +26,7 @@ from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionCh
 from dsl.replayscm.world import Panel
 from dsl.shelves import Shelf, Store
 
-SCORED = Store(1 << 11, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
+SCORED = Store(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.ROOTS: "roots",
@@ -145,7 +145,7 @@ class Evaluator:
 
     def score_text(self, text: str) -> Score:
         """A response text. Of several extractable objects the first valid one counts, else the first."""
-        score = self._scores.made.get(text)
+        score = self._scores.made.get(text) or SCORED.again(self._scores, text)
         if score is None:
             plain = self._plain(text, self.shape)
             score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))

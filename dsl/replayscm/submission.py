@@ -87,6 +87,8 @@ class MapChecker:
             text = mechanisms[variable]
             mechanism = shelf.made.get(text) if isinstance(text, str) else None
             if mechanism is None:
+                mechanism = READ.again(shelf, text) if isinstance(text, str) else None
+            if mechanism is None:
                 mechanism = self._mechanism(variable, text)
                 if isinstance(text, str):
                     READ.put(shelf, text, mechanism)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +83,12 @@ def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, 
         assert json.loads(json_line(line)) == dict(line)
     assert late.figures() == made.figures()
     assert [one.items for one in late.sampled()] == [one.items for one in made.sampled()]
+
+
+def test_what_a_scorer_has_kept_is_not_sent_to_other_processes(files: tuple[Path, Path]) -> None:
+    scorer = PredictionScorer(files[:1])
+    before = len(pickle.dumps(scorer))
+    verdicts = [json_line(scorer.score(prediction).line) for prediction in Predictions(files[1], scorer.items)]
+    sent = pickle.loads(pickle.dumps(scorer))
+    assert len(pickle.dumps(scorer)) < 2 * before
+    assert verdicts == [json_line(sent.score(prediction).line) for prediction in Predictions(files[1], sent.items)]
