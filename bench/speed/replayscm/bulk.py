@@ -1,13 +1,15 @@
 """A million responses to a pool of 320 instances through `calibrant score`, as a process of its own.
 
 One file repeats itself as samples of models do, the other has no mechanism of an instance twice, so that nothing that
-was kept helps. Targets are those of a machine with two cores; a rival scores a twentieth of the same file.
+was kept helps. Targets are those of a machine with two cores, and of the file that repeats itself. The other file, and
+both with verdicts written, are a tenth as long; a rival scores a twentieth of the million.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from bench.commands.progress import usable_cores
@@ -20,7 +22,7 @@ from bench.speed.replayscm.responses import write_large_pool, write_responses
 TOPIC = "bulk"
 INSTANCES = 320
 RESPONSES = 1_000_000
-RIVAL_SHARE = 20
+SHARE, RIVAL_SHARE = 10, 20
 MOST_SECONDS, MOST_BYTES = 90, 500_000_000
 MEGABYTE = 1_000_000
 
@@ -31,42 +33,51 @@ def rows(options: Options) -> Iterator[Row]:
         folder = Path(temporary)
         pool = folder / "pool.jsonl"
         problems = write_large_pool(options.problems, pool, INSTANCES)
+        said, fewer, written = (folder / f"{name}.jsonl" for name in ("responses", "fewer", "verdicts"))
         for mixed, case in ((True, "as models repeat themselves"), (False, "all mechanisms new")):
-            said = folder / "responses.jsonl"
-            different = write_responses(problems, said, count, mixed=mixed)
-            case = f"{count:,} responses, {case}"
+            number = count if mixed else max(INSTANCES, count // SHARE)
+            different = write_responses(problems, said, number, mixed=mixed)
             cost = command_cost(OURS, "score", str(pool), str(said), folder=folder)
-            yield _row(
-                case, "calibrant score", count, cost, {"different responses": different}, goal=count >= RESPONSES
-            )
+            told: dict[str, float] = {"different responses": different}
+            yield _row(case, "calibrant score", number, cost, told, goal=number >= RESPONSES)
             if options.scale == 1:  # a glance needs no second process
-                written = folder / "verdicts.jsonl"
-                cost = command_cost(OURS, "score", str(pool), str(said), "--out", str(written), folder=folder)
-                yield _row(case, "calibrant score --out", count, cost, {})
+                number = _beginning(said, fewer, max(INSTANCES, count // SHARE))
+                cost = command_cost(OURS, "score", str(pool), str(fewer), "--out", str(written), folder=folder)
+                yield _row(case, "calibrant score --out", number, cost, {})
                 written.unlink()
             if options.rival is not None:
-                fewer = max(INSTANCES, count // RIVAL_SHARE)
-                with said.open("rb") as lines, (folder / "fewer.jsonl").open("wb") as some:
-                    some.writelines(line for _, line in zip(range(fewer), lines, strict=False))
-                cost = command_cost(options.rival, "score", str(pool), str(folder / "fewer.jsonl"), folder=folder)
-                yield _row(case, "the rival, a part", fewer, cost, {})
+                number = _beginning(said, fewer, max(INSTANCES, count // RIVAL_SHARE))
+                cost = command_cost(options.rival, "score", str(pool), str(fewer), folder=folder)
+                yield _row(case, "the rival, a part", number, cost, {})
+
+
+def _beginning(whole: Path, part: Path, most: int) -> int:
+    """Copies the first lines of a file; how many."""
+    with whole.open("rb") as lines, part.open("wb") as some:
+        number = 0
+        for line in islice(lines, most):
+            some.write(line)
+            number += 1
+    return number
 
 
 def _peak(cost: Cost) -> int:
-    """No more than this, if the processes that score are no larger than the largest one."""
-    return cost.peak * (1 + usable_cores())
+    """Of all processes; where the system does not tell, no more than if each were as large as the largest one."""
+    return cost.peaks or cost.peak * (1 + usable_cores())
 
 
 def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
     rate = count / cost.processor
     figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
-    figures += f"peak of the largest process {cost.peak / MEGABYTE:.0f} MB, of all at most {_peak(cost) / MEGABYTE:.0f}"
+    figures += (
+        f"peak of the largest process {cost.peak / MEGABYTE:.0f} MB, of all together {_peak(cost) / MEGABYTE:.0f}"
+    )
     wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
     said = "".join(f"; {value:,} {name}" for name, value in counts.items())
     usual = published.submissions("Ordered")
     return Row(
         TOPIC,
-        case,
+        f"{count:,} responses, {case}",
         name,
         "response",
         rate,
