@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from audits.replayscm.ambiguity import expressed
+from audits.replayscm.ambiguity import PARENTS, expressed
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import World
 from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
@@ -37,16 +37,19 @@ class Spaces:
         return self._space(expressed(asked, self.problem.task.grammar))
 
     def _space(self, model_class: ModelClass) -> VersionSpace:
-        return self._part(self._training, model_class, lambda widest: VersionSpace(self.problem.task, widest))
+        return self._part(
+            self._training, model_class, MAX_PARENTS, lambda widest: VersionSpace(self.problem.task, widest)
+        )
 
     def _part(
         self,
         built: dict[ModelClass, VersionSpace],
         model_class: ModelClass,
+        most: int,
         build: Callable[[ModelClass], VersionSpace],
     ) -> VersionSpace:
-        """A class of the same evidence as others, which shares what is counted of the widest one."""
-        widest = replace(model_class, max_parents=MAX_PARENTS, max_size=None)
+        """A class of the same evidence as others, which shares what is counted of the widest one, of so many parents."""
+        widest = replace(model_class, max_parents=max(most, model_class.max_parents), max_size=None)
         if widest not in built:
             built[widest] = build(widest)
         if model_class not in built:
@@ -60,4 +63,6 @@ class Spaces:
         return space.share(self._after(space.model_class), size_penalty=size_penalty)
 
     def _after(self, model_class: ModelClass) -> VersionSpace:
-        return self._part(self._replaying, model_class, lambda widest: self._space(widest).with_worlds(self.heldout))
+        return self._part(
+            self._replaying, model_class, PARENTS[-1], lambda widest: self._space(widest).with_worlds(self.heldout)
+        )

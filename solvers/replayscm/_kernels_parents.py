@@ -131,6 +131,30 @@ def separates(columns: U64, candidate: int, mixed: U64, num_mixed: int) -> bool:
 
 
 @kernel
+def table_of_cells(columns: U64, target: int, last: int, cells: U64, num_parents: int, out: U64) -> None:
+    """Care and value words over so many parents, whose cells `mixed_cells` left, and one more that determines it."""
+    care = np.uint64(0)
+    value = np.uint64(0)
+    for p in range(1 << num_parents):
+        row = np.uint64(1) << np.uint64(p)
+        after = row << np.uint64(1 << num_parents)
+        for w in range(columns.shape[1]):
+            cell = cells[(1 << num_parents) + p, w]
+            with_it = cell & columns[last, w]
+            without = cell ^ with_it
+            if with_it:
+                care |= after
+                if with_it & columns[target, w]:
+                    value |= after
+            if without:
+                care |= row
+                if without & columns[target, w]:
+                    value |= row
+    out[0] = care
+    out[1] = value
+
+
+@kernel
 def worth_below(masks: I64, sizes: I64, count: int, tied: int, own: int, free: int, floor: int) -> int:
     """The size below which a function has to stay to be worth its parents, by the sets that are listed so far.
 
@@ -226,27 +250,33 @@ def all_tables(
 ) -> int:
     """Every set of at most `max_parents` candidates over which the target is a function, with what is seen of it."""
     count = 0
-    chosen = np.empty(max_parents + 1, np.int64)
-    parents = np.empty(max_parents + 1, np.int64)
+    chosen = np.empty(max_parents, np.int64)
+    parents = np.empty(max_parents, np.int64)
     table = np.empty(2, np.uint64)
+    cells = np.empty((2 << max_parents, columns.shape[1]), np.uint64)
+    mixed = np.empty((1 << max_parents, 2, columns.shape[1]), np.uint64)
     num_candidates = candidates.shape[0]
-    for j in range(max_parents + 1):
-        if j > num_candidates:
-            break
+    if partial_table(columns, scored, target, parents, 0, parts, table):
+        masks[0], cares[0], values[0] = 0, table[0], table[1]
+        count = 1
+    for j in range(1, min(max_parents, num_candidates) + 1):
         for i in range(j):
             chosen[i] = i
-        while True:
+        changed = 0
+        while changed >= 0:  # all but the last parent; most last ones are ruled out by the first cell
             mask = np.int64(0)
-            for i in range(j):
+            for i in range(j - 1):
                 parents[i] = candidates[chosen[i]]
                 mask |= np.int64(1) << parents[i]
-            if partial_table(columns, scored, target, parents, j, parts, table):
-                masks[count] = mask
-                cares[count] = table[0]
-                values[count] = table[1]
-                count += 1
-            if next_combination(chosen, j, num_candidates) < 0:
-                break
+            num_mixed = mixed_cells(columns, scored, target, parents, j - 1, changed, cells, mixed)
+            for last in range(chosen[j - 2] + 1 if j > 1 else 0, num_candidates):
+                if separates(columns, candidates[last], mixed, num_mixed):
+                    table_of_cells(columns, target, candidates[last], cells, j - 1, table)
+                    masks[count] = mask | np.int64(1) << candidates[last]
+                    cares[count] = table[0]
+                    values[count] = table[1]
+                    count += 1
+            changed = next_combination(chosen, j - 1, num_candidates - 1)
     return count
 
 

@@ -71,6 +71,10 @@ class LocalSpace:
         histograms = None if self.histograms is None else self.histograms[:end]
         return LocalSpace(self.masks[:end], self.cares[:end], self.values[:end], self.numbers[:end], histograms)
 
+    def beyond(self, start: int) -> LocalSpace:
+        """The parent sets from that place on, not by size."""
+        return LocalSpace(self.masks[start:], self.cares[start:], self.values[start:], self.numbers[start:])
+
 
 def local_space(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> LocalSpace:
     """All mechanisms of at most `max_parents` functional parents among the candidates, counted."""

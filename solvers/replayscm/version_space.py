@@ -124,12 +124,21 @@ class VersionSpace:
 
     def size_counts(self, variable: int) -> I64:
         """[e, size + 1] the functions of each parent set that are listed, by least size; sets as without a size cap."""
+        return self._sized(variable, self.model_class.max_parents)
+
+    def _sized(self, variable: int, max_parents: int) -> I64:
+        """`size_counts` of the sets of at most so many parents; those that were counted before are not counted again."""
         if self._wider is not None:
-            return self._wider.size_counts(variable)[: len(self._any_size(variable).masks)]
-        if variable not in self._sizes:
+            return self._wider._sized(variable, max_parents)
+        asked = self._any_size(variable).within(max_parents)
+        known = self._sizes.get(variable)
+        done = 0 if known is None else len(known)
+        if done < len(asked.masks) or known is None:
             constants = constant_sizes(self.functions, self.task.grammar)
-            self._sizes[variable] = size_counts(self._any_size(variable), self.functions, constants)
-        return self._sizes[variable]
+            more = size_counts(asked.beyond(done), self.functions, constants)
+            known = more if known is None else np.concatenate([known, more])
+            self._sizes[variable] = known
+        return known[: len(asked.masks)]
 
     def weights(self, roots: Sequence[str], local: Mapping[int, Mapping[Mask, int]] | None = None) -> Weights:
         """Weights of all parent choices under one root set: counts, or what `local` says instead."""
