@@ -76,6 +76,7 @@ class ClassSearch:
     """Lazy, exact search for the heaviest classes.
 
     mass: the weight of all members; `ValueError` if there are none
+    num_sets, num_rows: parent sets whose weights make a count, and rows in which classes differ
     known_best: the heaviest class that was weighed so far, found or not yet proved to be next
     """
 
@@ -96,6 +97,7 @@ class ClassSearch:
         self.mass = 0
         sets = ParentSets(space, size_penalty)
         rows = rows_of(worlds, space.task.variables)
+        self.num_sets, self.num_rows = len(sets.masks), len(rows.words)
         for roots in space.counts_by_roots:
             whole = ImaginedSpace(sets, roots)
             contexts = distinct_contexts(rows, sum(1 << space.index[root] for root in roots), len(space.index))

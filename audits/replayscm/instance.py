@@ -11,8 +11,8 @@ from audits.replayscm.bounded import BoundedAudit
 from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
 from audits.replayscm.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum, Survivors
 from audits.replayscm.patterns import pattern_coverage
-from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, uniform_ceiling
-from audits.replayscm.spaces import Spaces
+from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cut, uniform_ceiling
+from audits.replayscm.spaces import MOST_SETS, Spaces
 from audits.replayscm.survivors import most_different
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import shortcut_floor
@@ -57,7 +57,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
             return None
 
     classes = [_counted(spaces, k) for k in sorted({*options.classes, headline})]
-    capped = [_capped(spaces, c.max_parents, c.max_size) for c in profile_classes() if c.max_size is not None]
+    capped = _all_capped(spaces, max(headline, spaces.widest), left_out)
     task = problem.task
     exposed = attempted("exposure", lambda: exposure(problem))
     prior = attempted("draws", lambda: prior_parents(problem, headline, classes))
@@ -65,6 +65,9 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     if prior is not None:
         ceilings.append(attempted("ceiling", lambda: uniform_ceiling(spaces, prior)))
         ceilings.append(attempted("ceiling by size", lambda: ceiling_by_size(spaces, prior)))
+    divided = attempted("split", lambda: split(spaces, prior)) if prior else None
+    if divided is not None and (cut := split_cut(problem, divided)):
+        left_out["split by other worlds"] = cut
     return Findings(
         num_variables=len(task.variables),
         num_roots=task.disclosure.num_roots,
@@ -85,7 +88,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         mix=intervention_mix(problem),
         balance=heldout_balance(problem),
         survivors=attempted("survivors", lambda: _survivors(spaces, headline, classes)),
-        split=attempted("split", lambda: split(spaces, prior)) if prior else None,
+        split=divided,
         left_out=left_out,
     )
 
@@ -101,6 +104,20 @@ def _counted(spaces: Spaces, max_parents: int) -> ClassCount:
 
 def _capped(spaces: Spaces, max_parents: int, max_size: int) -> CappedCount:
     return CappedCount(max_parents, max_size, str(spaces.space(max_parents, max_size).count))
+
+
+def _all_capped(spaces: Spaces, widest: int, left_out: dict[str, str]) -> list[CappedCount]:
+    """The profile's classes with a cap, as far as parent sets are gone through."""
+    counted = []
+    for one in profile_classes():
+        if one.max_size is None:
+            continue
+        if one.max_parents <= widest:
+            counted.append(_capped(spaces, one.max_parents, one.max_size))
+        else:
+            reason = f"{spaces.num_sets:,} parent sets; at most {MOST_SETS:,} are gone through"
+            left_out[f"k <= {one.max_parents}, size <= {one.max_size}"] = reason
+    return counted
 
 
 def _coverage(problem: Problem) -> Coverage:

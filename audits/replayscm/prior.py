@@ -27,6 +27,9 @@ CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do n
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention
 SPLIT_DRAWS = 6  # truths that they are compared on
 SPLIT_COUNTS = 16  # exact counts for the best of them
+CEILING_SETS = 4_000_000  # parent sets weighed for one ceiling; many variables leave fewer counts than CEILING_COUNTS
+SIZED_SETS = 4  # a weight by size takes as long as so many without
+SPLIT_WORK = 400_000_000  # variables times parent sets times truths times worlds; many variables leave fewer worlds
 MAX_CONTEXTS = 16  # root assignments that a world shows; more roots than that are drawn
 
 
@@ -78,7 +81,9 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Ceilin
     if not spaces.heldout:
         raise ValueError("there are no held-out worlds")
     rng = Random(f"ceiling:{problem.id}")
-    found = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=CEILING_COUNTS)
+    each = _num_sets(space) * (1 if penalty is None else SIZED_SETS)
+    counts = max(1, min(CEILING_COUNTS, CEILING_SETS // max(1, each)))
+    found = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=counts)
     return Ceiling(
         in_words=space.model_class.describe(problem.task),
         size_penalty=penalty,
@@ -100,14 +105,14 @@ def split(spaces: Spaces, max_parents: int) -> Split | None:
         return _expected(problem, space, rng, task.disclosure.roots)
     if gold is None:
         raise ValueError("the roots are hidden, and there is no gold to show what a world would")
-    candidates = _candidates(task, gold.roots, rng)
+    candidates = _affordable(space, _candidates(task, gold.roots, rng), 1)
     world, removed = best_split_for(space, gold, candidates)
     return _described(space, candidates, world, gold.roots, removed_from_gold=float(removed))
 
 
 def _expected(problem: Problem, space: VersionSpace, rng: Random, roots: tuple[str, ...]) -> Split:
     gold = problem.sealed.gold
-    candidates = _candidates(problem.task, roots, rng)
+    candidates = _affordable(space, _candidates(problem.task, roots, rng), SPLIT_DRAWS)
     found = best_split(space, candidates, rng, num_draws=SPLIT_DRAWS, max_counts=SPLIT_COUNTS)
     left = found.remaining
     return _described(
@@ -127,6 +132,26 @@ def _candidates(task: Task, roots: Sequence[str], rng: Random) -> list[World]:
     single = single_worlds(task, rng, roots=roots, contexts_per_world=contexts)
     more = candidate_worlds(task, rng, SPLIT_CANDIDATES, roots=roots, contexts_per_world=contexts)
     return [*single, *more]
+
+
+def _affordable(space: VersionSpace, worlds: list[World], num_draws: int) -> list[World]:
+    """All of the worlds, or as many as SPLIT_WORK allows, evenly chosen."""
+    number = min(len(worlds), max(2, SPLIT_WORK // max(1, num_draws * _num_sets(space) * len(space.index))))
+    return [worlds[i * len(worlds) // number] for i in range(number)]
+
+
+def _num_sets(space: VersionSpace) -> int:
+    """Parent sets of all variables, each with a weight of its own in every count."""
+    return sum(len(space.local(variable).masks) for variable in space.index.values())
+
+
+def split_cut(problem: Problem, found: Split) -> str | None:
+    """Why fewer worlds were compared than there would be; None if all were."""
+    whole = 3 * len(problem.task.variables) + SPLIT_CANDIDATES
+    if found.candidates >= whole:
+        return None
+    work = "variables times parent sets times truths times worlds"
+    return f"{found.candidates} of {whole} worlds compared: {work} is at most {SPLIT_WORK:,}"
 
 
 def _described(

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
+from math import comb
 
 from audits.replayscm.ambiguity import PARENTS, expressed
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.world import World
 from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+
+MOST_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
 
 
 class Spaces:
@@ -28,6 +32,18 @@ class Spaces:
     def heldout(self) -> Sequence[World]:
         return self.problem.sealed.heldout.worlds
 
+    @cached_property
+    def widest(self) -> int:
+        """The bound of parents of the widest class that is counted unasked."""
+        return MAX_PARENTS if self.num_sets <= MOST_SETS else PARENTS[-1]
+
+    @cached_property
+    def num_sets(self) -> int:
+        """How many parent sets of at most MAX_PARENTS there are to go through."""
+        disclosure = self.problem.task.disclosure
+        candidates = [len(disclosure.admissible_parents(variable)) for variable in self.problem.task.variables]
+        return sum(comb(number, k) for number in candidates for k in range(MAX_PARENTS + 1))
+
     def space(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
         """What the training worlds leave open in a class, with the audit's root sets.
 
@@ -38,7 +54,7 @@ class Spaces:
 
     def _space(self, model_class: ModelClass) -> VersionSpace:
         return self._part(
-            self._training, model_class, MAX_PARENTS, lambda widest: VersionSpace(self.problem.task, widest)
+            self._training, model_class, self.widest, lambda widest: VersionSpace(self.problem.task, widest)
         )
 
     def _part(
@@ -48,7 +64,7 @@ class Spaces:
         most: int,
         build: Callable[[ModelClass], VersionSpace],
     ) -> VersionSpace:
-        """A class of the same evidence as others, which shares what is counted of the widest one, of so many parents."""
+        """A class of the same evidence as others, which shares what is counted of the widest one, of `most` parents."""
         widest = replace(model_class, max_parents=max(most, model_class.max_parents), max_size=None)
         if widest not in built:
             built[widest] = build(widest)

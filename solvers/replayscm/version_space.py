@@ -127,7 +127,7 @@ class VersionSpace:
         return self._sized(variable, self.model_class.max_parents)
 
     def _sized(self, variable: int, max_parents: int) -> I64:
-        """`size_counts` of the sets of at most so many parents; those that were counted before are not counted again."""
+        """`size_counts` of the sets of at most so many parents; those counted before are not counted again."""
         if self._wider is not None:
             return self._wider._sized(variable, max_parents)
         asked = self._any_size(variable).within(max_parents)

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from dsl.formulas.formula import Formula
 from dsl.replayscm.problem import Task
@@ -87,17 +88,28 @@ class Candidates:
         num_vars, functions = parent_set.mask.bit_count(), self._listed.functions
         care, value = np.uint64(parent_set.table.care), np.uint64(parent_set.table.value)
         for size in range(parent_set.at_least, caps.max_size + 1):
-            first, last = self._listed.range(num_vars, size - 2)
-            if last - first > caps.states and len(np.unique(functions.bits[first:last] & care)) > caps.states:
-                return None
             first, last = self._listed.range(num_vars, size)
             if size == parent_set.size or np.any((functions.bits[first:last] & care) == value):
-                return size
+                before = (self._listed.range(num_vars, least - 2) for least in range(parent_set.at_least, size + 1))
+                kept = all(not _more_than(caps.states, functions.bits[slice(*part)], care) for part in before)
+                return size if kept else None
         return None
 
     @cached_property
     def _listed(self) -> _BySize:
         return _BySize(self._search.functions)
+
+
+def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bool:
+    """Whether functions show more than so many behaviours in the rows seen; the first of many mostly tell."""
+    if 1 << int(care).bit_count() <= states:
+        return False
+    looked_at = states
+    while looked_at < len(bits):
+        looked_at = min(2 * looked_at, len(bits))
+        if len(np.unique(bits[:looked_at] & care)) > states:
+            return True
+    return False
 
 
 class _BySize:

@@ -16,6 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from baselines.replayscm.staged._kernels_choice import first_choice
 from baselines.replayscm.staged.candidates import CandidateMechanism, Candidates, Caps
 from dsl.replayscm.disclosure import natural
 from dsl.replayscm.problem import Task
@@ -27,6 +30,7 @@ from solvers.replayscm.certified import certified
 from solvers.replayscm.roots import likely_first
 
 NODES_PER_SECOND = 50_000  # choices of a candidate that the search tries
+NO_LIMIT = 1 << 62
 
 
 class Stage(NamedTuple):
@@ -72,7 +76,7 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
         budget = Budget(stage.nodes)
         try:
             for roots in likely_first(task):
-                chosen = _Choice(task, roots, found, stage.caps.slack, budget).first()
+                chosen = _first_choice(task, roots, found, stage.caps.slack, budget)
                 if chosen is not None:
                     mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
                     return StagedAnswer(certified(task, Scm(roots, mechanisms)), number)
@@ -81,54 +85,37 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
     return NotFound(without, spent)
 
 
-class _Choice:
-    """Depth first: the variable with fewest candidates first, its smallest candidate first, no cycles."""
+def _first_choice(
+    task: Task,
+    roots: tuple[str, ...],
+    found: Mapping[str, Sequence[CandidateMechanism]],
+    slack: int,
+    budget: Budget,
+) -> dict[str, Mask] | None:
+    """Depth first: the variable with fewest candidates first, its smallest candidate first, no cycles.
 
-    def __init__(
-        self,
-        task: Task,
-        roots: tuple[str, ...],
-        found: Mapping[str, Sequence[CandidateMechanism]],
-        slack: int,
-        budget: Budget,
-    ) -> None:
-        self.slack = slack
-        self.budget = budget
-        index = {variable: i for i, variable in enumerate(task.variables)}
-        free = [v for v in task.variables if v not in roots]
-        self.order = sorted(free, key=lambda v: (len(found[v]), index[v]))
-        self.options = {v: found[v] for v in free}
-        self.index = index
-        self.free = sum(1 << index[v] for v in free)
-
-    def first(self) -> dict[str, Mask] | None:
-        """The first choice that has no cycle; None if there is none; `BudgetSpent` if the nodes ran out."""
-        if not all(self.options.values()):
-            return None
-        chosen: dict[str, Mask] = {}
-        return chosen if self._extend(0, chosen, {self.index[v]: 0 for v in self.order}) else None
-
-    def _extend(self, depth: int, chosen: dict[str, Mask], above: dict[int, Mask]) -> bool:
-        """Choose for the variables from this depth on. above: the ancestors of each by what was chosen so far."""
-        if depth == len(self.order):
-            return True
-        variable = self.order[depth]
-        own, least = self.index[variable], None
-        for size, _, mask in self.options[variable]:
-            if least is not None and size > least + self.slack:
-                break
-            self.budget.spend(1)
-            parents = mask & self.free
-            ancestors = parents
-            for parent, theirs in above.items():
-                if parents >> parent & 1:
-                    ancestors |= theirs
-            if ancestors >> own & 1:
-                continue
-            least = size if least is None else least
-            below = {v: a | ancestors if v == own or a >> own & 1 else a for v, a in above.items()}
-            chosen[variable] = mask
-            if self._extend(depth + 1, chosen, below):
-                return True
-            del chosen[variable]
-        return False
+    The first choice that has no cycle; None if there is none; `BudgetSpent` if the nodes ran out.
+    """
+    index = {variable: i for i, variable in enumerate(task.variables)}
+    order = sorted((v for v in task.variables if v not in roots), key=lambda v: (len(found[v]), index[v]))
+    if not all(found[v] for v in order):
+        return None
+    free = sum(1 << index[v] for v in order)
+    candidates = [one for v in order for one in found[v]]
+    chosen = np.empty(len(order), np.int64)
+    answer, tried = first_choice(
+        np.array([index[v] for v in order], np.int64),
+        np.cumsum([0, *(len(found[v]) for v in order)]),
+        np.array([one.size for one in candidates], np.int64),
+        np.array([one.mask & free for one in candidates], np.uint64),
+        slack,
+        NO_LIMIT if budget.states is None else budget.states,
+        np.zeros((len(order) + 1, len(task.variables)), np.uint64),
+        chosen,
+    )
+    budget.spend(tried)
+    if answer < 0:
+        budget.spend(1)
+    if answer == 0:
+        return None
+    return {v: candidates[place].mask for v, place in zip(order, chosen.tolist(), strict=True)}

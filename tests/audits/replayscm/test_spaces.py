@@ -33,8 +33,8 @@ def test_an_audit_builds_every_version_space_once(setting: str, monkeypatch: pyt
     counted: Counter[tuple[int, int]] = Counter()
     build = VersionSpace.__init__
 
-    def building(space: VersionSpace, task: Task, model_class: ModelClass) -> None:
-        build(space, task, model_class)
+    def building(space: VersionSpace, task: Task, model_class: ModelClass, **limits: Any) -> None:
+        build(space, task, model_class, **limits)
         if task.training.worlds in evidence and task.disclosure == problem.task.disclosure:
             built[evidence.index(task.training.worlds), model_class] += 1
 

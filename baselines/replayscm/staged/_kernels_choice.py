@@ -1,0 +1,63 @@
+"""Kernel: the depth-first choice of one candidate a variable without a cycle.
+
+Dimension letters: d = depths, each the variable that is chosen for there; c = candidates, of one depth after another;
+v = variables.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dsl._jit import kernel
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+ONE = np.uint64(1)
+
+
+@kernel
+def first_choice(
+    own: I64,  # [d] the variable of each depth
+    starts: I64,  # [d + 1] where its candidates begin
+    sizes: I64,  # [c] smallest first
+    parents: U64,  # [c] bit per variable; roots are left out
+    slack: int,
+    nodes: int,
+    above: U64,  # [d + 1, v] scratch; [0]: no ancestors
+    chosen: I64,  # [d] out: position of a candidate
+) -> tuple[int, int]:
+    """1: chosen; 0: there is no choice; -1: one more candidate than `nodes` was asked for. And how many were tried."""
+    depths = own.shape[0]
+    least = np.full(depths, -1, np.int64)
+    tried = 0
+    depth = 0
+    if depths:
+        chosen[0] = starts[0] - 1
+    while 0 <= depth < depths:
+        chosen[depth] += 1
+        c = chosen[depth]
+        if c == starts[depth + 1] or (least[depth] >= 0 and sizes[c] > least[depth] + slack):
+            depth -= 1
+            continue
+        if tried == nodes:
+            return -1, tried
+        tried += 1
+        ancestors = parents[c]
+        for v in range(above.shape[1]):
+            if parents[c] >> np.uint64(v) & ONE:
+                ancestors |= above[depth, v]
+        here = ONE << np.uint64(own[depth])
+        if ancestors & here:
+            continue
+        if least[depth] < 0:
+            least[depth] = sizes[c]
+        for v in range(above.shape[1]):
+            below = v == own[depth] or above[depth, v] & here
+            above[depth + 1, v] = above[depth, v] | ancestors if below else above[depth, v]
+        depth += 1
+        if depth < depths:
+            chosen[depth] = starts[depth] - 1
+            least[depth] = -1
+    return (1 if depth == depths else 0), tried
