@@ -27,12 +27,9 @@ LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "r
 DOCS = "requirements-docs.lock"
 SITE = "docs/_build/html"
 
-TESTS = (
-    ("ruff", "format", "--check", "."),
-    ("ruff", "check", "."),
-    ("mypy",),
-    ("pytest", "-q", "-n", "2", "--dist", "worksteal"),
-)
+CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
+TYPES = ("mypy",)  # one process, which would leave a core idle: it works while the tests are collected
+TESTS = ("pytest", "-q", "-n", "2", "--dist", "worksteal")
 # with the types of the packages that there are adapters for
 TYPED = ("calibrant", "calibrant_tasks", "bench.speed.inspect", "tests.integrations")
 INTEGRATION_TESTS = (
@@ -56,6 +53,16 @@ class Environment:
         """Run a module of its Python from the project's root; stop with its exit code if it fails."""
         print("$ python -m", *command, flush=True)
         code = subprocess.call([str(self.python), "-m", *command], cwd=ROOT)
+        if code:
+            sys.exit(code)
+
+    def run_together(self, *commands: tuple[str, ...]) -> None:
+        """Run modules at the same time; stop with the exit code of the first that fails once all have ended."""
+        started = []
+        for command in commands:
+            print("$ python -m", *command, flush=True)
+            started.append(subprocess.Popen([str(self.python), "-m", *command], cwd=ROOT))
+        code = next((failed for failed in [process.wait() for process in started] if failed), 0)
         if code:
             sys.exit(code)
 
@@ -136,8 +143,9 @@ def test() -> None:
     made = environment()
     made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
     _add_docs(made)
-    for command in TESTS:
+    for command in CHECKS:
         made.run(*command)
+    made.run_together(TYPES, TESTS)
 
 
 def soak() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import stat
@@ -49,6 +50,23 @@ class BareMachine:
 @pytest.fixture
 def machine(tmp_path: Path) -> BareMachine:
     return BareMachine(tmp_path)
+
+
+def test_what_runs_together_ends_with_the_code_of_what_fails(capfd: pytest.CaptureFixture[str]) -> None:
+    """When all have ended: `make test` says what is wrong with types and what is wrong with tests."""
+    spec = importlib.util.spec_from_file_location("tasks", CHECKOUT / "tasks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tasks = importlib.util.module_from_spec(spec)
+    sys.modules["tasks"] = tasks
+    spec.loader.exec_module(tasks)
+    python = tasks.Environment(Path(sys.prefix))
+    python.run_together(("platform",), ("platform", "--terse"))
+    with pytest.raises(SystemExit) as stopped:
+        python.run_together(("json.tool", "no such file"), ("platform", "--terse"))
+    del sys.modules["tasks"]
+    assert stopped.value.code in (1, 2)
+    assert "no such file" in capfd.readouterr().err
 
 
 TESTS = ("python3 tasks.py test []", "python3 tasks.py docs []", "python3 tasks.py test-integrations []")

@@ -18,6 +18,7 @@ from bench.runs.records import folder_records
 from dsl.errors import CalibrantError
 from dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT, called, command, refused
+from tests.support.effort import effort
 from tests.support.stub_protocols import small_pool
 
 PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
@@ -69,8 +70,10 @@ def written(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.soak
+@pytest.mark.parametrize("workers", effort([2], [2, 1]))
 def test_the_documented_example_has_a_row_beside_ours(pool: Path, written: Callable[..., Path], workers: int) -> None:
+    """Two workers, to whom the class has to be sent; then in the one process of the command, and in a soak first."""
     file, out = written(EXAMPLE), pool.parent / "out"
     done = command("run", f"{file}:TwoRoots,exact", pool, "--out", out, "--workers", workers, "--json")
     assert done.returncode == 0, done.stderr
@@ -80,7 +83,7 @@ def test_the_documented_example_has_a_row_beside_ours(pool: Path, written: Calla
     mine = [record for record in folder_records(out) if record.protocol == "two-roots"]
     assert [record.answer for record in mine] == [{"mechanisms": {"X3": "(and X1 X2)"}}] * 3
     assert mine[0].config["operators"] == ["and", "or", "xor"]
-    again = command("run", file, pool, "--out", out, "--workers", workers)
+    again = command("run", file, pool, "--out", out, "--workers", 3 - workers)
     assert again.stderr.startswith("0 instances answered, 3 had a record already\n")
 
 
