@@ -81,9 +81,10 @@ def run(
 def _selected(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
     """Which items of which file."""
     from bench.runs.runner import EVERYTHING, Selection
+    from dsl.stored_items import item_ids
 
     if not isinstance(pool, Pool):
         return EVERYTHING, Path(pool)
     if pool.file is None:
         raise CalibrantError("this pool was not read from a file; records name a pool by its file")
-    return Selection(frozenset(item.id for item in pool), len(pool)), pool.file
+    return Selection(frozenset(item_ids(pool.items)), len(pool)), pool.file

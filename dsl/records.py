@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Generic, NoReturn, TypeVar
 
@@ -86,8 +87,12 @@ def read_items(
     """
     with read_records(path, benchmark, record) as file:
         found = _found(file.records, checked)
-        items = stored_items(file.plain, found, lambda text: again(decoded_again(text, record)))
+        items = stored_items(file.plain, found, partial(_again, record, again))
     return Pool(file.name, benchmark, items, file.metadata)
+
+
+def _again(record: type[R], again: Callable[[R], I], line: str) -> I:
+    return again(decoded_again(line, record))
 
 
 def _found(records: Iterable[tuple[Line, R]], checked: Callable[[int, R, Set[str]], I]) -> Iterator[tuple[Line, I]]:

@@ -28,7 +28,7 @@ I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
     """The items that were found in a file (`dsl.pool_text.plain_pool`), of which a large number stays there.
 
-    again: the item of a line that has been found to be one
+    again: the item of a line that has been found to be one; it can be pickled
     """
     items: list[I] = []
     ids: list[str] = []
@@ -40,7 +40,7 @@ def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callab
             items.append(item)
         elif items:
             items.clear()
-    return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(file), lines, ids, again)
+    return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
 
 
 def item_ids(items: Sequence[Item[Any, Any]]) -> list[str]:
@@ -54,17 +54,29 @@ def items_by_id(items: Sequence[I]) -> Mapping[str, I]:
 
 
 class _Source:
-    """An open file of its own that any number of sequences read from; closed when none is left."""
+    """An open file that any number of sequences read from; closed when none is left.
 
-    def __init__(self, file: IO[bytes]) -> None:
-        descriptor = self._descriptor = os.dup(file.fileno())
+    A process that is started by this one inherits it; it can be sent to no other.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
+
+    def __reduce__(self) -> tuple[Callable[[Any], _Source], tuple[Any]]:
+        from multiprocessing import reduction  # which reading a pool does not need
+
+        return _inherited, (reduction.DupFd(self._descriptor),)
 
     def text(self, place: int, size: int, check: int) -> str:
         raw = os.pread(self._descriptor, size, place)
         if crc32(raw) != check:
             raise PoolError("the pool file changed while it was read")
         return raw.decode()
+
+
+def _inherited(file: Any) -> _Source:
+    return _Source(file.detach())
 
 
 class _Lines:
@@ -89,7 +101,8 @@ class _Lines:
 class StoredItems(Sequence[I], Generic[I]):
     """Items of a file, each made of its line when it is asked for; equal to any sequence of equal items.
 
-    ids: of the items, in their order. Pickled and copied it becomes a tuple. `PoolError` if the file's bytes change.
+    ids: of the items, in their order. `PoolError` if the file's bytes change. Handed to a process that is being started
+    it goes on reading the same file; pickled and copied otherwise it becomes a tuple.
     """
 
     def __init__(self, source: _Source, lines: _Lines, ids: list[str], again: Callable[[str], I]) -> None:
@@ -124,8 +137,12 @@ class StoredItems(Sequence[I], Generic[I]):
 
     __hash__ = None  # type: ignore[assignment]  # as for a list: it would have to read the file
 
-    def __reduce__(self) -> tuple[type[tuple[I, ...]], tuple[tuple[I, ...]]]:
-        return tuple, (tuple(self),)
+    def __reduce__(self) -> tuple[Any, ...]:
+        from multiprocessing.context import get_spawning_popen
+
+        if get_spawning_popen() is None:
+            return tuple, (tuple(self),)
+        return StoredItems, (self._source, self._lines, self.ids, self._again)
 
     def __repr__(self) -> str:
         return f"<{len(self)} stored items>"
@@ -133,12 +150,16 @@ class StoredItems(Sequence[I], Generic[I]):
 
 class _ById(Mapping[str, I]):
     def __init__(self, items: StoredItems[I]) -> None:
+        self._items = items
         self._indices = {name: index for index, name in enumerate(items.ids)}
         self._item = lru_cache(AT_HAND)(items.__getitem__)
 
     def __getitem__(self, name: str) -> I:
         found: I = self._item(self._indices[name])
         return found
+
+    def __reduce__(self) -> tuple[Callable[[Sequence[I]], Mapping[str, I]], tuple[Sequence[I]]]:
+        return items_by_id, (self._items,)
 
     def __contains__(self, name: object) -> bool:
         return name in self._indices

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -39,6 +39,15 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 def write_whole(path: Path, text: str) -> None:
     """A text as UTF-8, with the same bytes on every system, in a folder that is made if need be."""
+    write_pieces(path, (text,))
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> int:
+    """The same of a text in pieces, written as they come; how many."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    number = 0
     with whole_file(path) as file:
-        file.write(text.encode())
+        for piece in pieces:
+            file.write(piece.encode())
+            number += 1
+    return number

@@ -18,6 +18,7 @@ from bench.report.rate_rows import AnswerOrigin
 from dsl.action import ActionError
 from dsl.item import Item
 from dsl.pool_text import pool_digest
+from dsl.stored_items import items_by_id
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class ReplyScorer:
         self._pools: dict[str, _ScoredPool] = {}
         for path in pools:
             pool, digest = self.benchmark.read_pool(path), pool_digest(path)
-            self._pools[digest] = _ScoredPool(pool.name, path.name, digest, {item.id: item for item in pool.items})
+            self._pools[digest] = _ScoredPool(pool.name, path.name, digest, items_by_id(pool.items))
 
     @property
     def items(self) -> list[PoolItems]:

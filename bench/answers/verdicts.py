@@ -22,7 +22,9 @@ from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting
 from dsl.replayscm.problem import Pool, Problem
 from dsl.replayscm.score import Evaluator, Score
+from dsl.stored_items import items_by_id
 
+MOST_EVALUATORS = 2000  # that are kept at a time; a pool that is not larger has each made once
 NO_MODEL = "(no model)"  # the system of predictions that name none
 
 
@@ -41,8 +43,7 @@ class _ScoredPool:
         self.digest = file_digest(path)
         self.names = tuple(dict.fromkeys((self.pool.name, path.name)))
         self._extractor = extractor
-        self.problems: dict[str, Problem] = {problem.id: problem for problem in self.pool.problems}
-        self.settings = {problem.id: table_setting(self.digest, problem.setting) for problem in self.pool.problems}
+        self.problems: Mapping[str, Problem] = items_by_id(self.pool.problems)
         self._evaluators: dict[str, Evaluator] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -52,6 +53,8 @@ class _ScoredPool:
     def evaluator(self, instance: str) -> Evaluator:
         found = self._evaluators.get(instance)
         if found is None:
+            if len(self._evaluators) >= MOST_EVALUATORS:
+                self._evaluators.clear()
             found = self._evaluators[instance] = Evaluator(self.problems[instance], extractor=self._extractor)
         return found
 
@@ -75,14 +78,15 @@ class PredictionScorer:
     def origin(self, prediction: Prediction) -> AnswerOrigin:
         """Where a prediction is from, as tables call it."""
         pool = self._pools[prediction.pool]
+        problem = pool.problems[prediction.instance]
         return AnswerOrigin(
             prediction.model or NO_MODEL,
             pool.pool.name,
             pool.digest,
             len(pool.pool),
             prediction.instance,
-            pool.settings[prediction.instance],
-            pool.problems[prediction.instance].stratum,
+            table_setting(pool.digest, problem.setting),
+            problem.stratum,
             seconds=prediction.seconds,
             sample=prediction.sample,
         )

@@ -15,7 +15,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.pages.timeline import Timeline
-from bench.pools.figures.numbers import Figure
+from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -101,6 +101,10 @@ class Benchmark(ABC, Generic[I]):
     title: ClassVar[str]
     settings: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What it keeps is made again where it is sent, which not all of it can be."""
+        return {}
 
     @property
     @abstractmethod
@@ -267,8 +271,9 @@ class Benchmark(ABC, Generic[I]):
         """The group that `calibrant pool stats` counts an item in, beside its setting."""
         return item.stratum
 
-    def figures(self, items: Sequence[I]) -> Mapping[str, Figure]:
-        """What items are made of, as `calibrant pool stats` shows it; the same columns for any items."""
+    @property
+    def figures(self) -> Mapping[str, Column[I]]:
+        """What items are made of, as `calibrant pool stats` shows it."""
         self._absent("statistics")
 
     @property

@@ -14,7 +14,7 @@ import msgspec
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
 from bench.pages.timeline import Timeline
-from bench.pools.figures.numbers import Figure
+from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -198,10 +198,11 @@ class Blickets(Benchmark[BlicketItem]):
 
         return VERIFIERS
 
-    def figures(self, items: Sequence[BlicketItem]) -> Mapping[str, Figure]:
-        from bench.pools.figures.blickets import figures
+    @property
+    def figures(self) -> Mapping[str, Column[BlicketItem]]:
+        from bench.pools.figures.blickets import COLUMNS
 
-        return figures(items)
+        return COLUMNS
 
     @property
     def soundness(self) -> Soundness[BlicketItem]:

@@ -11,7 +11,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, EpisodeHandout
-from bench.pools.figures.numbers import Figure
+from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -213,10 +213,11 @@ class CausaLab(Benchmark[LabItem]):
 
         return VERIFIERS
 
-    def figures(self, items: Sequence[LabItem]) -> Mapping[str, Figure]:
-        from bench.pools.figures.causalab import figures
+    @property
+    def figures(self) -> Mapping[str, Column[LabItem]]:
+        from bench.pools.figures.causalab import COLUMNS
 
-        return figures(items)
+        return COLUMNS
 
     @property
     def soundness(self) -> Soundness[LabItem]:

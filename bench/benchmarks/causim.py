@@ -12,7 +12,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
-from bench.pools.figures.numbers import Figure
+from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -208,10 +208,11 @@ class Causim(Benchmark[CausimItem]):
         """Its topology; a stratum has the number of nodes beside it."""
         return item.topology
 
-    def figures(self, items: Sequence[CausimItem]) -> Mapping[str, Figure]:
-        from bench.pools.figures.causim import figures
+    @property
+    def figures(self) -> Mapping[str, Column[CausimItem]]:
+        from bench.pools.figures.causim import COLUMNS
 
-        return figures(items)
+        return COLUMNS
 
     @property
     def soundness(self) -> Soundness[CausimItem]:

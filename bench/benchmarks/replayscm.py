@@ -11,7 +11,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
-from bench.pools.figures.numbers import Figure
+from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
 from bench.runs.jobs import Progress
@@ -77,10 +77,11 @@ class ReplayScm(Benchmark[Problem]):
 
         return VerdictLine
 
-    def figures(self, items: Sequence[Problem]) -> Mapping[str, Figure]:
-        from bench.pools.figures.replayscm import figures
+    @property
+    def figures(self) -> Mapping[str, Column[Problem]]:
+        from bench.pools.figures.replayscm import COLUMNS
 
-        return figures(items)
+        return COLUMNS
 
     def handout(self, item: Problem) -> TaskHandout:
         return TaskHandout(item.task)

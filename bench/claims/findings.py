@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark as benchmark_named
 from bench.pages.aligned import aligned
 from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure
+from bench.runs.jobs import HERE, Execution, Failure, Jobs
 from bench.runs.runner import Selection
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item
+from dsl.stored_items import items_by_id
 from dsl.whole_file import write_whole
 
 CERTIFICATES = "*.claim.json"
@@ -28,16 +29,19 @@ def pool_findings(
     benchmark: Benchmark[Any], pool: Path, selection: Selection, execution: Execution = HERE
 ) -> list[Finding]:
     """Of the chosen items, in their order; `CalibrantError` for an item that is not there or cannot be audited."""
-    items = [item for _, item in selection.of(benchmark.read_pool(pool))]
-    missing = sorted(set(selection.only) - {item.id for item in items})
+    read = benchmark.read_pool(pool)
+    places = selection.places(read)
+    missing = sorted(set(selection.only) - set(places.values()))
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
+    items = items_by_id(read.items)
     found: dict[str, Sequence[Finding]] = {}
-    for name, made in completed(partial(_item_findings, benchmark.name), {item.id: item for item in items}, execution):
+    jobs = Jobs(places.values(), items.__getitem__)
+    for name, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
         if isinstance(made, Failure):
             raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
         found[name] = made
-    return [finding for item in items for finding in found[item.id]]
+    return [finding for name in places.values() for finding in found[name]]
 
 
 def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:
@@ -91,7 +95,7 @@ def write_certificates(found: Sequence[Finding], folder: Path) -> int:
     return len(with_one)
 
 
-def checked(benchmark: Benchmark[Any], made: Any, items: dict[str, Item[Any, Any]]) -> tuple[bool, str]:
+def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, Any]]) -> tuple[bool, str]:
     """Whether a certificate holds about the item that it names, and why not."""
     from audits.claims import Certificate, verify
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 from bench.commands.guard import WRITES
 from bench.commands.options import Limit, Only, PoolPath, PoolPaths
 from dsl.errors import in_one_line
-from dsl.whole_file import write_whole
+from dsl.whole_file import write_pieces
 
 
 def prompts(
@@ -42,29 +42,31 @@ def prompts(
         items = of.read_pool(pool)
         for instance in only or ():
             item_of(items, instance)
-        told = [(item.id, of.prompt(item)) for _, item in Selection(frozenset(only or ()), limit).of(items)]
+        told = ((item.id, of.prompt(item)) for _, item in Selection(frozenset(only or ()), limit).of(items))
         _write(told, "", out, text=text)
         return
     loaded = read_pool(pool, keep_results=False)
     for instance in only or ():
         find_instance(loaded, instance)  # refuses an unknown id, naming close ones
-    chosen = [problem for _, problem in Selection(frozenset(only or ()), limit).of(loaded)]
-    _write([(problem.id, prompt(problem.task)) for problem in chosen], SYSTEM, out, text=text)
+    chosen = (problem for _, problem in Selection(frozenset(only or ()), limit).of(loaded))
+    _write(((problem.id, prompt(problem.task)) for problem in chosen), SYSTEM, out, text=text)
 
 
-def _write(prompts: Sequence[tuple[str, str]], system: str, out: Path | None, *, text: bool) -> None:
-    """system: what stands before every prompt, empty for none"""
+def _write(prompts: Iterable[tuple[str, str]], system: str, out: Path | None, *, text: bool) -> None:
+    """One prompt after the other. system: what stands before every prompt, empty for none"""
     before = f"{system}\n\n" if system else ""
     if text:
-        written = "\n".join(f"# {in_one_line(instance)}\n\n{before}{prompt}" for instance, prompt in prompts)
+        written = (f"# {in_one_line(instance)}\n\n{before}{prompt}" for instance, prompt in prompts)
+        pieces = (f"\n{one}" if number else one for number, one in enumerate(written))
     else:
         records = ({"instanceId": instance, "system": system, "prompt": prompt} for instance, prompt in prompts)
-        written = "".join(f"{json.dumps(record)}\n" for record in records)
+        pieces = (f"{json.dumps(record)}\n" for record in records)
     if out is None:
-        typer.echo(written, nl=False)
+        for piece in pieces:
+            typer.echo(piece, nl=False)
     else:
-        write_whole(out, written)
-        typer.echo(f"{len(prompts)} prompts written to {out}", err=True)
+        number = write_pieces(out, pieces)
+        typer.echo(f"{number} prompts written to {out}", err=True)
 
 
 def export(

@@ -26,6 +26,7 @@ def verify(
     """Check certificates against a pool by plain counting, sharing no code with the engines; 1 if one is refused."""
     from bench.benchmarks.registry import DEFAULT, benchmark_of
     from dsl.replayscm.pools.files import read_pool
+    from dsl.stored_items import items_by_id
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
@@ -34,10 +35,10 @@ def verify(
     if of.name != DEFAULT:
         from bench.claims.findings import checked
 
-        items = {item.id: item for item in of.read_pool(pool).items}
+        items = items_by_id(of.read_pool(pool).items)
         verdicts = [_claim(path, lambda made: checked(of, made, items)) for path in certificates]
         return _print(verdicts, as_json=as_json)
-    problems = {problem.id: problem for problem in read_pool(pool, keep_results=False).problems}
+    problems = items_by_id(read_pool(pool, keep_results=False).problems)
     verdicts = [_verdict(path, problems) for path in certificates]
     return _print(verdicts, as_json=as_json)
 

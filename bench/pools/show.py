@@ -16,6 +16,7 @@ from dsl.replayscm.pools.files import record_from_problem
 from dsl.replayscm.problem import Pool, Problem, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
+from dsl.stored_items import item_ids
 
 _ASKED = {
     TaskKind.SCM: "a mechanism for every endogenous variable",
@@ -26,10 +27,10 @@ _ASKED = {
 
 def find_instance(pool: Pool, instance: str) -> Problem:
     """The problem of that id; `CalibrantError` names close ids, or the first ones."""
-    for problem in pool.problems:
-        if problem.id == instance:
-            return problem
-    close = [problem.id for problem in pool.problems if instance in problem.id] or [p.id for p in pool.problems]
+    ids = item_ids(pool.problems)
+    if instance in ids:
+        return pool.problems[ids.index(instance)]
+    close = [known for known in ids if instance in known] or ids
     listed = ", ".join(close[:3]) + (", ..." if len(close) > 3 else "")
     raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
 
@@ -38,9 +39,7 @@ def chosen_instances(pool: Pool, selection: Selection) -> list[tuple[int, Proble
     """The selected problems with their places in the pool; `CalibrantError` for an id that it does not have."""
     for instance in sorted(selection.only):
         find_instance(pool, instance)
-    return [(place, problem) for place, problem in enumerate(pool.problems) if selection.has(problem.id)][
-        : selection.limit
-    ]
+    return list(selection.of(pool))
 
 
 def instance_text(problem: Problem) -> str:

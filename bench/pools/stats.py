@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,19 @@ class PoolStats:
         return labels | {key: _text(figure) for key, figure in self.figures.items()}
 
 
-def pool_stats(name: str, items: Sequence[Item[Any, Any]], benchmark: Benchmark[Any]) -> list[PoolStats]:
-    """One for each setting and suite, in order of appearance."""
-    groups: dict[tuple[str, str], list[Item[Any, Any]]] = {}
+def pool_stats(name: str, items: Iterable[Item[Any, Any]], benchmark: Benchmark[Any]) -> list[PoolStats]:
+    """One for each setting and suite, in order of appearance. Items are met once, and none is kept."""
+    columns = benchmark.figures
+    groups: dict[tuple[str, str], dict[str, list[Any]]] = {}
     for item in items:
-        groups.setdefault((item.setting, benchmark.suite_of(item)), []).append(item)
-    return [PoolStats(name, setting, suite, benchmark.figures(own)) for (setting, suite), own in groups.items()]
+        key = item.setting, benchmark.suite_of(item)
+        values = groups.get(key) or groups.setdefault(key, {column: [] for column in columns})
+        for column, one in columns.items():
+            values[column].extend(one.values(item))
+    return [
+        PoolStats(name, setting, suite, {column: one.summary(values[column]) for column, one in columns.items()})
+        for (setting, suite), values in groups.items()
+    ]
 
 
 def _text(figure: Figure) -> str:

@@ -15,6 +15,7 @@ from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from bench.report.part import Answer
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError, shown
+from dsl.stored_items import item_ids
 
 if TYPE_CHECKING:
     from bench.answers.predictions import Predictions
@@ -104,7 +105,7 @@ class Sources:
         if len(of) > 1:
             named = {value for value in _first_line(path).values() if isinstance(value, str)}
             for pools in of.values():
-                if any(item.id in named for pool in pools for item in benchmark_of(pool).read_pool(pool).items):
+                if any(name in named for pool in pools for name in item_ids(benchmark_of(pool).read_pool(pool).items)):
                     return pools
         return next(iter(of.values()))
 

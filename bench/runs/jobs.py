@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
@@ -47,6 +47,25 @@ class Crew(Protocol):
     """Something that does jobs; results come in any order, each exactly once."""
 
     def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]: ...
+
+
+class Jobs(Mapping[K, J]):
+    """Jobs that are made when somebody does them: only those that are being done are in memory."""
+
+    def __init__(self, keys: Iterable[K], make: Callable[[K], J]) -> None:
+        self._keys = dict.fromkeys(keys)
+        self._make = make
+
+    def __getitem__(self, key: K) -> J:
+        if key not in self._keys:
+            raise KeyError(key)
+        return self._make(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 def attempted(do: Callable[[J], T], job: J) -> T | Failure:

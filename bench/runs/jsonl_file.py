@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
@@ -127,17 +129,29 @@ class JsonlFile(Generic[R]):
 
     def keep(self, wanted: Callable[[R], bool]) -> None:
         """Drop the other records, so that what they are about is done again."""
-        kept = [record for record in self if wanted(record)]
+        kept = {record.key for record in self if wanted(record)}
         if len(kept) < len(self.keys):
-            self._replace(kept)
-            self.keys = {record.key for record in kept}
+            self._replace(record for record in self if record.key in kept)
+            self.keys = kept
 
     def sort(self) -> None:
         """Put the lines into their order."""
-        records = list(self)
-        ordered = sorted(records, key=self.kind.order)
-        if ordered != records:
-            self._replace(ordered)
+        order, places, start = [], array("Q"), 0
+        with self.path.open("rb") as lines:
+            for record, line in zip(self, lines, strict=False):
+                order.append(self.kind.order(record))
+                places.append(start)
+                start += len(line)
+        if any(one > following for one, following in pairwise(order)):
+            self._replace(self._from(places[i] for i in sorted(range(len(order)), key=order.__getitem__)))
+
+    def _from(self, places: Iterable[int]) -> Iterator[R]:
+        """The records of the lines that begin at these bytes."""
+        decoder = msgspec.json.Decoder(self.kind.type)
+        with self.path.open("rb") as lines:
+            for place in places:
+                lines.seek(place)
+                yield decoder.decode(lines.readline())
 
     def _cut_torn_line(self) -> None:
         size = os.fstat(self._descriptor).st_size

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from bench.benchmarks.base import Benchmark, ItemPool
 from bench.benchmarks.registry import DEFAULT, benchmark_of
 from bench.protocols.base import Protocol
-from bench.runs.jobs import HERE, Execution, Progress, error_line
+from bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
 from bench.runs.records import Key, Record, RunFile, config_digest, step_records
 from bench.runs.workers import Answer, Workers, open_workers
 from bench.version import program_version
 from dsl.errors import CalibrantError, shown
 from dsl.item import Item
 from dsl.replayscm.pools.files import file_digest
+from dsl.stored_items import item_ids
+
+I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+AT_HAND = 256  # items whose answers are waited for, which need not be made again
 
 
 class Selection(NamedTuple):
@@ -38,9 +43,14 @@ class Selection(NamedTuple):
         """Whether it is one of those named, if any are."""
         return not self.only or instance in self.only
 
-    def of(self, pool: ItemPool[Item[Any, Any]]) -> list[tuple[int, Item[Any, Any]]]:
-        chosen = [(i, item) for i, item in enumerate(pool.items) if self.has(item.id)]
-        return chosen[: self.limit]
+    def places(self, pool: ItemPool[Item[Any, Any]]) -> dict[int, str]:
+        """Where they are in the pool, and their ids."""
+        chosen = ((i, name) for i, name in enumerate(item_ids(pool.items)) if self.has(name))
+        return dict(islice(chosen, self.limit))
+
+    def of(self, pool: ItemPool[I]) -> Iterator[tuple[int, I]]:
+        """The instances with their places, made as they are asked for."""
+        return ((i, pool.items[i]) for i in self.places(pool))
 
 
 EVERYTHING = Selection()
@@ -127,20 +137,20 @@ class _Batch:
         self.pool = _pool(self.benchmark, path, self.digest)
         self.protocol = protocol
         self.config = config
-        self.items = dict(selection.of(self.pool))
         digest = config_digest(config)
-        self.keys = {i: Key(self.digest, item.id, protocol, digest) for i, item in self.items.items()}
+        self.keys = {i: Key(self.digest, name, protocol, digest) for i, name in selection.places(self.pool).items()}
+        self._item = lru_cache(AT_HAND)(self.pool.items.__getitem__)
 
     @property
     def selected_ids(self) -> Iterator[str]:
-        return (item.id for item in self.items.values())
+        return (key.instance for key in self.keys.values())
 
     def records(self, crew: Workers, pending: Sequence[int]) -> Iterator[Record]:
-        for index, answer in crew.answers({i: self.benchmark.handout(self.items[i]) for i in pending}):
+        for index, answer in crew.answers(Jobs(pending, lambda i: self.benchmark.handout(self._item(i)))):
             yield self._record(index, answer)
 
     def _record(self, index: int, answer: Answer) -> Record:
-        item, result, steps = self.items[index], answer.result, answer.steps
+        item, result, steps = self._item(index), answer.result, answer.steps
         given = self.benchmark.no_answer(item) if result.answer is None else result.answer
         score = self.benchmark.score(item, given, steps or ())
         episodic = steps is not None  # of other items it takes counting, which `table --attribution` does when asked

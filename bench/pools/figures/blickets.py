@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
-from bench.pools.figures.numbers import Figure, share, span, spread, tally
-from dsl.blickets.item import BlicketItem
-
-
-def figures(items: Sequence[BlicketItem]) -> dict[str, Figure]:
-    firsts = [item.sealed.mechanisms[0] for item in items]
-    later = [mechanism for item in items for mechanism in item.sealed.mechanisms[1:]]
-    steps = [item.labels["steps"] for item in items if "steps" in item.labels]
-    return {
-        "n": len(items),
-        "objects": span(item.task.n for item in items),
-        "budget": span(item.task.budget for item in items),
-        "first_rule": tally(f"{one.rule.form}-{one.rule.blickets.bit_count()}" for one in firsts),
-        "later_rules": tally(f"{one.rule.form}-{one.rule.blickets.bit_count()}" for one in later),
-        "switches": span(number for item in items for number in item.sealed.switches),
-        "ordered": share(one.order is not None for one in firsts),
-        "p": tally(item.sealed.p for item in items),
-        "informed": share(item.task.condition is not None for item in items),
-        "count": tally(item.task.count for item in items),
-        "steps": spread([float(number) for number in steps if _is_number(number)]),
-    }
+from bench.pools.figures.numbers import Column, share, span, spread, tally
+from dsl.blickets.item import BlicketItem, Mechanism
 
 
-def _is_number(text: str) -> bool:
+def _rule(mechanism: Mechanism) -> str:
+    return f"{mechanism.rule.form}-{mechanism.rule.blickets.bit_count()}"
+
+
+def _steps(item: BlicketItem) -> Iterable[float]:
     """Labels are free texts."""
-    return text.replace(".", "", 1).isdecimal() and text.isascii()
+    text = item.labels.get("steps", "")
+    return (float(text),) if text.replace(".", "", 1).isdecimal() and text.isascii() else ()
+
+
+COLUMNS: Mapping[str, Column[BlicketItem]] = {
+    "n": Column(lambda item: (True,), len),
+    "objects": Column(lambda item: (item.task.n,), span),
+    "budget": Column(lambda item: (item.task.budget,), span),
+    "first_rule": Column(lambda item: (_rule(item.sealed.mechanisms[0]),), tally),
+    "later_rules": Column(lambda item: map(_rule, item.sealed.mechanisms[1:]), tally),
+    "switches": Column(lambda item: item.sealed.switches, span),
+    "ordered": Column(lambda item: (item.sealed.mechanisms[0].order is not None,), share),
+    "p": Column(lambda item: (item.sealed.p,), tally),
+    "informed": Column(lambda item: (item.task.condition is not None,), share),
+    "count": Column(lambda item: (item.task.count,), tally),
+    "steps": Column(_steps, spread),
+}

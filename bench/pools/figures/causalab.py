@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from bench.pools.figures.numbers import Figure, share, span, spread, tally
+from bench.pools.figures.numbers import Column, share, span, spread, tally
 from dsl.causalab.item import LabItem
 from dsl.causalab.reactor import winnable
 
 
-def figures(items: Sequence[LabItem]) -> dict[str, Figure]:
-    return {
-        "n": len(items),
-        "nodes": span(len(item.task.nodes) for item in items),
-        "edges": spread([len(item.sealed.mechanism.edges) for item in items]),
-        "allowance": span(item.task.allowance for item in items),
-        "settable": span(len(item.task.settable) for item in items),
-        "records": span(len(item.task.records) for item in items),
-        "traced": span(len(item.task.trace) for item in items),
-        "family": tally(item.task.family for item in items),
-        "noise": share(item.task.noise for item in items),
-        "freq_parent": share(item.task.freq_parent for item in items),
-        "target": spread([item.sealed.target for item in items]),
-        "winnable": share(winnable(item.sealed.target, item.task.tries) for item in items),
-        "members": _labels(items, "members"),
-        "fewest_settings": _labels(items, "fewest_settings"),
-    }
+def _label(name: str) -> Column[LabItem]:
+    return Column(lambda item: (item.sealed.labels[name],) if name in item.sealed.labels else (), spread)
 
 
-def _labels(items: Sequence[LabItem], name: str) -> dict[str, float] | None:
-    return spread([item.sealed.labels[name] for item in items if name in item.sealed.labels])
+COLUMNS: Mapping[str, Column[LabItem]] = {
+    "n": Column(lambda item: (True,), len),
+    "nodes": Column(lambda item: (len(item.task.nodes),), span),
+    "edges": Column(lambda item: (len(item.sealed.mechanism.edges),), spread),
+    "allowance": Column(lambda item: (item.task.allowance,), span),
+    "settable": Column(lambda item: (len(item.task.settable),), span),
+    "records": Column(lambda item: (len(item.task.records),), span),
+    "traced": Column(lambda item: (len(item.task.trace),), span),
+    "family": Column(lambda item: (item.task.family,), tally),
+    "noise": Column(lambda item: (item.task.noise,), share),
+    "freq_parent": Column(lambda item: (item.task.freq_parent,), share),
+    "target": Column(lambda item: (item.sealed.target,), spread),
+    "winnable": Column(lambda item: (winnable(item.sealed.target, item.task.tries),), share),
+    "members": _label("members"),
+    "fewest_settings": _label("fewest_settings"),
+}

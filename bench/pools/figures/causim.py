@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from hashlib import sha256
 
-from bench.pools.figures.numbers import Figure, share, span, spread
+from bench.pools.figures.numbers import Column, share, span, spread
 from dsl.causim.item import CausimItem
 
 
-def figures(items: Sequence[CausimItem]) -> dict[str, Figure]:
-    questions = [item.task.question for item in items]
-    return {
-        "n": len(items),
-        "programs": len({item.task.source for item in items}),
-        "nodes": span(len(item.task.model) for item in items),
-        "worlds": spread([item.task.model.worlds for item in items]),
-        "unknown_noise": span(len(question.unknown) for question in questions),
-        "intervened": span(len(question.do) for question in questions),
-        "observed": span(len(question.observed) for question in questions),
-        "answers": spread([item.labels.size for item in items]),
-        "trivial": share(item.labels.trivial for item in items),
-        "effect": share(item.labels.effect_some for item in items),
-        "copyable": share(item.labels.copy for item in items),
-    }
+def _program(item: CausimItem) -> tuple[bytes]:
+    return (sha256(item.task.source.encode("utf-8", "surrogatepass")).digest(),)
+
+
+COLUMNS: Mapping[str, Column[CausimItem]] = {
+    "n": Column(lambda item: (True,), len),
+    "programs": Column(_program, lambda programs: len(set(programs))),
+    "nodes": Column(lambda item: (len(item.task.model),), span),
+    "worlds": Column(lambda item: (item.task.model.worlds,), spread),
+    "unknown_noise": Column(lambda item: (len(item.task.question.unknown),), span),
+    "intervened": Column(lambda item: (len(item.task.question.do),), span),
+    "observed": Column(lambda item: (len(item.task.question.observed),), span),
+    "answers": Column(lambda item: (item.labels.size,), spread),
+    "trivial": Column(lambda item: (item.labels.trivial,), share),
+    "effect": Column(lambda item: (item.labels.effect_some,), share),
+    "copyable": Column(lambda item: (item.labels.copy,), share),
+}

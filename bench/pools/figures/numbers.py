@@ -1,19 +1,29 @@
-"""Figures of a group of items: ranges, spreads and counts, as JSON has them."""
+"""Figures of a group of items, as JSON has them: each from what every item adds to it, so items are met once."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
-from typing import TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 Figure: TypeAlias = int | float | list[int] | dict[str, float] | None
 
+I = TypeVar("I")  # noqa: E741  # an item
 
-def span(numbers: Iterable[int]) -> list[int] | None:
+
+@dataclass(frozen=True)
+class Column(Generic[I]):
+    """values: what an item adds, small and few; summary: the figure of what all items of a group add"""
+
+    values: Callable[[I], Iterable[Any]]
+    summary: Callable[[Sequence[Any]], Figure]
+
+
+def span(numbers: Sequence[int]) -> list[int] | None:
     """The least and the greatest; None of none."""
-    listed = list(numbers)
-    return [min(listed), max(listed)] if listed else None
+    return [min(numbers), max(numbers)] if numbers else None
 
 
 def spread(numbers: Sequence[float]) -> dict[str, float] | None:
@@ -21,12 +31,12 @@ def spread(numbers: Sequence[float]) -> dict[str, float] | None:
     return {"least": min(numbers), "median": median(numbers), "greatest": max(numbers)} if numbers else None
 
 
-def tally(values: Iterable[object]) -> dict[str, float] | None:
+def tally(values: Sequence[object]) -> dict[str, float] | None:
     """How often each value occurs, by its text."""
     return dict(sorted(Counter(map(str, values)).items())) or None
 
 
-def share(holds: Iterable[bool | None]) -> float | None:
+def share(holds: Sequence[bool | None]) -> float | None:
     """Of those to which it applies; None if there are none."""
     listed = [float(one) for one in holds if one is not None]
     return sum(listed) / len(listed) if listed else None

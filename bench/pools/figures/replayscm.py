@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from bench.pools.figures.numbers import Figure, span, spread
+from bench.pools.figures.numbers import Column, share, span, spread
 from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
 
 MODES = ("none", "hard_constant", "hard_assigned")
 
 
-def figures(problems: Sequence[Problem]) -> dict[str, Figure]:
-    training = [world for problem in problems for world in problem.task.training.worlds]
-    modes = Counter(world.intervention.mode for world in training)
-    golds = [problem.sealed.gold for problem in problems if problem.sealed.gold is not None]
-    return {
-        "n": len(problems),
-        "variables": span(len(problem.task.variables) for problem in problems),
-        "training_worlds": span(len(problem.task.training.worlds) for problem in problems),
-        "heldout_worlds": span(problem.task.num_heldout for problem in problems),
-        "rows": span(world.num_rows for world in training),
-        **{f"mode_{mode}": modes[mode] / len(training) for mode in MODES},
-        "gold_size": spread([gold.size for gold in golds]),
-        "mechanism_size": spread([mechanism.size for gold in golds for mechanism in gold.mechanisms.values()]),
-        "gold_parents": _parent_counts(golds),
-    }
+def _mode(mode: str) -> Column[Problem]:
+    return Column(lambda problem: [world.intervention.mode == mode for world in problem.task.training.worlds], share)
 
 
-def _parent_counts(golds: Sequence[Scm]) -> dict[str, float] | None:
+def _gold_sizes(problem: Problem) -> Iterable[int]:
+    return () if problem.sealed.gold is None else (problem.sealed.gold.size,)
+
+
+def _mechanism_sizes(problem: Problem) -> Iterable[int]:
+    gold = problem.sealed.gold
+    return () if gold is None else [mechanism.size for mechanism in gold.mechanisms.values()]
+
+
+def _parents(problem: Problem) -> Iterable[int]:
+    gold = problem.sealed.gold
+    return () if gold is None else [len(local.parents) for local in gold.local_functions.values()]
+
+
+def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
     """How many gold mechanisms have each number of functional parents."""
-    counts = Counter(len(local.parents) for gold in golds for local in gold.local_functions.values())
-    return {str(parents): counts[parents] for parents in sorted(counts)} or None
+    counts = Counter(parents)
+    return {str(number): counts[number] for number in sorted(counts)} or None
+
+
+COLUMNS: Mapping[str, Column[Problem]] = {
+    "n": Column(lambda problem: (True,), len),
+    "variables": Column(lambda problem: (len(problem.task.variables),), span),
+    "training_worlds": Column(lambda problem: (len(problem.task.training.worlds),), span),
+    "heldout_worlds": Column(lambda problem: (problem.task.num_heldout,), span),
+    "rows": Column(lambda problem: [world.num_rows for world in problem.task.training.worlds], span),
+    **{f"mode_{mode}": _mode(mode) for mode in MODES},
+    "gold_size": Column(_gold_sizes, spread),
+    "mechanism_size": Column(_mechanism_sizes, spread),
+    "gold_parents": Column(_parents, _parent_counts),
+}

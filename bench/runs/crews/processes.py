@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as OutOfTime
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from itertools import islice
 from types import TracebackType
 from typing import TypeVar
 
@@ -17,6 +18,8 @@ from bench.runs.crews.parent import end_with_parent
 from bench.runs.jobs import Failure, attempted
 from dsl.compiling import Told
 from dsl.errors import CalibrantError
+
+AHEAD = 64  # jobs for each process that are made before they are done
 
 J = TypeVar("J")
 K = TypeVar("K")
@@ -50,10 +53,10 @@ class Processes:
 
     def completed(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
         """A process that dies between two jobs breaks the whole pool; a new one goes on with what is left."""
-        left = dict(jobs)
+        left = dict.fromkeys(jobs)
         while left:
             before = len(left)
-            for key, result in self._until_broken(do, left):
+            for key, result in self._until_broken(do, jobs, tuple(left)):
                 del left[key]
                 yield key, result
             if left:
@@ -62,16 +65,29 @@ class Processes:
                     raise CalibrantError("worker processes die before they answer anything; try --workers 1")
                 self._pool = spawned(self._num_workers, self._prepare)
 
-    def _until_broken(self, do: Callable[[J], T], jobs: Mapping[K, J]) -> Iterator[tuple[K, T | Failure]]:
-        scheduled: dict[Future[T | Failure], K] = {
-            self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget): key for key, job in jobs.items()
-        }
-        for future in as_completed(scheduled):
-            try:
-                result = outcome(future, self._wall_budget)
-            except BrokenProcessPool:
-                continue
-            yield scheduled[future], result
+    def _until_broken(
+        self, do: Callable[[J], T], jobs: Mapping[K, J], keys: Iterable[K]
+    ) -> Iterator[tuple[K, T | Failure]]:
+        scheduled: dict[Future[T | Failure], K] = {}
+        waiting, broken = iter(keys), False
+        while True:
+            for key in () if broken else islice(waiting, AHEAD * self._num_workers - len(scheduled)):
+                job = jobs[key]
+                try:
+                    scheduled[self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget)] = key
+                except RuntimeError:  # it broke before any result said so
+                    broken = True
+                    break
+            if not scheduled:
+                return
+            for future in wait(scheduled, return_when=FIRST_COMPLETED).done:
+                key = scheduled.pop(future)
+                try:
+                    result = outcome(future, self._wall_budget)
+                except BrokenProcessPool:
+                    broken = True
+                    continue
+                yield key, result
 
 
 def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -71,17 +72,22 @@ def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str
     _require_own(first.text)
     header = decoded(first.text, HeaderRecord, where="line 1")
     if header.format != FORMAT or header.version != VERSION:
-        found = f"{shown(header.format)} version {header.version}"
-        raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
-
-    def problem(record: ProblemRecord) -> Problem:
-        with located(instance=record.id[:120]):
-            record.results = record.results if keep_results else []
-            return problem_from_record(record)
-
-    problems_found = ((line, problem(decoded(line.text, ProblemRecord, where=f"line {line.number}"))) for line in lines)
-    problems = stored_items(plain, problems_found, lambda text: problem(decoded_again(text, ProblemRecord)))
+        other = f"{shown(header.format)} version {header.version}"
+        raise PoolError(f"{other}; this program reads '{FORMAT}' version {VERSION}", field="format")
+    records = ((line, decoded(line.text, ProblemRecord, where=f"line {line.number}")) for line in lines)
+    found = ((line, _problem(record, keep_results)) for line, record in records)
+    problems = stored_items(plain, found, partial(_problem_again, keep_results=keep_results))
     return Pool(header.name or name, problems, header.metadata)
+
+
+def _problem(record: ProblemRecord, keep_results: bool) -> Problem:
+    with located(instance=record.id[:120]):
+        record.results = record.results if keep_results else []
+        return problem_from_record(record)
+
+
+def _problem_again(line: str, *, keep_results: bool) -> Problem:
+    return _problem(decoded_again(line, ProblemRecord), keep_results)
 
 
 def _require_own(header: str) -> None:

@@ -1,0 +1,83 @@
+"""Commands write the same of items that stay in their file as of items that are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import bench.runs.counting
+import dsl.stored_items
+from bench.benchmarks.registry import benchmark_of
+from bench.cli import main
+from bench.pools.bundled import bundled_files
+from bench.runs.runner import _pool
+from dsl.stored_items import StoredItems
+
+CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_pools() -> Iterator[None]:
+    _pool.cache_clear()
+    yield
+    _pool.cache_clear()
+
+
+def outputs(benchmark: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
+    """What every command writes and prints of the first four items."""
+    folder.mkdir()
+    pool, told = folder / "pool.jsonl", folder / "responses.jsonl"
+    with bundled_files()[benchmark][0].open(encoding="utf-8") as lines:
+        pool.write_text("".join(islice(lines, 5)), encoding="utf-8")
+    ids = [json.loads(line)["id"] for line in pool.read_text(encoding="utf-8").splitlines()[1:]]
+    told.write_text("".join(json.dumps({"instanceId": name, "response": "{}"}) + "\n" for name in ids))
+    written = {name: folder / name for name in ("converted.jsonl", "prompts.jsonl", "scores.jsonl")}
+    commands = [
+        ["pool", "check", pool, "--json"],
+        ["pool", "stats", pool, "--json"],
+        ["pool", "convert", pool, written["converted.jsonl"]],
+        ["prompts", pool, "--out", written["prompts.jsonl"]],
+        ["prompts", pool, "--text", "--limit", "2", "--only", ids[0], "--only", ids[3]],
+        ["run", CHEAP[benchmark], pool, "--out", folder / "runs", "--workers", "1", "--limit", "2"],
+        ["run", CHEAP[benchmark], pool, "--out", folder / "runs", "--workers", "1"],
+        ["score", pool, told, "--out", written["scores.jsonl"], "--workers", "1"],
+        ["show", pool, ids[2]],
+    ]
+    found: dict[str, object] = {}
+    for command in commands:
+        status = main([*map(str, command)])
+        heard = capfd.readouterr()
+        found[" ".join(map(str, command)).replace(str(folder), "")] = status, heard.out
+    found |= {name: path.read_bytes() for name, path in written.items()}
+    records = [json.loads(line) for line in (folder / "runs" / "records.jsonl").read_text().splitlines()]
+    return found | {"records": [record | {"timing": None} for record in records]}
+
+
+@pytest.mark.parametrize("benchmark", sorted(CHEAP))
+def test_commands_write_the_same(
+    benchmark: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = outputs(benchmark, tmp_path / "kept", capfd)
+    monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
+    pool = tmp_path / "kept" / "pool.jsonl"
+    assert isinstance(benchmark_of(pool).read_pool(pool).items, StoredItems)
+    _pool.cache_clear()
+    stored = outputs(benchmark, tmp_path / "stored", capfd)
+    for name, value in kept.items():
+        assert stored[name] == value, name
+    assert all(value[0] == 0 for value in kept.values() if isinstance(value, tuple))
+
+
+def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(bench.runs.counting, "LARGE", 1)
+    pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
+    ids = [item.id for item in benchmark_of(pool).read_pool(pool).items]
+    told.write_text("".join(json.dumps({"instanceId": name, "response": "{}"}) + "\n" for name in ids))
+    for workers in ("1", "2"):  # also: what this process has met before does not hinder sending it
+        assert main(["score", str(pool), str(told), "--out", str(tmp_path / workers), "--workers", workers]) == 0
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
