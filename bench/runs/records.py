@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple
 
 import msgspec
@@ -96,7 +97,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> Key:
-        return Key(self.pool_digest, self.instance, self.protocol, config_digest(self.config))
+        config = intern(config_digest(self.config))  # one text for the 100,000 records that share it
+        return Key(intern(self.pool_digest), self.instance, intern(self.protocol), config)
 
 
 def config_digest(config: dict[str, Any]) -> str:
@@ -110,7 +112,8 @@ def step_records(steps: Sequence[Step[Any]]) -> list[StepRecord]:
 
 
 def _place(record: Record) -> tuple[object, ...]:
-    return record.pool, record.pool_digest, record.protocol, config_digest(record.config), record.index
+    key = record.key
+    return intern(record.pool), key.pool_digest, key.protocol, key.config_digest, record.index
 
 
 RUN_RECORDS = RecordKind("records", "a run", Record, RECORD_VERSION, _place)
