@@ -13,7 +13,7 @@ from solvers.acyclic.count import Weights, total
 from solvers.acyclic.estimate import EXACT, Estimate, estimate, together
 from solvers.budget import BudgetSpent
 
-SEEDS = 10
+SEEDS = 8
 
 
 def dense(num_vars: int, most: int, seed: int, terms: int | None = None) -> Weights:
@@ -35,12 +35,12 @@ def test_estimates_lie_around_the_sum_as_far_as_they_say(most: int) -> None:
     assert exact > 10**6
     rough = dense(11, most, 0, terms=1)
     assert len(rough.components()) == 1
-    found = [estimate(rough, np.random.SeedSequence(s), particles=30, runs=4) for s in range(SEEDS)]
+    found = [estimate(rough, np.random.SeedSequence(s), particles=20, runs=4) for s in range(SEEDS)]
     values = np.array([one.value / exact for one in found])
     assert 0 < values.std(ddof=1) < 0.5
     assert abs(values.mean() - 1) < 4 * values.std(ddof=1) / SEEDS**0.5
     assert sum(abs(one.value - exact) < 2 * one.standard_error for one in found) > 2 * SEEDS / 3
-    assert {one.method for one in found} == {"estimate by sequential Monte Carlo over orders, 4 runs of 30 particles"}
+    assert {one.method for one in found} == {"estimate by sequential Monte Carlo over orders, 4 runs of 20 particles"}
 
 
 def test_more_particles_come_closer() -> None:
@@ -49,11 +49,11 @@ def test_more_particles_come_closer() -> None:
     assert spread[1] < spread[0] / 3
 
 
-def test_the_matrix_tree_theorem_at_twenty_five_variables() -> None:
+def test_the_matrix_tree_theorem_at_twenty_variables() -> None:
     """Every one has the root or any other for its parent: spanning trees from the root."""
-    free = {i: {1: 25, **{1 << j: 1 for j in range(1, 26) if j != i}} for i in range(1, 26)}
-    exact, rough = 25 * (25 + 25) ** 24, Weights(free, 1, terms=10)
-    found = [estimate(rough, np.random.SeedSequence(s), particles=150, runs=4) for s in (0, 0, 1)]
+    free = {i: {1: 20, **{1 << j: 1 for j in range(1, 21) if j != i}} for i in range(1, 21)}
+    exact, rough = 20 * (20 + 20) ** 19, Weights(free, 1, terms=10)
+    found = [estimate(rough, np.random.SeedSequence(s), particles=80, runs=4) for s in (0, 0, 1)]
     assert abs(found[0].value - exact) < 4 * found[0].standard_error < exact
     assert found[0] == found[1] != found[2]
 

@@ -19,21 +19,27 @@ from solvers.acyclic.reduction import Part, parts
 TOLERANCE = 1e-6
 
 
-def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:
-    """None if every choice has a cycle. options: per variable its possible parent sets and what they cost"""
+def least_size(
+    options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, *, seconds: float = highspy.kHighsInf
+) -> int | None:
+    """None if every choice has a cycle; `TimeoutError` if a part took longer.
+
+    options: per variable its possible parent sets and what they cost
+    """
     found = parts(options, roots)
-    sizes = None if found is None else [_Program(part).least() for part in found]
+    sizes = None if found is None else [_Program(part, seconds).least() for part in found]
     return None if sizes is None or None in sizes else sum(size for size in sizes if size is not None)
 
 
 class _Program:
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, seconds: float) -> None:
         self.part = part
         self.columns = [(v, own) for v, sets in part.items() for own in sets]
         self.of = {v: [c for c, (u, _) in enumerate(self.columns) if u == v] for v in part}
         self.highs = highspy.Highs()
         self.highs.setOptionValue("output_flag", False)
         self.highs.setOptionValue("threads", 1)
+        self.highs.setOptionValue("time_limit", seconds)
         for v, own in self.columns:
             self.highs.addCol(float(total_size(part[v][own].cost)), 0.0, 1.0, 0, np.empty(0, np.int32), np.empty(0))
         for columns in self.of.values():
@@ -61,6 +67,8 @@ class _Program:
 
     def _solved(self) -> list[float]:
         self.highs.run()
+        if self.highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit:
+            raise TimeoutError
         return list(self.highs.getSolution().col_value)
 
     def _row(self, columns: Collection[int], most: float) -> None:
