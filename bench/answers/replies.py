@@ -50,6 +50,9 @@ class ReplyScorer:
     def item(self, prediction: Prediction) -> Item[Any, Any]:
         return self._pools[prediction.pool].items[prediction.instance]
 
+    def forget(self) -> None:
+        """Nothing is kept."""
+
     def origin(self, prediction: Prediction) -> AnswerOrigin:
         """Where a prediction is from, as tables call it."""
         pool, item = self._pools[prediction.pool], self.item(prediction)

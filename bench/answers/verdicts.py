@@ -50,6 +50,9 @@ class _ScoredPool:
         """Without evaluators: what those keep fills other processes, whose stores do not know of it."""
         return {**self.__dict__, "_evaluators": {}}
 
+    def forget(self) -> None:
+        self._evaluators.clear()
+
     def evaluator(self, instance: str) -> Evaluator:
         found = self._evaluators.get(instance)
         if found is None:
@@ -74,6 +77,11 @@ class PredictionScorer:
     def items(self) -> list[PoolItems]:
         """What predictions may be about."""
         return [PoolItems(pool.digest, pool.names, pool.problems.keys()) for pool in self._pools.values()]
+
+    def forget(self) -> None:
+        """Drop what is kept of scored predictions to score others sooner."""
+        for pool in self._pools.values():
+            pool.forget()
 
     def origin(self, prediction: Prediction) -> AnswerOrigin:
         """Where a prediction is from, as tables call it."""

@@ -69,6 +69,9 @@ class _Judge:
     def __reduce__(self) -> tuple[object, ...]:
         return _judge, (self._scorer, self._benchmark, self._with_lines)
 
+    def forget(self) -> None:
+        self._scorer.forget()
+
     def one(self, prediction: Prediction) -> Counted:
         origin, line = judged(self._scorer, prediction)
         values, sample = self._table.read(origin.setting, line)
@@ -102,6 +105,7 @@ def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
 
 def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[Counted]:
     """By processes that have a share of the items each: what one has read of an item no other reads again."""
+    judge.forget()  # from here on others score
     refused: list[CalibrantError] = []
     blocks = _blocks(predictions, GROUP * workers, refused)
     share: dict[tuple[str, str], int] = {}  # by item

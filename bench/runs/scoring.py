@@ -28,6 +28,9 @@ class Scorer(Protocol):
 
     def score(self, prediction: Prediction) -> ScoredPrediction: ...
 
+    def forget(self) -> None:
+        """Drop what is kept of scored predictions to score others sooner."""
+
 
 def scored(scorer: Scorer, predictions: Iterable[Prediction], execution: Execution) -> Iterator[ScoredPrediction]:
     """Each prediction's verdict; in this process where there is no cluster."""

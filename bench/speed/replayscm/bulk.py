@@ -69,9 +69,7 @@ def _peak(cost: Cost) -> int:
 def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
     rate = count / cost.processor
     figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
-    figures += (
-        f"peak of the largest process {cost.peak / MEGABYTE:.0f} MB, of all together {_peak(cost) / MEGABYTE:.0f}"
-    )
+    figures += f"peaks of its processes together {_peak(cost) / MEGABYTE:.0f} MB"
     wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
     said = "".join(f"; {value:,} {name}" for name, value in counts.items())
     usual = published.submissions("Ordered")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,15 @@ def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, 
     assert [one.items for one in late.sampled()] == [one.items for one in made.sampled()]
 
 
-def test_what_a_scorer_has_kept_is_not_sent_to_other_processes(files: tuple[Path, Path]) -> None:
+def test_what_a_scorer_has_kept_is_not_sent_to_other_processes_and_can_be_dropped(files: tuple[Path, Path]) -> None:
     scorer = PredictionScorer(files[:1])
     before = len(pickle.dumps(scorer))
     verdicts = [json_line(scorer.score(prediction).line) for prediction in Predictions(files[1], scorer.items)]
     sent = pickle.loads(pickle.dumps(scorer))
     assert len(pickle.dumps(scorer)) < 2 * before
-    assert verdicts == [json_line(sent.score(prediction).line) for prediction in Predictions(files[1], sent.items)]
+    kept = weakref.ref(next(iter(scorer._pools.values())).evaluator("I0"))
+    assert kept() is not None
+    scorer.forget()
+    assert kept() is None
+    for other in (scorer, sent):
+        assert verdicts == [json_line(other.score(one).line) for one in Predictions(files[1], other.items)]
