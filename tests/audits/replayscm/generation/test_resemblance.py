@@ -24,6 +24,7 @@ from audits.replayscm.generation.plans import plan_for
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
+from tests.support.effort import effort
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed
 from tests.support.shared import shared_file
 
@@ -143,8 +144,10 @@ DRIFTS = {
 }
 
 
-@pytest.mark.parametrize("drift", DRIFTS)
+@pytest.mark.soak
+@pytest.mark.parametrize("drift", list(DRIFTS)[:: effort(3, 1)])
 def test_a_drift_of_one_stratum_is_noticed(drift: str) -> None:
+    """One of each kind: of interventions, of windows, of sizes of problems; all seven in a soak."""
     wrong, figure = DRIFTS[drift]
     rows = [figures(problem) for problem in drawn(wrong, NUM_DRIFTED)]
     assert figure in beyond(distances(rows, published_figures(wrong.name)))
