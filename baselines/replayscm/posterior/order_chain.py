@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
-from math import inf, log
+from math import inf, log, sqrt
 from random import Random
-from statistics import fmean
+from statistics import fmean, variance
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,22 @@ ALONE = 0.5  # chance that no further move joins a proposal; moves together cros
 BEAM = 300  # beginnings of orders that the search for a start keeps
 START_ROOTS = 60  # root sets that it looks at, by falling evidence
 START_ORDERS = 120  # orders of each root set: all of five roots
+MIXED_BELOW = 1.1  # R-hat of log weights (Gelman et al., Bayesian Data Analysis, section 11.4)
+
+
+def r_hat(histories: Sequence[Sequence[float]]) -> float | None:
+    """Potential scale reduction of equally many values of several chains (Gelman and Rubin 1992); 1: they agree.
+
+    None where it says nothing: under two chains or values, or chains that stand still in different places.
+    """
+    length = min(map(len, histories), default=0)
+    if len(histories) < 2 or length < 2:
+        return None
+    chains = [history[:length] for history in histories]
+    within, between = fmean(variance(chain) for chain in chains), variance([fmean(chain) for chain in chains])
+    if within == 0:
+        return 1.0 if between == 0 else None
+    return sqrt((length - 1) / length + between / within)
 
 
 @dataclass
@@ -103,15 +119,22 @@ class SampledPosterior:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What tells how the draws were made: chains, steps, the share accepted, and each chain's mean log weight."""
-        accepted = sum(chain.accepted for chain in self._chains) / max(1, sum(chain.steps for chain in self._chains))
+        """What tells how the draws were made: chains, steps, the share accepted, mean log weights, and R-hat.
+
+        mixed: whether the chains agree as far as log weights tell; "not mixed" draws are of where chains started
+        """
+        steps = sum(chain.steps for chain in self._chains)
+        between = r_hat([chain.history for chain in self._chains])
         return {
             "method": "order MCMC",
             "chains": len(self._chains),
             "burn_in": self.burn_in,
             "between_draws": self.between,
-            "accepted": accepted,
+            "steps": steps,
+            "accepted": sum(chain.accepted for chain in self._chains) / max(1, steps),
             "mean_log_weight": [fmean(chain.history) for chain in self._chains if chain.history],
+            "r_hat": between,
+            "mixed": "as far as R-hat tells" if between is not None and between <= MIXED_BELOW else "not mixed",
         }
 
     @property

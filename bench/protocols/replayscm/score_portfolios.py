@@ -29,6 +29,11 @@ States = Annotated[int, msgspec.Meta(ge=0)]
 class ScorePortfolio(Protocol, frozen=True):
     """What both rows have in common: the first of a sequence of train-exact models is the answer."""
 
+    @property
+    def searches(self) -> dict[str, str]:
+        """How structures are searched for, for the provenance; nothing where the name of the row says it."""
+        return {}
+
     def candidates(self, task: Task) -> Iterator[FittedModel]:
         """Train-exact models, in the order in which the portfolio finds them."""
         raise NotImplementedError
@@ -49,7 +54,8 @@ class ScorePortfolio(Protocol, frozen=True):
         found = next(self.candidates(task), None)
         if found is None:
             return _nothing(task)
-        return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, {"stage": found.stage})
+        told = {"stage": found.stage, **self.searches}
+        return ProtocolResult("found", scm_answer(task.kind, found.model), found.model.size, told)
 
     def _alternative(self, task: Task) -> ProtocolResult:
         assert task.reference is not None
@@ -70,6 +76,10 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
     name = "bnlearn+dsl"
     seed: int = 0
     states: States = 120_000_000_000
+
+    @property
+    def searches(self) -> dict[str, str]:
+        return {"structures": "tabu search and hill climbing on mbde, greedy: no optimum is claimed"}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
         from baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler

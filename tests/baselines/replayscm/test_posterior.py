@@ -15,7 +15,7 @@ import pytest
 from baselines.replayscm.posterior.choice import most_agreeing, most_frequent, most_probable
 from baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
 from baselines.replayscm.posterior.local import Local
-from baselines.replayscm.posterior.order_chain import SampledPosterior
+from baselines.replayscm.posterior.order_chain import SampledPosterior, r_hat
 from baselines.replayscm.posterior.posterior import Member, Posterior
 from baselines.replayscm.posterior.prior import (
     CONFIGURATIONS,
@@ -309,3 +309,11 @@ def test_what_is_out_of_reach_is_left_to_exact() -> None:
 
 def _with_grammar(problem: Problem) -> Problem:
     return replace(problem, task=replace(problem.task, grammar=Grammar(("not", "and", "or"), False)))
+
+
+def test_r_hat_tells_chains_in_different_places() -> None:
+    """By hand: means 1 and 2, variances 1 and 1, three values each: 2 / 3 + 1 / 2."""
+    assert r_hat([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]) == pytest.approx((2 / 3 + 1 / 2) ** 0.5)
+    assert r_hat([[1.0, 1.0], [1.0, 1.0]]) == 1.0
+    assert r_hat([[1.0, 1.0], [2.0, 2.0]]) is None
+    assert r_hat([[1.0, 2.0]]) is None
