@@ -7,7 +7,9 @@ Nothing outside kernel files may import this module; importing it imports numba.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -35,13 +37,25 @@ _turn = Turn(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that gets arrays and numbers, never objects, and never raises."""
-    return cast("Callable[P, R]", _in_turn(numba.njit(cache=True, nogil=True, boundscheck=False)(function)))
+    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, no_cfunc_wrapper=True)  # C never calls it
+    return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of a kernel that is compiled into its callers, as if it stood there."""
-    compiled = numba.njit(cache=True, nogil=True, boundscheck=False, forceinline=True)(function)
-    return cast("Callable[P, R]", _in_turn(compiled))
+    """A part of a kernel that is compiled into its callers, as if it stood there, and alone only if Python calls it."""
+    return cast("Callable[P, R]", numba.njit(nogil=True, boundscheck=False, inline="always")(function))
+
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """The compiler makes many objects that live on; looking through them all again and again frees nothing."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _in_turn(dispatcher: Any) -> Any:
@@ -50,7 +64,7 @@ def _in_turn(dispatcher: Any) -> Any:
 
     def compile_in_turn(signature: Any) -> Any:
         wanted = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
-        with global_compiler_lock, _turn:
+        with global_compiler_lock, _turn, _collecting_later():
             return compiled(wanted)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
