@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from filelock import FileLock
-
 PATIENCE = 300.0  # seconds to wait for another process; then two compile the same
 
 
@@ -24,6 +22,8 @@ class Turn:
     """One process at a time compiles into a folder. Nested as kernels are; the caller sees to it that threads wait."""
 
     def __init__(self, folder: Path) -> None:
+        from filelock import FileLock  # takes longer to import than `calibrant --version` takes without it
+
         self._lock = FileLock(folder / "compiling.lock", timeout=PATIENCE)
         self._depth = 0
 
