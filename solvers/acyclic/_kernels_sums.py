@@ -135,7 +135,8 @@ def acyclic_totals(
                     else:
                         _subtract(product[sinks], limbs, least[placed | sinks])
                 sinks = (sinks - rest) & rest
-        totals[b] = least[full]
+        for i in range(limbs):  # assigning a slice would compile an error message too
+            totals[b, i] = least[full, i]
 
 
 @kernel
