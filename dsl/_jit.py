@@ -37,7 +37,8 @@ _turn = Turn(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that gets arrays and numbers, never objects, and never raises."""
-    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, no_cfunc_wrapper=True)  # C never calls it
+    no_entry_for_c: Any = {"no_cfunc_wrapper": True}  # an option that numba's annotations leave out
+    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, **no_entry_for_c)
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
