@@ -44,7 +44,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that is compiled into its callers, as if it stood there, and alone only if Python calls it."""
-    return cast("Callable[P, R]", numba.njit(nogil=True, boundscheck=False, inline="always")(function))
+    compiler = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always")
+    return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
 @contextmanager
