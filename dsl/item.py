@@ -46,9 +46,9 @@ class Pool(Generic[I_co]):
     """The items of one file, all of one benchmark, with the file's metadata.
 
     items: a tuple, or of a large file what makes each when it is asked for (dsl.stored_items)
-    Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
-
     file: where it was read from, if it was
+
+    Iterable; `pool[0]` and `pool["id"]` are items, a slice is a pool. `UnknownItemError` names ids close to an unknown.
     """
 
     name: str

@@ -16,11 +16,11 @@ from solvers.replayscm import exact
 
 def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = sample_problem(stratum("large_n20"), 0)
-    monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
-    outcome = ReplayScmVerbs().solve(problem, max_parents=4)
+    outcome = ReplayScmVerbs().solve(problem, max_parents=4, states=0)
     assert isinstance(outcome, BestSoFar)
     assert ReplayScmVerbs().score(problem, outcome.value.answer).train_exact
     assert outcome.value.size == outcome.upper_bound >= (outcome.lower_bound or 0) > 0
+    monkeypatch.setattr(exact, "solve", partial(exact.solve, states=0))
     recorded = Exact(max_parents=4).answer(problem.task)
     assert (recorded.outcome, recorded.answer) == ("out_of_budget", None)
     assert recorded.provenance == {
