@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import comb
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 from bench.answers.columns import Verdict
 from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
@@ -37,6 +37,68 @@ class Sample(NamedTuple):
     train_exact: bool
     heldout_exact: bool
     meaning: str | None
+
+
+class SampleList(Sequence[Sample]):
+    """Samples in the order in which they came, in nine bytes each if their meanings are digests of ReplaySCM."""
+
+    __slots__ = ("_digests", "_flags", "_others")
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        self._flags = bytearray()  # the first four fields, a bit each
+        self._digests = bytearray()  # eight bytes of each meaning
+        self._others: dict[int, str | None] = {}  # meanings that are not sixteen hexadecimal digits, by place
+        for sample in samples:
+            self.append(sample)
+
+    def append(self, sample: Sample) -> None:
+        valid, correct, train_exact, heldout_exact, meaning = sample
+        digest = _packed(meaning)
+        if digest is None:
+            self._others[len(self._flags)] = meaning
+        self._flags.append(valid | correct << 1 | train_exact << 2 | heldout_exact << 3)
+        self._digests += digest or bytes(_DIGEST)
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._sample, range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> Sample: ...
+    @overload
+    def __getitem__(self, which: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, which: int | slice) -> Sample | Sequence[Sample]:
+        places = range(len(self))[which]
+        return self._sample(places) if isinstance(places, int) else [*map(self._sample, places)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SampleList):
+            return NotImplemented
+        return (self._flags, self._digests, self._others) == (other._flags, other._digests, other._others)
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list
+
+    def _sample(self, place: int) -> Sample:
+        flags = self._flags[place]
+        digest = self._digests[place * _DIGEST : (place + 1) * _DIGEST].hex()
+        return Sample(*_FLAGS[flags], self._others.get(place, digest))
+
+
+_DIGEST = 8
+_FLAGS = [(bool(f & 1), bool(f & 2), bool(f & 4), bool(f & 8)) for f in range(16)]
+
+
+def _packed(meaning: str | None) -> bytes | None:
+    """The bytes that the digits spell; None for any other text."""
+    if meaning is None or len(meaning) != 2 * _DIGEST:
+        return None
+    try:
+        digest = bytes.fromhex(meaning)
+    except ValueError:
+        return None
+    return digest if digest.hex() == meaning else None  # no capitals, no spaces
 
 
 Item: TypeAlias = tuple[str, str]  # pool digest, instance
@@ -79,6 +141,7 @@ def sample_of(verdict: Verdict) -> Sample:
     return Sample(verdict.valid, correct, verdict.train_exact, verdict.heldout_exact, known)
 
 
+@lru_cache(maxsize=1 << 12)
 def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
     """The probability that k of the samples hold a right one; k is at most their number."""
     return 1 - Fraction(comb(num_samples - num_right, k), comb(num_samples, k))

@@ -201,9 +201,10 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Cyclic garbage is looked for rarely: verdicts leave none, and what is kept of a million would be walked again."""
+    from bench.runs.counting import RARE_COLLECTIONS
+
     before = gc.get_threshold()
-    gc.set_threshold(100_000, 20, 100)
+    gc.set_threshold(*RARE_COLLECTIONS)
     try:
         yield
     finally:

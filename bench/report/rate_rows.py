@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bench.answers.columns import UNDEFINED, Means
 from bench.answers.measures import LateScore, Measures
 from bench.answers.replayscm import MEASURES
-from bench.answers.samples import Sample, Sampled
+from bench.answers.samples import Sample, Sampled, SampleList
 from bench.report.tally import Tally, Values
 
 
@@ -60,7 +60,7 @@ class CalibrationTable:
         self._means = means
         self._tallies: dict[_Group, Tally] = {}
         self._counted: dict[tuple[str, Hashable], tuple[Values, Sample]] = {}
-        self._equal: dict[Any, Any] = {}  # equal tuples once: most answers count the same as some other one
+        self._equal: dict[Values, Values] = {}  # each once: most answers count the same as some other one
 
     def add(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
         """Count one answer under the setting that its origin names."""
@@ -78,7 +78,10 @@ class CalibrationTable:
         item = origin.pool_digest, origin.instance
         tally.pools[origin.pool_digest] = origin.pool, origin.pool_size
         tally.answers.setdefault(item, []).append(read)
-        tally.samples.setdefault(item, []).append(self._equal.setdefault(sample, sample))
+        samples = tally.samples.get(item)
+        if samples is None:
+            samples = tally.samples[item] = SampleList()
+        samples.append(sample)
         if origin.outcome is not None:
             tally.outcomes[origin.outcome] += 1
         if origin.seconds is not None:

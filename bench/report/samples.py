@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from bench.answers.samples import RIGHTS, Item, Right, Sample, Sampled, majority, pass_at, sample_of, share
+from bench.answers.samples import RIGHTS, Item, Sample, Sampled, majority, pass_at, sample_of
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.rates import all_or_none
@@ -65,29 +65,39 @@ def sample_rows(sampled: Iterable[Sampled]) -> list[SampleRow]:
 def _rows(sampled: Sampled) -> list[SampleRow]:
     least = sampled.sizes[0]
     powers = [2**i for i in range(1, least.bit_length()) if 2**i < least]
-    ways: list[tuple[str, int | None, Callable[[Sequence[Sample], Right], Fraction | None]]] = [("mean", None, share)]
-    ways += [("pass", k, _pass_at(k)) for k in (*powers, least) if k > 1]
-    ways.append(("majority", None, majority))
-    figures = [[_per_item(sampled, right, count) for _, _, right in sampled.rights] for _, _, count in ways]
+    ways: list[tuple[str, int | None]] = [("mean", None), *(("pass", k) for k in (*powers, least) if k > 1)]
+    counts, voted = _counted(sampled)
+    figures: list[list[dict[Item, Fraction] | None]] = [
+        [{item: pass_at(number, hits, k or 1) for item, (number, hits) in of.items()} for of in counts]
+        for _, k in ways  # the mean is that of one sample
+    ]
+    figures.append([_all_known(of) for of in voted])
     intervals = _intervals(sampled, [values for row in figures for values in row])
     made = []
-    for (way, k, _), row in zip(ways, figures, strict=True):
+    for (way, k), row in zip([*ways, ("majority", None)], figures, strict=True):
         values = {key: None if v is None else _mean(v) for (key, _, _), v in zip(sampled.rights, row, strict=True)}
         ends = {key: next(intervals) for key, _, _ in sampled.rights}
         made.append(SampleRow(sampled, way, k, values, ends))
     return made
 
 
-def _pass_at(k: int) -> Callable[[Sequence[Sample], Right], Fraction]:
-    return lambda samples, right: pass_at(len(samples), sum(map(right, samples)), k)
+def _counted(
+    sampled: Sampled,
+) -> tuple[list[dict[Item, tuple[int, int]]], list[dict[Item, Fraction | None]]]:
+    """For each thing that is counted, of an item: samples and how many are right; how right their majority is."""
+    counts: list[dict[Item, tuple[int, int]]] = [{} for _ in sampled.rights]
+    voted: list[dict[Item, Fraction | None]] = [{} for _ in sampled.rights]
+    for item, samples in sampled.items.items():
+        made = tuple(samples)
+        for place, (_, _, right) in enumerate(sampled.rights):
+            counts[place][item] = len(made), sum(map(right, made))
+            voted[place][item] = majority(made, right)
+    return counts, voted
 
 
-def _per_item(
-    sampled: Sampled, right: Right, count: Callable[[Sequence[Sample], Right], Fraction | None]
-) -> dict[Item, Fraction] | None:
-    found = {item: count(samples, right) for item, samples in sampled.items.items()}
-    known = {item: value for item, value in found.items() if value is not None}
-    return known if len(known) == len(found) else None
+def _all_known(values: Mapping[Item, Fraction | None]) -> dict[Item, Fraction] | None:
+    known = {item: value for item, value in values.items() if value is not None}
+    return known if len(known) == len(values) else None
 
 
 def _mean(values: Mapping[Item, Fraction]) -> float:

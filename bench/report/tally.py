@@ -18,7 +18,7 @@ from bench.answers.columns import (
     rate_text,
     weighted_mean,
 )
-from bench.answers.samples import Item, Sample
+from bench.answers.samples import Item, SampleList
 
 Values = tuple[float | None, ...]  # of every column
 
@@ -31,7 +31,7 @@ class Tally:
     columns: tuple[Column, ...]
     pools: dict[str, tuple[str, int]] = field(default_factory=dict)
     answers: dict[Item, list[Values]] = field(default_factory=dict)
-    samples: dict[Item, list[Sample]] = field(default_factory=dict)
+    samples: dict[Item, SampleList] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 

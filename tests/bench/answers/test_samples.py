@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.answers.samples import Sample, majority, pass_at
+from bench.answers.samples import Sample, SampleList, majority, pass_at
 from bench.cli import main
 from bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from bench.report.samples import sample_rows
@@ -63,6 +63,17 @@ def verdict(right: bool) -> dict[str, object]:
     rate = 1.0 if right else 0.5
     rates = {"trainWorldExactAccuracy": rate, "heldoutWorldExactAccuracy": rate}
     return {"valid": True, "correct": right, "trainExact": right, "heldoutExact": right, "meaning": str(right), **rates}
+
+
+_MEANINGS = st.one_of(st.none(), st.text(max_size=17), st.text("0123456789abcdefABCDEF ", min_size=15, max_size=17))
+
+
+@given(st.lists(st.builds(Sample, st.booleans(), st.booleans(), st.booleans(), st.booleans(), _MEANINGS)))
+def test_what_is_kept_in_few_bytes_comes_back_as_it_was(samples: list[Sample]) -> None:
+    kept = SampleList(samples)
+    assert list(kept) == samples
+    assert [kept[place] for place in range(-len(samples), len(samples))] == samples * 2
+    assert kept[1:-1] == samples[1:-1]
 
 
 def test_every_item_weighs_the_same_however_often_it_was_answered() -> None:
