@@ -52,7 +52,7 @@ class Environment:
     def run(self, *command: str) -> None:
         """Run a module of its Python from the project's root; stop with its exit code if it fails."""
         print("$ python -m", *command, flush=True)
-        code = subprocess.call([str(self.python), "-m", *command], cwd=ROOT)
+        code = subprocess.call([str(self.python), "-m", *command], cwd=ROOT, env=_variables())
         if code:
             sys.exit(code)
 
@@ -61,7 +61,7 @@ class Environment:
         started = []
         for command in commands:
             print("$ python -m", *command, flush=True)
-            started.append(subprocess.Popen([str(self.python), "-m", *command], cwd=ROOT))
+            started.append(subprocess.Popen([str(self.python), "-m", *command], cwd=ROOT, env=_variables()))
         code = next((failed for failed in [process.wait() for process in started] if failed), 0)
         if code:
             sys.exit(code)
@@ -89,6 +89,11 @@ class Environment:
     def _stamped(self, stamp: str, *files: str) -> bool:
         path = self.folder / stamp
         return path.exists() and path.read_text() == _digest(*files)
+
+
+def _variables() -> dict[str, str]:
+    """Those of this process; but compiled modules are kept, or each of hundreds of processes would compile them anew."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _digest(*names: str) -> str:
