@@ -92,7 +92,7 @@ class Environment:
 
 
 def _variables() -> dict[str, str]:
-    """Those of this process; but compiled modules are kept, or each of hundreds of processes would compile them anew."""
+    """Those of this process, but compiled modules are kept: each of hundreds of processes would compile them anew."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
