@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as OutOfTime
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from types import TracebackType
 from typing import TypeVar
 
@@ -74,7 +78,9 @@ class Processes:
             for key in () if broken else islice(waiting, AHEAD * self._num_workers - len(scheduled)):
                 job = jobs[key]
                 try:
-                    scheduled[self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget)] = key
+                    with _deaf_to_control_c():
+                        made = self._pool.schedule(attempted, args=(do, job), timeout=self._wall_budget)
+                    scheduled[made] = key
                 except RuntimeError:  # it broke before any result said so
                     broken = True
                     break
@@ -94,6 +100,23 @@ def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:
     """A pool whose processes start from nothing: no thread and no lock of this one can be in their way."""
     context = multiprocessing.get_context("spawn")
     return ProcessPool(workers, initializer=partial(_start, prepare, Told.listener), context=context)
+
+
+@contextmanager
+def _deaf_to_control_c() -> Iterator[None]:
+    """Processes that are started meanwhile, and by threads that are, never hear it: this one hears it and ends them.
+
+    One that is being started would print where it was.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # which would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def stop(pool: ProcessPool) -> None:
