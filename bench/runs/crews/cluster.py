@@ -30,7 +30,6 @@ J = TypeVar("J")
 K = TypeVar("K")
 T = TypeVar("T")
 
-AHEAD = 2  # shares handed out for each that can be done at once, so that none waits for this process
 INLINE = 100_000  # bytes of a work that travel with each of its jobs; more are sent to each worker once
 
 
@@ -82,19 +81,14 @@ class Cluster:
         return shared
 
     def _hand_out(self, waiting: Shares, work: bytes | Future, done: SimpleQueue[Future]) -> None:
-        """As much as there is room for."""
-        from cloudpickle import dumps
-
         slots = self._connection.num_slots()
-        shares = waiting.next(slots, AHEAD * slots - len(self._running), not self._running)
-        if not shares:
-            return
-        pickled = [pickle.dumps([dumps(job) for job in share.values()]) for share in shares]
-        keys = [f"calibrant-{uuid4().hex}" for _ in shares]
-        handed = self._connection.client.map(do_jobs, pickled, of=work, key=keys, pure=False)
-        self._running.update(zip(handed, map(list, shares), strict=True))
-        for future in handed:
-            future.add_done_callback(done.put)
+        while shares := waiting.next(slots, len(self._running)):
+            pickled = [pickle.dumps([pickle.dumps(job) for job in share.values()]) for share in shares]
+            keys = [f"calibrant-{uuid4().hex}" for _ in shares]
+            handed = self._connection.client.map(do_jobs, pickled, of=work, key=keys, pure=False)
+            self._running.update(zip(handed, map(list, shares), strict=True))
+            for future in handed:
+                future.add_done_callback(done.put)
 
     def _results(self, futures: list[Future], waiting: Shares) -> list[tuple[Any, Any]]:
         lost = any(future.status not in ("finished", "error") for future in futures)

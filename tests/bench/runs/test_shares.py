@@ -9,7 +9,7 @@ def handed_out(number: int, slots: int, fit: int) -> tuple[list[list[int]], list
     """Every share in turn, and the jobs in the order in which they are done: of a share, so many fit into its time."""
     shares, taken, order = Shares({job: str(job) for job in range(number)}), [], []
     while shares:
-        (share,) = shares.next(slots, 1, True)
+        (share,) = shares.next(slots, 2 * slots - 1) or shares.next(slots, slots - 1)
         keys = list(share)
         assert keys
         assert share == {job: str(job) for job in keys}
@@ -22,16 +22,14 @@ def handed_out(number: int, slots: int, fit: int) -> tuple[list[list[int]], list
 
 def test_every_job_is_done_once_and_in_order_whatever_fits() -> None:
     for number in (1, 2, 5, 20, 321):
-        for slots in (0, 1, 2, 7):
+        for slots in (1, 2, 7):
             for fit in (1, 3, 10, 1000):
                 assert handed_out(number, slots, fit)[1] == list(range(number))
 
 
 def test_long_jobs_go_one_by_one_after_the_first_shares() -> None:
     taken, _ = handed_out(20, 2, 1)
-    assert [len(share) for share in taken] == [7] + [
-        1
-    ] * 19  # a third of them: one and a half shares for each of two slots
+    assert [len(share) for share in taken] == [7] + [1] * 19  # 7: one and a half shares for each of two slots
 
 
 def test_short_jobs_go_in_few_messages_and_the_last_ones_in_small_ones() -> None:
@@ -49,21 +47,31 @@ def test_a_worker_that_is_handed_too_many_says_how_many_fit() -> None:
 
 def test_no_more_shares_than_there_is_room_for() -> None:
     shares = Shares({job: job for job in range(20)})
-    assert shares.next(2, 0, True) == shares.next(2, -1, False) == []
-    assert [list(share) for share in shares.next(2, 2, True)] == [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11]]
+    assert shares.next(0, 0) == shares.next(2, 4) == []
+    assert [list(share) for share in shares.next(2, 0)] == [[0, 1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11]]
+    assert [list(share) for share in shares.next(2, 3)] == [[12, 13, 14]]
+
+
+def test_the_last_jobs_wait_for_a_slot_that_has_nothing_to_do() -> None:
+    shares = Shares({job: job for job in range(20)})
+    while shares.next(3, 3):
+        pass
+    assert shares.next(3, 2) == [{17: 17}]
+    assert shares.next(3, 1) == [{18: 18}, {19: 19}]
+    assert not shares
 
 
 def test_jobs_under_which_workers_died_are_tried_again_alone_and_last() -> None:
     shares = Shares({job: job for job in range(9)})
-    first, second = shares.next(1, 2, True)
+    (first,), (second,) = shares.next(1, 0), shares.next(1, 1)
     assert shares.guilty(list(first)) == []
     assert shares.guilty(list(second)) == []
-    assert shares.next(1, 2, False) == [{8: 8}]
+    assert shares.next(1, 0) == [{8: 8}]
     assert shares.guilty([8]) == []
-    assert shares.next(1, 2, False) == []
+    assert shares.next(1, 1) == []
     for job in range(9):
         assert shares
-        assert shares.next(1, 2, True) == [{job: job}]
+        assert shares.next(1, 0) == [{job: job}]
         if job == 5:
             assert shares.guilty([job]) == [job]
         else:
