@@ -19,16 +19,26 @@ from dsl.shelves import Store
 READ = Store(1 << 15, longest=400)  # about 700 bytes each
 
 
-class MechanismStats(NamedTuple):
-    """Nodes, longest path, variables in natural order, and how often each operator occurs, in order of appearance.
+class OperatorCounts:
+    """How often each operator occurs, in order of appearance. One object for all mechanisms that agree in that.
 
-    Many have the same variables and operators in common.
+    has_if: the ternary one is among them
     """
+
+    __slots__ = ("by_name", "has_if")
+
+    def __init__(self, by_name: dict[str, int]) -> None:
+        self.by_name = by_name
+        self.has_if = "if" in by_name
+
+
+class MechanismStats(NamedTuple):
+    """Nodes, longest path, variables in natural order, and operators. Many have variables and operators in common."""
 
     size: int
     depth: int
     variables: tuple[str, ...]
-    operators: Mapping[str, int]
+    operators: OperatorCounts
 
 
 class Mechanism:
@@ -40,7 +50,9 @@ class Mechanism:
     function: what it computes, in a spelling of its own (bench.answers.samples); None until it is asked for
     """
 
-    __slots__ = ("_stats", "error", "formula", "function", "mentions", "own")
+    __slots__ = ("error", "formula", "function", "mentions", "own", "stats")
+
+    stats: MechanismStats
 
     def __init__(self, formula: Formula, own: int, mentions: int) -> None:
         self.formula = formula
@@ -48,17 +60,17 @@ class Mechanism:
         self.mentions = mentions
         self.error: Column | None = None
         self.function: str | None = None
-        self._stats: MechanismStats | None = None
+
+    def __getattr__(self, name: str) -> MechanismStats:
+        """What is not there yet: statistics, when they are first asked for, which costs nothing ever after."""
+        if name != "stats":
+            raise AttributeError(name)
+        self.stats = mechanism_stats(self.formula)
+        return self.stats
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return self.stats.variables if self._stats else _names(frozenset(self.formula.nodes))
-
-    @property
-    def stats(self) -> MechanismStats:
-        if self._stats is None:
-            self._stats = mechanism_stats(self.formula)
-        return self._stats
+        return _names(frozenset(self.formula.nodes))
 
 
 def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
@@ -124,5 +136,15 @@ def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _counted(counts: tuple[tuple[str, int], ...]) -> Mapping[str, int]:
-    return dict(counts)
+def _counted(counts: tuple[tuple[str, int], ...]) -> OperatorCounts:
+    return OperatorCounts(dict(counts))
+
+
+@lru_cache(maxsize=1 << 12)
+def summed(*counts: OperatorCounts) -> Mapping[str, int]:
+    """Together, in order of appearance; answers of one shape have it in common."""
+    total: dict[str, int] = {}
+    for one in counts:
+        for name, count in one.by_name.items():
+            total[name] = total.get(name, 0) + count
+    return total

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 from dsl.replayscm.alternative import AlternativeScore
-from dsl.replayscm.mechanisms import Mechanism
+from dsl.replayscm.mechanisms import Mechanism, OperatorCounts, summed
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.reference import Cell
 from dsl.replayscm.replay import SplitReplay
@@ -47,37 +48,45 @@ class Scored(Protocol):
 
 def score_dict(score: Scored) -> dict[str, Any]:
     """A flat object: verdict first, then whatever its task kind and validity define."""
+    made = _rejected(score, score.rejection) if score.rejection is not None else _replayed(score)
+    if score.roots is not None:
+        made.update(_roots(score, score.roots))
+    if score.alternative is not None:
+        made.update(_alternative(score))
+    return made
+
+
+def _rejected(score: Scored, rejection: Rejection) -> dict[str, Any]:
     kind = score.problem.task.kind
     made: dict[str, Any] = {
-        "valid": score.valid,
+        "valid": False,
         "correct": score.correct,
         "taskName": kind.value,
         "failureExplanation": score.failure,
         "parseError": None,
     }
-    if score.rejection:
-        made |= {key: value for key, value in score.rejection.fields.items() if key != "variable"}
-        made |= {"stage": score.rejection.stage}
-        if kind is TaskKind.ALTERNATIVE and score.rejection.stage not in ("extracted", "schema"):
-            made |= _invalid_alternative()
-    else:
-        made |= _replayed(score)
-    if score.roots is not None:
-        made |= _roots(score, score.roots)
-    if score.alternative is not None:
-        made |= _alternative(score)
+    made |= {key: value for key, value in rejection.fields.items() if key != "variable"}
+    made |= {"stage": rejection.stage}
+    if kind is TaskKind.ALTERNATIVE and rejection.stage not in ("extracted", "schema"):
+        made |= _invalid_alternative()
     return made
 
 
 def _replayed(score: Scored) -> dict[str, Any]:
-    train, heldout = score.train, score.heldout
+    train, heldout, submission = score.train, score.heldout, score.submission
     assert train is not None
     assert heldout is not None
-    assert score.submission is not None
-    stats = _candidate_stats(score.submission.mechanisms)
-    sealed, size = score.problem.sealed, stats["astSize"]
+    assert submission is not None
+    stats = _candidate_stats(submission.mechanisms)
+    problem = score.problem
+    sealed, size = problem.sealed, stats["astSize"]
     gold_size, train_exact, heldout_exact = sealed.gold_size, train.all_exact, heldout.all_exact
     return {
+        "valid": True,
+        "correct": score.correct,
+        "taskName": problem.task.kind.value,
+        "failureExplanation": score.failure,
+        "parseError": None,
         "trainExact": train_exact,
         "trainAccuracy": train.accuracy,
         "trainWorldExactAccuracy": train.world_accuracy,
@@ -89,17 +98,22 @@ def _replayed(score: Scored) -> dict[str, Any]:
         "heldoutWorldExactAccuracy": heldout.world_accuracy,
         "heldoutWorlds": heldout.num_worlds,
         "heldoutWorldExactCount": heldout.num_exact_worlds,
-        "firstTrainMismatch": _cell(train.first_mismatch),
-        "firstHeldoutMismatch": _cell(heldout.first_mismatch),
+        "firstTrainMismatch": _cell(train.first_mismatch) if train.wrong_rows else None,
+        "firstHeldoutMismatch": _cell(heldout.first_mismatch) if heldout.wrong_rows else None,
         "perVariableTrainAccuracy": train.variable_accuracy,
         "perVariableHeldoutAccuracy": heldout.variable_accuracy,
         "goldAstSize": gold_size,
-        "accGoldPlus": {f"delta_{delta}": train_exact and size <= gold_size + delta for delta in sealed.budget_deltas}
-        if gold_size is not None
-        else None,
+        "accGoldPlus": None
+        if gold_size is None
+        else {name: train_exact and size <= gold_size + delta for name, delta in _named(sealed.budget_deltas)},
         "bloat": None if gold_size is None else train_exact and size > gold_size + BLOAT_SLACK,
         "candidateStats": stats,
     }
+
+
+@lru_cache(maxsize=64)
+def _named(deltas: tuple[int, ...]) -> list[tuple[str, int]]:
+    return [(f"delta_{delta}", delta) for delta in deltas]
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:
@@ -117,32 +131,30 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
 def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     per_variable: dict[str, dict[str, Any]] = {}
     parents: dict[str, list[str]] = {}
-    counts: dict[str, int] = {}
+    operators: list[OperatorCounts] = []
     size = depth = num_parents = 0
     for variable, mechanism in mechanisms.items():
-        own_size, own_depth, variables, operators = mechanism.stats
-        names = list(variables)
-        own_counts = dict(operators)
+        own_size, own_depth, variables, counts = mechanism.stats
+        names = parents[variable] = [*variables]
+        own_parents = len(names)
         per_variable[variable] = {
             "astSize": own_size,
             "maxDepth": own_depth,
-            "parentCount": len(names),
-            "operatorCounts": own_counts,
-            "containsIf": "if" in own_counts,
+            "parentCount": own_parents,
+            "operatorCounts": counts.by_name.copy(),
+            "containsIf": counts.has_if,
             "variables": names,
         }
-        parents[variable] = names
+        operators.append(counts)
         size += own_size
+        num_parents += own_parents
         if own_depth > depth:
             depth = own_depth
-        num_parents += len(names)
-        for name, count in own_counts.items():
-            counts[name] = counts.get(name, 0) + count
     return {
         "astSize": size,
         "maxDepth": depth,
         "parentCount": num_parents,
-        "operatorCounts": counts,
+        "operatorCounts": dict(summed(*operators)),
         "equationCount": len(per_variable),
         "perVariable": per_variable,
         "parentsByVar": parents,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dsl.formulas.formula import Apply, Formula
 from dsl.formulas.operators import OPERATORS
 from dsl.replayscm.reference import Cell
-from dsl.replayscm.world import Column, Panel
+from dsl.replayscm.world import MOST_ORDERS, Column, Panel
 
 
 class Candidate(NamedTuple):
@@ -120,9 +120,9 @@ class SplitReplay(NamedTuple):
     @property
     def variable_accuracy(self) -> dict[str, float | None]:
         """Right over scored cells per endogenous variable; None where a variable is never scored."""
-        scored = self.panel.num_scored
         if not self.wrong_rows:
-            return {variable: 1.0 if scored[variable] else None for variable in self.wrong}
+            return self.panel.all_right(tuple(self.wrong)).copy()
+        scored = self.panel.num_scored
         accuracies: dict[str, float | None] = {}
         for variable, column in self.wrong.items():
             number = scored[variable]
@@ -138,19 +138,40 @@ def replay(candidate: Candidate, panel: Panel) -> SplitReplay:
 
 def replay_splits(candidate: Candidate, whole: Panel, first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
     """Replay two panels in one pass; `whole` is the worlds of the first, then those of the second."""
-    return split(mismatches(candidate, whole), first, second)
+    return Split(first, second).replays(mismatches(candidate, whole))
 
 
-def split(wrong: Mapping[str, Column], first: Panel, second: Panel) -> tuple[SplitReplay, SplitReplay]:
-    """What was wrong on two panels at once, those of the first before those of the second, as two replays."""
-    in_first = in_second = wrong
-    wrong_rows = reduce(or_, wrong.values(), 0)
-    rows, shift = first.all_rows, first.num_rows
-    if wrong_rows:
+class Split:
+    """Two panels that are replayed in one pass. Made once for them.
+
+    It keeps what is the same for all candidates with some endogenous variables, and the replays of those that are right
+    everywhere, by evaluation order.
+    """
+
+    def __init__(self, first: Panel, second: Panel) -> None:
+        self._first, self._second = first, second
+        self._rows, self._shift = first.all_rows, first.num_rows
+        self._right: dict[tuple[str, ...], tuple[SplitReplay, SplitReplay]] = {}
+
+    def replays(self, wrong: Mapping[str, Column]) -> tuple[SplitReplay, SplitReplay]:
+        """What was wrong on both at once, in evaluation order, rows of the first before those of the second."""
+        if any(wrong.values()):
+            return self._made(wrong)
+        order = tuple(wrong)
+        found = self._right.get(order)
+        if found is None:
+            if len(self._right) >= MOST_ORDERS:
+                self._right.clear()
+            found = self._right[order] = self._made(wrong)
+        return found
+
+    def _made(self, wrong: Mapping[str, Column]) -> tuple[SplitReplay, SplitReplay]:
+        wrong_rows = reduce(or_, wrong.values(), 0)
+        rows, shift = self._rows, self._shift
         in_first = {variable: column & rows for variable, column in wrong.items()}
         in_second = {variable: column >> shift for variable, column in wrong.items()}
-    endogenous = frozenset(wrong)
-    return (
-        SplitReplay(first, in_first, wrong_rows & rows, *first.scored_counts(endogenous)),
-        SplitReplay(second, in_second, wrong_rows >> shift, *second.scored_counts(endogenous)),
-    )
+        endogenous = frozenset(wrong)
+        return (
+            SplitReplay(self._first, in_first, wrong_rows & rows, *self._first.scored_counts(endogenous)),
+            SplitReplay(self._second, in_second, wrong_rows >> shift, *self._second.scored_counts(endogenous)),
+        )

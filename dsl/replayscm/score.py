@@ -19,7 +19,7 @@ from dsl.replayscm.mechanisms import mismatches
 from dsl.replayscm.plain import PLAIN
 from dsl.replayscm.problem import Problem, TaskKind
 from dsl.replayscm.published_score import score_dict
-from dsl.replayscm.replay import SplitReplay, split
+from dsl.replayscm.replay import Split, SplitReplay
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
@@ -34,7 +34,7 @@ _SHAPES: dict[TaskKind, Kind] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Score:
     """Verdict and metrics of one answer.
 
@@ -45,12 +45,29 @@ class Score:
     problem: Problem
     answer: Mapping[str, Any] | None
     rejection: Rejection | None
-    submission: Submission | None = None
-    train: SplitReplay | None = None
-    heldout: SplitReplay | None = None
-    roots: RootScore | None = None
-    alternative: AlternativeScore | None = None
-    strict_json: bool | None = None
+    submission: Submission | None
+    train: SplitReplay | None
+    heldout: SplitReplay | None
+    roots: RootScore | None
+    alternative: AlternativeScore | None
+    strict_json: bool | None
+
+    def __init__(
+        self,
+        problem: Problem,
+        answer: Mapping[str, Any] | None,
+        rejection: Rejection | None,
+        submission: Submission | None = None,
+        train: SplitReplay | None = None,
+        heldout: SplitReplay | None = None,
+        roots: RootScore | None = None,
+        alternative: AlternativeScore | None = None,
+        strict_json: bool | None = None,
+    ) -> None:
+        fields = self.__dict__  # as what dataclasses make sets a field that is frozen, in a third of the time
+        fields["problem"], fields["answer"], fields["rejection"] = problem, answer, rejection
+        fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
+        fields["roots"], fields["alternative"], fields["strict_json"] = roots, alternative, strict_json
 
     @property
     def valid(self) -> bool:
@@ -69,9 +86,11 @@ class Score:
     @property
     def correct(self) -> bool:
         """Full task success: train-exact; with the right roots in Hidden-roots; jointly in Alternative-SCM."""
-        if self.problem.task.kind is TaskKind.ALTERNATIVE:
-            return self.alternative is not None and bool(self.alternative.joint)
-        return self.train_exact and (self.roots is None or self.roots.exact)
+        if self.alternative is not None:
+            return bool(self.alternative.joint)
+        if self.train is None or self.problem.task.kind is TaskKind.ALTERNATIVE:
+            return False
+        return self.train.all_exact and (self.roots is None or self.roots.exact)
 
     @property
     def failure(self) -> str | None:
@@ -131,9 +150,10 @@ class Evaluator:
         self.shape = _SHAPES[problem.task.kind]
         self._scores: Shelf[Score] = SCORED.shelf()
         self._checker = SubmissionChecker(problem)
-        self._train = problem.task.training
-        self._heldout = problem.sealed.heldout
-        self._whole = Panel(self._train.variables, (*self._train.worlds, *self._heldout.worlds))
+        train, heldout = problem.task.training, problem.sealed.heldout
+        self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
+        self._split = Split(train, heldout)
+        self._root_scores: dict[tuple[str, ...], RootScore] = {}  # by predicted roots in latent order
 
     def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
         """A prediction record: its `extractedAnswer` object, else the text in rawResponse, response or text."""
@@ -180,7 +200,13 @@ class Evaluator:
                 if isinstance(named, Rejection):
                     return Score(self.problem, answer, named, strict_json=strict)
                 checked = self._checker.given_roots(named, answer["mechanisms"])
-                return self._scored(answer, checked, strict, RootScore(named, self._gold_roots))
+                return self._scored(answer, checked, strict, self._root_score(named))
+
+    def _root_score(self, named: tuple[str, ...]) -> RootScore:
+        found = self._root_scores.get(named)
+        if found is None:
+            found = self._root_scores[named] = RootScore(named, self._gold_roots)
+        return found
 
     @cached_property
     def _gold_roots(self) -> tuple[str, ...]:
@@ -197,7 +223,7 @@ class Evaluator:
         if isinstance(checked, Rejection):
             return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
         wrong = mismatches(checked.mechanisms, checked.order, self._whole)
-        train, heldout = split(wrong, self._train, self._heldout)
+        train, heldout = self._split.replays(wrong)
         alternative = None
         reference = self.problem.task.reference
         if reference is not None:

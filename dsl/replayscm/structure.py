@@ -6,6 +6,7 @@ The published scorer has none of these; its analysis code uses mentioned parents
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from dsl.replayscm.scm import Scm
 
@@ -68,14 +69,14 @@ class RootScore:
     predicted: tuple[str, ...]
     gold: tuple[str, ...] = field(repr=False)
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         return set(self.predicted) == set(self.gold)
 
-    @property
+    @cached_property
     def precision(self) -> float | None:
         return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
 
-    @property
+    @cached_property
     def recall(self) -> float | None:
         return len(set(self.predicted) & set(self.gold)) / len(self.gold) if self.gold else None

@@ -22,6 +22,9 @@ STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
 
 
+MOST_LISTS = 256  # of roots, well formed, in any order, that are known again
+
+
 @dataclass(frozen=True, slots=True)
 class Rejection:
     """Why a submission is not valid.
@@ -153,6 +156,7 @@ class SubmissionChecker:
         self.latent = problem.sealed.latent_order
         self._maps: dict[tuple[str, ...], MapChecker] = {}
         self._shelves: _Shelves = {}
+        self._named: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {}  # by well-formed lists
         if task.disclosure.roots is not None:
             self.map = self._map(task.disclosure.roots)
 
@@ -170,6 +174,9 @@ class SubmissionChecker:
     def roots(self, answer: Mapping[str, Any]) -> tuple[str, ...] | Rejection:
         """Hidden-roots: the predicted root set, in latent order, if it is well formed."""
         listed, mechanisms = answer.get("roots"), answer.get("mechanisms")
+        named_before = self._met_before(listed, mechanisms)
+        if named_before is not None:
+            return named_before
         if not isinstance(listed, list):
             return Rejection("schema", f"'roots' is {shown(listed)}, not a list")
         if not isinstance(mechanisms, dict):
@@ -189,7 +196,23 @@ class SubmissionChecker:
             missing = sorted(v for v in endogenous if v not in mechanisms)
             reason = "mechanism keys are not exactly the complement of the roots"
             return Rejection("keys", reason, {"unknownMechanismKeys": unknown, "missingMechanismKeys": missing})
-        return tuple(v for v in self.latent if v in named)
+        roots = tuple(v for v in self.latent if v in named)
+        if named == listed and len(self._named) < MOST_LISTS:
+            self._named[" ".join(named)] = roots, frozenset(endogenous)
+        return roots
+
+    def _met_before(self, listed: Any, mechanisms: Any) -> tuple[str, ...] | None:
+        """The roots of a list that was well formed before, with the keys that it asks for; None for all others.
+
+        A kept spelling has a space between names and none in them, so as many entries that come to it are these names.
+        """
+        if type(listed) is not list or type(mechanisms) is not dict or len(listed) != self.disclosure.num_roots:
+            return None
+        try:
+            known = self._named.get(" ".join(listed))
+        except TypeError:  # not all of them are texts
+            return None
+        return known[0] if known is not None and mechanisms.keys() == known[1] else None
 
     def given_roots(self, roots: tuple[str, ...], mechanisms: Any) -> Submission | Rejection:
         """Hidden-roots: the map, judged as Hidden-order under the predicted roots."""

@@ -12,6 +12,8 @@ from typing import TypeAlias
 Column: TypeAlias = int
 """One variable's values: bit r is its value in row r."""
 
+MOST_ORDERS = 16  # of variables in which what a candidate without mistakes comes to is kept
+
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
@@ -152,6 +154,20 @@ class Panel:
     def num_scored(self) -> Mapping[str, int]:
         """In how many rows each variable is scored."""
         return {variable: self.scored_rows(variable).bit_count() for variable in self.variables}
+
+    def all_right(self, variables: tuple[str, ...]) -> dict[str, float | None]:
+        """The accuracy of each where every scored cell is right; None where it is never scored. Not to be changed."""
+        accuracies = self._all_right.get(variables)
+        if accuracies is None:
+            accuracies = {variable: 1.0 if self.num_scored[variable] else None for variable in variables}
+            if len(self._all_right) >= MOST_ORDERS:
+                self._all_right.clear()
+            self._all_right[variables] = accuracies
+        return accuracies
+
+    @cached_property
+    def _all_right(self) -> dict[tuple[str, ...], dict[str, float | None]]:
+        return {}
 
     @cached_property
     def world_rows(self) -> tuple[Column, ...]:

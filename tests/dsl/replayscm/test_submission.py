@@ -191,10 +191,29 @@ def test_the_root_checks_come_in_the_published_order(check: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "roots", [[None, "X3"], [3, "X3"], ["X3 ", "X6"], ["x3", "X6"], [["X3"], "X6"], ["X3"], [], "X3 X6", None]
+    "roots",
+    [
+        *([None, "X3"], [3, "X3"], ["X3 ", "X6"], ["x3", "X6"], [["X3"], "X6"], ["X3"], [], "X3 X6", None),
+        *(["X3 X6"], ["X3 X6", ""], ["", "X3 X6"], ["X3", " X6"], ["X3", "X6", ""], ("X3", "X6"), {"X3": 0, "X6": 0}),
+    ],
 )
-def test_these_are_no_roots(roots: Any) -> None:
-    assert isinstance(_checker(ROOTS).roots({"roots": roots, "mechanisms": GOOD}), Rejection)
+def test_these_are_no_roots_whatever_list_was_met_before(roots: Any) -> None:
+    met = _checker(ROOTS)
+    for _ in range(2):
+        assert met.roots({"roots": ["X3", "X6"], "mechanisms": GOOD}) == ("X3", "X6")
+    for checker in (met, _checker(ROOTS)):
+        assert isinstance(checker.roots({"roots": roots, "mechanisms": GOOD}), Rejection)
+
+
+def test_roots_that_were_met_before_still_ask_for_all_other_mechanisms() -> None:
+    checker = _checker(ROOTS)
+    assert checker.roots({"roots": ["X6", "X3"], "mechanisms": GOOD}) == ("X3", "X6")
+    others: list[Any] = [{}, {"X1": GOOD["X1"]}, {**GOOD, "X3": "X6"}, [], None]
+    for mechanisms in others:
+        found = checker.roots({"roots": ["X6", "X3"], "mechanisms": mechanisms})
+        fresh = _checker(ROOTS).roots({"roots": ["X6", "X3"], "mechanisms": mechanisms})
+        assert isinstance(found, Rejection)
+        assert found == fresh
 
 
 def test_entries_become_texts_before_they_are_compared() -> None:
