@@ -7,9 +7,7 @@ Nothing outside kernel files may import this module; importing it imports numba.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -19,6 +17,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
 from dsl.compiling import Turn
+from dsl.garbage import no_collections
 from dsl.kernel_cache import cache_folder, is_private
 
 P = ParamSpec("P")
@@ -48,25 +47,13 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
-@contextmanager
-def _collecting_later() -> Iterator[None]:
-    """The compiler makes many objects that live on; looking through them all again and again frees nothing."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 def _in_turn(dispatcher: Any) -> Any:
     """The same, compiled once: not again for each constant that callers write, nor by two processes at a time."""
     compiled, loaded = dispatcher.compile, dispatcher._cache.load_overload
 
     def compile_in_turn(signature: Any) -> Any:
         wanted = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
-        with global_compiler_lock, _turn, _collecting_later():
+        with global_compiler_lock, _turn, no_collections():  # what a compiler makes lives on
             return compiled(wanted)
 
     def load_or_wait(signature: Any, context: Any) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
 from dsl.errors import PoolError
+from dsl.garbage import no_collections
 from dsl.nesting import MAX_DEPTH, check_nesting
 
 MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
@@ -32,7 +30,7 @@ def load_yaml(text: str) -> Any:
     try:
         if _may_nest_deeply(text):
             _check_events(text)
-        with _no_collection():
+        with no_collections():  # half of the time would go into them
             document = yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise PoolError("nested too deeply to be a pool file") from None
@@ -40,18 +38,6 @@ def load_yaml(text: str) -> Any:
         raise PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}") from None
     check_nesting(document, max_items=len(text) + 1)
     return document
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the cyclic collector, which would look at millions of young and lasting objects: half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 # PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
