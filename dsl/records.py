@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Generic, NoReturn, TypeVar
+from typing import IO, Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from dsl.errors import PoolError, in_one_line, shown
+from dsl.errors import CalibrantError, PoolError, in_one_line, shown
 from dsl.item import Item, Pool
 from dsl.nesting import check_nesting
 from dsl.pool_text import Line, plain_pool, pool_lines
@@ -27,7 +27,15 @@ from dsl.whole_file import whole_file
 FORMAT = "calibrant-pool"
 VERSION = 1
 
-R = TypeVar("R", bound=msgspec.Struct)
+
+class Identified(Protocol):
+    """What every record of an item has. id: unique in the pool"""
+
+    id: str
+
+
+R = TypeVar("R")  # a msgspec Struct
+S = TypeVar("S", bound=Identified)
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 
 
@@ -72,34 +80,33 @@ def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[Record
         raise error.located(file=path.name) from None
 
 
-def read_items(
-    path: Path,
-    benchmark: str,
-    record: type[R],
-    *,
-    checked: Callable[[int, R, Set[str]], I],
-    again: Callable[[R], I],
-) -> Pool[I]:
+def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S], I]) -> Pool[I]:
     """The pool in a native file; a large one leaves its items there (dsl.stored_items).
 
-    checked: the item of a line number and record; it is given the ids before it too, and refuses what it has to
-    again: the item of a record that has been found to be one
+    item_of: the item of a record; what it refuses is said with line and id
     """
     with read_records(path, benchmark, record) as file:
-        found = _found(file.records, checked)
-        items = stored_items(file.plain, found, partial(_again, record, again))
+        items = stored_items(file.plain, _found(file.records, item_of), partial(_again, record, item_of))
     return Pool(file.name, benchmark, items, file.metadata)
 
 
-def _again(record: type[R], again: Callable[[R], I], line: str) -> I:
-    return again(decoded_again(line, record))
+def _again(record: type[S], item_of: Callable[[S], I], line: str) -> I:
+    return item_of(decoded_again(line, record))
 
 
-def _found(records: Iterable[tuple[Line, R]], checked: Callable[[int, R, Set[str]], I]) -> Iterator[tuple[Line, I]]:
+def _found(records: Iterable[tuple[Line, S]], item_of: Callable[[S], I]) -> Iterator[tuple[Line, I]]:
     seen: set[str] = set()
     for line, record in records:
-        item = checked(line.number, record, seen)
-        seen.add(item.id)
+        where = f"line {line.number} ({shown(record.id)})"
+        if record.id in seen:
+            raise PoolError("a second item of that id", instance=where, field="id")
+        seen.add(record.id)
+        try:
+            item = item_of(record)
+        except PoolError as error:
+            raise error.located(instance=where) from None
+        except CalibrantError as error:
+            raise PoolError(str(error), instance=where) from None
         yield line, item
 
 

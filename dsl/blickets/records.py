@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -244,15 +244,7 @@ def _rule_record(mechanism: Mechanism, objects: tuple[str, ...]) -> RuleRecord:
 
 def read_pool(path: Path) -> Pool[BlicketItem]:
     """The items of a pool file; `PoolError` names file, line or item, and field."""
-    return read_items(path, BENCHMARK, ItemRecord, checked=_checked, again=item_from_record)
-
-
-def _checked(line: int, record: ItemRecord, seen: Set[str]) -> BlicketItem:
-    try:
-        _require(record.id not in seen, "id", "a second item of that id")
-        return item_from_record(record)
-    except PoolError as error:
-        raise error.located(instance=f"line {line} ({shown(record.id)})") from None
+    return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 
 def write_pool(path: Path, name: str, items: Iterable[BlicketItem], metadata: dict[str, Any] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -113,16 +113,7 @@ class LabRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, 
 
 def read_pool(path: Path) -> Pool[LabItem]:
     """The items of a native pool; `PoolError` names file, item and field of whatever cannot be meant."""
-    return read_items(path, BENCHMARK, LabRecord, checked=_checked, again=item_of_record)
-
-
-def _checked(_: int, record: LabRecord, seen: Set[str]) -> LabItem:
-    try:
-        if record.id in seen:
-            raise PoolError("a second item of that id", field="id")
-        return item_of_record(record)
-    except PoolError as error:
-        raise error.located(instance=record.id[:120]) from None
+    return read_items(path, BENCHMARK, LabRecord, item_of_record)
 
 
 def write_pool(pool: Pool[LabItem], path: Path) -> None:

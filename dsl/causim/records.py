@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from dsl.causim.model import Model
 from dsl.causim.prompt import View
 from dsl.causim.question import Question, QuestionRecord, QuestionType, Scenario, question_from_record, record_of
 from dsl.causim.values import ModelError, plain, symbols
-from dsl.errors import PoolError, shown
 from dsl.item import Pool
 from dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
@@ -65,17 +64,7 @@ class ItemRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True)
 
 def read_pool(path: Path) -> Pool[CausimItem]:
     """The pool in a file; programs are read, never run. `PoolError` names file, item and field."""
-    return read_items(path, BENCHMARK, ItemRecord, checked=_checked, again=item_from_record)
-
-
-def _checked(line: int, record: ItemRecord, seen: Set[str]) -> CausimItem:
-    try:
-        item = item_from_record(record)
-    except ModelError as error:
-        raise PoolError(str(error), instance=shown(record.id)) from None
-    if record.id in seen:
-        raise PoolError("another item has this id", instance=shown(record.id), field=f"line {line}")
-    return item
+    return read_items(path, BENCHMARK, ItemRecord, item_from_record)
 
 
 def item_from_record(record: ItemRecord) -> CausimItem:

@@ -100,7 +100,7 @@ def test_what_is_wrong_with_a_late_line_is_said_when_the_file_is_read(tmp_path: 
     path = written(tmp_path / "pool.jsonl")
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines, lines[2]]))
-    with pytest.raises(PoolError, match=r"pool.jsonl: .*line 6: another item has this id"):
+    with pytest.raises(PoolError, match=r"pool.jsonl: line 6 \('.*'\): id: a second item of that id"):
         benchmark_of(path).read_pool(path)
     path.write_bytes(b"".join([*lines, b"\xff\n"]))
     with pytest.raises(PoolError, match=f"pool.jsonl: not UTF-8 at byte {sum(map(len, lines))}"):
