@@ -108,18 +108,18 @@ def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:
 
 
 def _apart(judge: _Judge, predictions: Iterator[Prediction], workers: int) -> Iterator[Counted]:
-    """By processes that have a share of the items each: what one has read of an item no other reads again."""
+    """By processes that have a share of the items each: what one has read of an item others hardly read again."""
     judge.forget()  # from here on others score
     refused: list[CalibrantError] = []
     blocks = _blocks(predictions, GROUP * workers, refused)
-    share: dict[tuple[str, str], int] = {}  # by item
+    shares = Shares(workers)
     with ExitStack() as stack:
         crew = [stack.enter_context(_started(judge)) for _ in range(workers)]
         running: deque[_Block] = deque()
         try:
             while True:
                 for block in islice(blocks, AHEAD - len(running)):
-                    running.append(_handed_out(block, share, crew))
+                    running.append(_handed_out(block, shares, crew))
                 if not running:
                     break
                 yield from _gathered(judge, running.popleft())
@@ -144,17 +144,38 @@ class _Block(NamedTuple):
     parts: list[tuple[list[Prediction], Future[_Group]]]
 
 
-def _handed_out(
-    block: list[Prediction], share: dict[tuple[str, str], int], crew: Sequence[ProcessPoolExecutor]
-) -> _Block:
-    shares = [share.setdefault((one.pool, one.instance), len(share) % len(crew)) for one in block]
+class Shares:
+    """Whose each prediction is: the same one's as others of its item, as long as all have about as many.
+
+    A file that is sorted by items would leave all but one process idle otherwise.
+    lead: how many more predictions than the one with the fewest a process may have had
+    """
+
+    def __init__(self, number: int, lead: int = GROUP) -> None:
+        self._lead = lead
+        self._given = [0] * number
+        self._usual: dict[tuple[str, str], int] = {}  # by item
+
+    def place(self, prediction: Prediction) -> int:
+        given = self._given
+        item = prediction.pool, prediction.instance
+        chosen = self._usual.setdefault(item, len(self._usual) % len(given))
+        fewest = min(given)
+        if given[chosen] - fewest >= self._lead:
+            chosen = given.index(fewest)
+        given[chosen] += 1
+        return chosen
+
+
+def _handed_out(block: list[Prediction], shares: Shares, crew: Sequence[ProcessPoolExecutor]) -> _Block:
+    places = [*map(shares.place, block)]
     parts: list[list[Prediction]] = [[] for _ in crew]
-    for one, place in zip(block, shares, strict=True):
+    for one, place in zip(block, places, strict=True):
         parts[place].append(one)
     jobs = [
         member.submit(_counted_there, [tuple(one) for one in part]) for member, part in zip(crew, parts, strict=True)
     ]
-    return _Block(shares, list(zip(parts, jobs, strict=True)))
+    return _Block(places, list(zip(parts, jobs, strict=True)))
 
 
 def _gathered(judge: _Judge, block: _Block) -> Iterator[Counted]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench.answers.measures import LateScore
-from bench.answers.predictions import Predictions
+from bench.answers.predictions import Prediction, Predictions
 from bench.answers.replayscm import MEASURES
 from bench.answers.verdicts import PredictionScorer, json_line
 from bench.cli import main
@@ -58,6 +58,22 @@ def test_processes_change_nothing(
         found.append((out.read_bytes(), capsys.readouterr()))
     assert found[0] == found[1]
     assert found[0][0].count(b"\n") == 99
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("order", ["by item", "in turns", "one item"])
+def test_shares_are_equal_whatever_the_order_of_the_file(order: str, workers: int) -> None:
+    items = {"by item": [n // 400 for n in range(4_000)], "in turns": [n % 10 for n in range(4_000)]}
+    predictions = [Prediction("pool", f"I{n}", "m", 0, "") for n in items.get(order, [0] * 4_000)]
+    shares = counting.Shares(workers, lead=50)
+    places = [shares.place(one) for one in predictions]
+    for end in range(1, 4_001):
+        if end % 97 == 0 or end == 4_000:
+            given = [places[:end].count(number) for number in range(workers)]
+            assert max(given) - min(given) <= 50
+    if order == "in turns":
+        moved = sum(place != n % 10 % workers for n, place in enumerate(places))
+        assert moved < len(places) / 5  # what one has read of an item others hardly read again
 
 
 def test_what_is_before_a_line_that_is_refused_has_been_scored(
