@@ -9,17 +9,14 @@ from importlib import import_module
 
 from bench.fuzz.campaign import CampaignPlan, Case, run
 
-DESCRIPTION = "Fuzz the scorer, the pool reader, compiled mechanism texts, or what reads blickets or CausaLab."
+DESCRIPTION = "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets or CausaLab."
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
-TARGETS = {"submissions": 1_000, "pools": 100, "blickets": 1_000, "causalab": 1_000, "texts": 1_000}
+TARGETS = {"submissions": 1_000, "responses": 1_000, "pools": 100, "blickets": 1_000, "causalab": 1_000, "texts": 1_000}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.fuzz",
-        description="Fuzz the scorer, the pool reader, the blickets, CausaLab, or mechanism texts in compiled code.",
-    )
+    parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description=DESCRIPTION)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--count", type=int, default=10_000, help="number of cases")
     parser.add_argument("--seed", type=int, default=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.fuzz import blickets, causalab, pools, submissions
+from bench.fuzz import blickets, causalab, pools, responses, submissions
 from bench.fuzz.answers import answer, response
 from bench.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
@@ -23,7 +23,7 @@ from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.structure import RootScore
 from dsl.replayscm.world import Panel
 
-SUBMISSIONS, POOLS, BLICKETS, LABORATORIES = 4_000, 400, 4_000, 4_000
+SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES = 4_000, 500, 400, 4_000, 4_000
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,21 @@ def test_every_answer_gets_a_verdict_and_no_wrong_one(scored: CampaignTally) -> 
     stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
     assert scored.outcomes.keys() == stages | {"valid", "train exact", "correct"}  # answers of every kind were made
     assert min(scored.outcomes[stage] for stage in ("correct", "valid", "not parse", "not legal")) > SUBMISSIONS / 50
+
+
+def test_every_line_of_predictions_gets_the_plain_verdict() -> None:
+    tally = run_chunk(responses.case, 11, 0, RESPONSES)
+    assert tally.failures == []
+    stages = {"not extracted", "not schema", "not keys", "not parse", "not legal", "not acyclic"}
+    assert stages | {"valid", "correct", "no line"} <= tally.outcomes.keys()
+
+
+def test_a_verdict_that_differs_from_the_plain_one_in_a_key_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = "dsl.replayscm.published_score._cell"
+    monkeypatch.setattr(cell, lambda cell: None)
+    found = run_chunk(responses.case, 11, 0, 60).failures
+    assert found
+    assert all("Mismatch" in what for _, what in found)
 
 
 def test_every_damaged_pool_is_read_as_it_is_or_refused(read: CampaignTally) -> None:

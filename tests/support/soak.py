@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FUZZED = ("submissions", "pools", "blickets", "causalab", "texts")
+FUZZED = ("submissions", "responses", "pools", "blickets", "causalab", "texts")
 SHOWN = 60  # lines of what failed
 AT_A_TIME = 8  # files, which are collected in seconds
 
