@@ -35,12 +35,14 @@ class BestAnswer:
 
     lower: the exact share of the answer's class; upper: no class has a larger share
     answer: an SCM of the heaviest class that was weighed; counts: exact counts that were made
+    descent_cost: parent sets times held-out rows, where that was too much to look for a heavier class by descent; else 0
     """
 
     lower: Fraction
     upper: Fraction
     answer: Scm
     counts: int
+    descent_cost: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -64,11 +66,11 @@ def ceiling(
     try:
         best = next(search.heaviest_first())
     except BudgetSpent:
-        known = [search.known_best] if search.known_best else []
-        if not known or search.num_sets * search.num_rows <= MAX_DESCENT:
-            known = [search.descend(), *known]
+        known, cost = [search.known_best] if search.known_best else [], search.num_sets * search.num_rows
+        if not known or cost <= MAX_DESCENT:
+            known, cost = [search.descend(), *known], 0
         best = max(known, key=lambda one: one.mass)
-        return BestAnswer(best.share, Fraction(search.bound, search.mass), best.example, budget.used)
+        return BestAnswer(best.share, Fraction(search.bound, search.mass), best.example, budget.used, cost)
     return BestAnswer(best.share, best.share, best.example, budget.used)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from audits.replayscm.ambiguity import PARENTS, headline_parents, profile_classes, sized_class
@@ -20,6 +21,8 @@ from solvers.budget import BudgetSpent
 from solvers.replayscm.members_by_size import spectrum
 
 T = TypeVar("T")
+
+CEILINGS = {"ceiling": uniform_ceiling, "ceiling by size": ceiling_by_size}  # as findings name them
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,12 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
     task = problem.task
     exposed = attempted("exposure", lambda: exposure(problem))
     prior = attempted("draws", lambda: prior_parents(problem, headline, classes))
-    ceilings: list[Ceiling | None] = []
+    ceilings: list[Ceiling] = []
     if prior is not None:
-        ceilings.append(attempted("ceiling", lambda: uniform_ceiling(spaces, prior)))
-        ceilings.append(attempted("ceiling by size", lambda: ceiling_by_size(spaces, prior)))
+        for part, make in CEILINGS.items():
+            if (ceiling := attempted(part, partial(make, spaces, prior))) is not None:
+                ceilings.append(ceiling.found)
+                left_out |= {f"{part}, narrower": ceiling.cut} if ceiling.cut else {}
     divided = attempted("split", lambda: split(spaces, prior)) if prior else None
     if divided is not None and (cut := split_cut(problem, divided)):
         left_out["split by other worlds"] = cut
@@ -79,7 +84,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
         capped=capped,
         spectrum=attempted("spectrum", lambda: _spectrum(spaces, headline)),
         draws=draws(spaces, prior) if prior else [],
-        ceilings=[found for found in ceilings if found],
+        ceilings=ceilings,
         bounded=attempted(
             "bounded", lambda: BoundedAudit(problem).everything(shortcut_floor=shortcut_floor(problem.stratum))
         ),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import NamedTuple
 
 from audits.replayscm.ambiguity import SIZE_PENALTY, capped, gold_parents
 from audits.replayscm.behaviour import simulated
-from audits.replayscm.ceiling import ceiling, is_realised
+from audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling, is_realised
 from audits.replayscm.findings import Ceiling, ClassCount, Draw, Split
 from audits.replayscm.spaces import Spaces
 from audits.replayscm.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
@@ -58,12 +59,19 @@ def _draw(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Draw:
     return Draw(space.model_class.describe(space.task), penalty, None if exact is None else float(exact))
 
 
-def uniform_ceiling(spaces: Spaces, max_parents: int) -> Ceiling:
+class BoundedCeiling(NamedTuple):
+    """A ceiling, and which limits kept its interval from being narrower; empty if none did."""
+
+    found: Ceiling
+    cut: str
+
+
+def uniform_ceiling(spaces: Spaces, max_parents: int) -> BoundedCeiling:
     """Over all members of the class; `ValueError` without held-out worlds."""
     return _ceiling(spaces, spaces.space(max_parents), None)
 
 
-def ceiling_by_size(spaces: Spaces, max_parents: int) -> Ceiling:
+def ceiling_by_size(spaces: Spaces, max_parents: int) -> BoundedCeiling:
     """Over the members within the cap; `ValueError` without held-out worlds, or if gold is none of them."""
     space, problem = _sized(spaces, max_parents), spaces.problem
     cap, gold = space.model_class.max_size, problem.sealed.gold
@@ -76,7 +84,7 @@ def ceiling_by_size(spaces: Spaces, max_parents: int) -> Ceiling:
     return _ceiling(spaces, space, SIZE_PENALTY)
 
 
-def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Ceiling:
+def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> BoundedCeiling:
     problem = spaces.problem
     if not spaces.heldout:
         raise ValueError("there are no held-out worlds")
@@ -84,7 +92,7 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Ceilin
     each = _num_sets(space) * (1 if penalty is None else SIZED_SETS)
     counts = max(1, min(CEILING_COUNTS, CEILING_SETS // max(1, each)))
     found = ceiling(space, spaces.heldout, rng, size_penalty=penalty, max_counts=counts)
-    return Ceiling(
+    shown = Ceiling(
         in_words=space.model_class.describe(problem.task),
         size_penalty=penalty,
         lower=float(found.lower),
@@ -93,6 +101,18 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Ceilin
         counts=found.counts,
         realised=is_realised(problem, found) if problem.sealed.gold else None,
     )
+    return BoundedCeiling(shown, "" if found.is_exact else _ceiling_cut(found, counts))
+
+
+def _ceiling_cut(found: BestAnswer, counts: int) -> str:
+    """What could not be afforded. counts: how many exact counts were allowed"""
+    cut = []
+    if counts < CEILING_COUNTS:
+        cut.append(f"{counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed")
+    if found.descent_cost:
+        cost = f"{found.descent_cost:,} parent sets times held-out rows"
+        cut.append(f"no heavier class looked for by descent: {cost}, at most {MAX_DESCENT:,}")
+    return "; ".join(cut)
 
 
 def split(spaces: Spaces, max_parents: int) -> Split | None:

@@ -20,6 +20,8 @@ from math import prod
 from operator import add, or_
 from typing import NamedTuple
 
+import numpy as np
+
 from solvers.acyclic.elimination import eliminated_total, elimination_order
 from solvers.acyclic.least_cost import Mask, members_of
 from solvers.acyclic.placement import FREELY_PLACED, Placement
@@ -28,6 +30,8 @@ from solvers.budget import Budget, BudgetSpent
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds
+MANY_SETS = 64  # of one variable, from which on arrays are faster
+LARGEST_WORD = 63  # bits
 MAX_TABLE_VARIABLES = 12  # sums over all subsets are made at once; for more only if nearly all are needed
 
 
@@ -97,11 +101,20 @@ class Weights:
         """The parent sets of some weight, endogenous part only, as positions; per position."""
         own: list[dict[Mask, int]] = [{} for _ in self.options]
         for merged, options in zip(own, self.options, strict=True):
-            for mask, weight in options.items():
+            for inside, weight in zip(self._all_inside(list(options)), options.values(), strict=True):
                 if weight:
-                    inside = self.inside(mask)
                     merged[inside] = merged.get(inside, 0) + weight
         return own
+
+    def _all_inside(self, masks: Sequence[Mask]) -> list[Mask]:
+        """`inside` of each, many of them at once."""
+        if len(masks) < MANY_SETS or self.available >> LARGEST_WORD:
+            return [self.inside(mask) for mask in masks]
+        words = np.array(masks, np.int64)
+        for gap in self._gaps:
+            words = words & ((1 << gap) - 1) | words >> gap + 1 << gap
+        inside: list[Mask] = (words & self.full).tolist()
+        return inside
 
     @cached_property
     def words(self) -> WordWeights | None:
