@@ -35,7 +35,7 @@ class BestAnswer:
 
     lower: the exact share of the answer's class; upper: no class has a larger share
     answer: an SCM of the heaviest class that was weighed; counts: exact counts that were made
-    descent_cost: parent sets times held-out rows, where that was too much to look for a heavier class by descent; else 0
+    descent_cost: parent sets times held-out rows, where these were too many for a descent to a heavier class; else 0
     """
 
     lower: Fraction

@@ -73,10 +73,14 @@ class Weights:
     def most_terms(self) -> int | None:
         return MAX_TERMS if self.terms is None and len(self.endogenous) > MAX_FREE_VARIABLES else self.terms
 
-    def spent(self) -> BudgetSpent:
-        """What is said when the terms were too many."""
-        number = f"{len(self.endogenous)} variables that may lie on a cycle together"
-        return BudgetSpent(f"{number}, in more than {self.most_terms:,} partial orders")
+    def charge(self, budget: Budget, terms: int) -> None:
+        """Terms of a sum; `BudgetSpent` says of how many variables it is when there are too many."""
+        try:
+            budget.spend(terms)
+        except BudgetSpent:
+            number = f"{len(self.endogenous)} variables that may lie on a cycle together"
+            most = budget.used + (budget.states or 0)
+            raise BudgetSpent(f"{number}, in more than {most:,} partial orders") from None
 
     @cached_property
     def elimination(self) -> Sequence[int] | None:
@@ -101,20 +105,22 @@ class Weights:
         """The parent sets of some weight, endogenous part only, as positions; per position."""
         own: list[dict[Mask, int]] = [{} for _ in self.options]
         for merged, options in zip(own, self.options, strict=True):
-            for inside, weight in zip(self._all_inside(list(options)), options.values(), strict=True):
-                if weight:
-                    merged[inside] = merged.get(inside, 0) + weight
+            inside = self._inside if len(options) >= MANY_SETS else self._each_inside
+            for mask, weight in inside(options):
+                merged[mask] = merged.get(mask, 0) + weight
         return own
 
-    def _all_inside(self, masks: Sequence[Mask]) -> list[Mask]:
-        """`inside` of each, many of them at once."""
-        if len(masks) < MANY_SETS or self.available >> LARGEST_WORD:
-            return [self.inside(mask) for mask in masks]
-        words = np.array(masks, np.int64)
+    def _each_inside(self, options: Mapping[Mask, int]) -> Iterator[tuple[Mask, int]]:
+        return ((self.inside(mask), weight) for mask, weight in options.items() if weight)
+
+    def _inside(self, options: Mapping[Mask, int]) -> Iterator[tuple[Mask, int]]:
+        """The same with arrays."""
+        if self.available >> LARGEST_WORD:
+            return self._each_inside(options)
+        masks = np.array([mask for mask, weight in options.items() if weight], np.int64)
         for gap in self._gaps:
-            words = words & ((1 << gap) - 1) | words >> gap + 1 << gap
-        inside: list[Mask] = (words & self.full).tolist()
-        return inside
+            masks = masks & ((1 << gap) - 1) | masks >> gap + 1 << gap
+        return zip((masks & self.full).tolist(), filter(None, options.values()), strict=True)
 
     @cached_property
     def words(self) -> WordWeights | None:
@@ -214,9 +220,7 @@ def beginnings(weights: Weights) -> list[dict[Mask, int]]:
             able = weights.able(placed)
             if not base or not able:
                 continue
-            if budget.states is not None and (1 << able.bit_count()) > budget.states:
-                raise weights.spent()
-            budget.spend(1 << able.bit_count())
+            weights.charge(budget, 1 << able.bit_count())
             _with_sinks(weights, least, (number, placed, able), base)
     return least
 
@@ -250,19 +254,22 @@ class Layer(NamedTuple):
 class Layers:
     """DAGs by layers: each variable of a layer has a parent in the layer before it and all parents before its own."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, *, terms: int | None = None) -> None:
+        """terms: at most, if not as many as for `weights`"""
         self.weights = weights
         self._memo: dict[tuple[Mask, Mask], int] = {}
         self._steps: dict[tuple[Mask, Mask], list[Layer]] = {}
         self._parent_sets: dict[tuple[int, Mask, Mask], list[tuple[Mask, int]]] = {}
         self._inside: dict[int, list[tuple[Mask, Mask, int]]] = {}
         self._choices: dict[tuple[Mask, Mask, Mask], list[tuple[int, list[tuple[Mask, int]], int]]] = {}
-        self._budget = Budget(weights.most_terms)
+        self._budget = Budget(weights.most_terms if terms is None else terms)
 
     @cached_property
     def total(self) -> int:
-        """The same sum as `total`, without a negative term."""
-        return self.completions(0, 0)
+        """The same sum as `total`, without a negative term; `BudgetSpent` for too many."""
+        whole = self.completions(0, 0)
+        self._budget = Budget()  # a descent goes through no others
+        return whole
 
     def completions(self, placed: Mask, last: Mask) -> int:
         """Weight of all ways to go on when `placed` is placed and `last` was the last layer."""
@@ -292,9 +299,7 @@ class Layers:
     def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Layer]:
         own = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
         able = sum(bit for bit, weight in own.items() if weight)
-        if self._budget.states is not None and (1 << able.bit_count()) > self._budget.states:
-            raise self.weights.spent()
-        self._budget.spend(1 << able.bit_count())
+        self.weights.charge(self._budget, 1 << able.bit_count())
         product = {0: 1}
         layer = 0
         while True:

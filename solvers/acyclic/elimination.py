@@ -11,7 +11,7 @@ on the treewidth of the network, not of what is possible).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -25,11 +25,16 @@ Rows: TypeAlias = tuple[Mask, ...]
 """Of each variable of a scope what comes after it, as positions in the scope."""
 
 
-class _Table(NamedTuple):
-    """scope: variables, ascending; terms: closed relation over them -> weight, none 0"""
+class Table(NamedTuple):
+    """scope: variables, ascending; terms: closed relation over them -> weight, none 0
 
+    variable: whose parent sets these are, or which was the last to be eliminated
+    """
+
+    variable: int
     scope: tuple[int, ...]
     terms: Mapping[Rows, int]
+    eliminated: bool
 
 
 def elimination_order(options: Sequence[Iterable[Mask]], largest: int = MAX_SCOPE) -> list[int] | None:
@@ -63,43 +68,70 @@ def eliminated_total(options: Sequence[Mapping[Mask, int]], order: Sequence[int]
 
     options: per variable its possible parent sets, as positions, and their weights
     """
-    tables, known = [_family(v, own) for v, own in enumerate(options)], list[int]()
+    return prod(one.rest.terms.get((), 0) for one in eliminations(options, order, budget) if not one.rest.scope)
+
+
+class Elimination(NamedTuple):
+    """A variable, the tables that spoke of it, joined, and what they come to without it."""
+
+    variable: int
+    join: Join
+    rest: Table
+
+
+def eliminations(options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> Iterator[Elimination]:
+    """One after another in that order; arguments as for `eliminated_total`."""
+    tables = [family(v, own) for v, own in enumerate(options)]
     for v in order:
-        speaking = [table for table in tables if v in table.scope]
+        join = Join([table for table in tables if v in table.scope], budget)
+        rest = _without(v, join.whole)
         tables = [table for table in tables if v not in table.scope]
-        rest = _without(v, _joined(speaking, budget))
         if rest.scope:
             tables.append(rest)
-        else:
-            known.append(rest.terms.get((), 0))
-    return prod(known)
+        yield Elimination(v, join, rest)
 
 
-def _family(variable: int, options: Mapping[Mask, int]) -> _Table:
+def family(variable: int, options: Mapping[Mask, int]) -> Table:
+    """The parent sets of a variable."""
     together = 1 << variable
     for mask in options:
         together |= mask
     scope = tuple(members_of(together))
     after = 1 << scope.index(variable)
     terms = {tuple(after if mask >> u & 1 else 0 for u in scope): weight for mask, weight in options.items() if weight}
-    return _Table(scope, terms)
+    return Table(variable, scope, terms, eliminated=False)
 
 
-def _joined(tables: Sequence[_Table], budget: Budget) -> _Table:
-    """Of every term of each the relation of all together, unless it has a cycle; small tables first."""
-    scope = tuple(sorted({v for table in tables for v in table.scope}))
-    joined: dict[Rows, int] = {(0,) * len(scope): 1}
-    for table in sorted(tables, key=lambda table: (len(table.terms), table.scope)):
-        spread = [(_spread(rows, table.scope, scope), weight) for rows, weight in table.terms.items()]
-        budget.spend(TERMS_PER_JOIN * len(joined) * len(spread))
-        after: dict[Rows, int] = {}
-        for one, before in joined.items():
-            for other, weight in spread:
+class Join:
+    """Of every term of each table the relation of all together, unless it has a cycle; small tables first.
+
+    reached: what the tables before each one come to, and all of them
+    """
+
+    def __init__(self, tables: Sequence[Table], budget: Budget) -> None:
+        self.tables = sorted(tables, key=lambda table: (len(table.terms), table.scope))
+        self.scope = tuple(sorted({v for table in tables for v in table.scope}))
+        self.reached: list[dict[Rows, int]] = [{(0,) * len(self.scope): 1}]
+        for number, table in enumerate(self.tables):
+            budget.spend(TERMS_PER_JOIN * len(self.reached[-1]) * len(table.terms))
+            after: dict[Rows, int] = {}
+            for both, _, _, weight in self.steps(number):
+                after[both] = after.get(both, 0) + weight
+            self.reached.append(after)
+
+    @property
+    def whole(self) -> Table:
+        return Table(-1, self.scope, self.reached[-1], eliminated=False)
+
+    def steps(self, number: int) -> Iterator[tuple[Rows, Rows, Rows, int]]:
+        """What a relation before a table and a term of the table come to, the two, and their weight."""
+        table = self.tables[number]
+        spread = [(_spread(rows, table.scope, self.scope), rows, weight) for rows, weight in table.terms.items()]
+        for one, before in self.reached[number].items():
+            for other, rows, weight in spread:
                 both = _closed(one, other)
                 if both is not None:
-                    after[both] = after.get(both, 0) + before * weight
-        joined = after
-    return _Table(scope, joined)
+                    yield both, one, rows, before * weight
 
 
 def _spread(rows: Rows, scope: tuple[int, ...], wider: tuple[int, ...]) -> Rows:
@@ -124,12 +156,17 @@ def _closed(one: Rows, other: Rows) -> Rows | None:
     return None if any(row >> i & 1 for i, row in enumerate(rows)) else tuple(rows)
 
 
-def _without(variable: int, table: _Table) -> _Table:
+def _without(variable: int, table: Table) -> Table:
     """Weights summed over the relations that are the same beside this variable."""
-    place = table.scope.index(variable)
-    low = (1 << place) - 1
     terms: dict[Rows, int] = {}
     for rows, weight in table.terms.items():
-        rest = tuple(row & low | row >> place + 1 << place for i, row in enumerate(rows) if i != place)
+        rest = beside(variable, table.scope, rows)
         terms[rest] = terms.get(rest, 0) + weight
-    return _Table(tuple(v for v in table.scope if v != variable), terms)
+    return Table(variable, tuple(v for v in table.scope if v != variable), terms, eliminated=True)
+
+
+def beside(variable: int, scope: Sequence[int], rows: Rows) -> Rows:
+    """A relation without one of its variables."""
+    place = scope.index(variable)
+    low = (1 << place) - 1
+    return tuple(row & low | row >> place + 1 << place for i, row in enumerate(rows) if i != place)

@@ -81,10 +81,7 @@ class _Component:
 
         able: which may be sinks; also: what is placed besides before it follows
         """
-        try:
-            budget.spend(1 << able.bit_count())
-        except BudgetSpent:
-            raise self.weights.spent() from None
+        self.weights.charge(budget, 1 << able.bit_count())
         own = {1 << i: self.weights.within(i, placed) for i in members_of(able)}
         product, found, sinks = {0: 1}, 0, 0
         while True:

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from dsl.formulas.table import TruthTable
 from dsl.replayscm.scm import Scm
+from solvers.acyclic.draws import below, weighted
 from solvers.acyclic.least_cost import Mask
 from solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
 from solvers.replayscm.imagined import ImaginedSpace, Rows
-from solvers.replayscm.member_sampling import below, completion, drawn_parent_sets, mechanism, weighted
+from solvers.replayscm.member_sampling import completion, mechanism
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -61,7 +62,7 @@ def draw(space: ImaginedSpace, rng: Random, num_members: int) -> Members:
     """Independent members; `ValueError` from an empty space, or if one of them cannot be written as formulas."""
     draws = _Draws(space, rng)
     members = [draws.member() for _ in range(num_members)]
-    shape = num_members, len(space.layers.weights.endogenous)
+    shape = num_members, len(space.draws.weights.endogenous)
     order = np.array([[v for v, _, _ in member] for member in members], np.int64).reshape(shape)
     masks = np.array([[mask for _, mask, _ in member] for member in members], np.int64).reshape(shape)
     tables = np.array([[table for _, _, table in member] for member in members], np.uint64).reshape(shape)
@@ -85,11 +86,11 @@ class _Draws:
 
     def member(self) -> list[tuple[int, Mask, int]]:
         """Variable, parent set and table bits, parents first."""
-        layers = self.space.layers
-        if not layers.total:
+        draws = self.space.draws
+        if not draws.total:
             raise ValueError("the version space is empty")
-        below(self.rng, layers.total)  # one root set: the choice among several that `sample` makes
-        chosen = drawn_parent_sets(layers, self.rng)
+        below(self.rng, draws.total)  # one root set: the choice among several that `sample` makes
+        chosen = draws.draw(self.rng)
         tables = {v: self._function(v, mask) for v, mask in sorted(chosen.items())}
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
 

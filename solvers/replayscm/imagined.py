@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.count import Layers, Weights, total
+from solvers.acyclic.count import Weights, total
+from solvers.acyclic.draws import Draws
 from solvers.acyclic.least_cost import Mask
 from solvers.acyclic.words import WordWeights, limbs_for
 from solvers.formulas.essential import constant_sizes
@@ -189,9 +190,9 @@ class ImaginedSpace:
         return [prod(parts) for parts in zip(*factors, strict=True)] if factors else [1] * len(weights)
 
     @cached_property
-    def layers(self) -> Layers:
-        """The layered sum that draws descend."""
+    def draws(self) -> Draws:
+        """What draws of parent sets share."""
         weights = self.sets.dag_weights(self._weights, self.roots)
         if self._together is not None:
             weights.words = self._together._replace(weights=self._weights)  # the same sets as in every such space
-        return Layers(weights)
+        return Draws(weights)

@@ -1,11 +1,10 @@
-"""Unbiased draws from a version space: root set, then layers, then parent sets, then functions."""
+"""Unbiased draws from a version space: root set, then parent sets, then functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 
@@ -13,32 +12,11 @@ from dsl.formulas.formula import Formula, constant
 from dsl.formulas.partial import PartialTable
 from dsl.formulas.table import TruthTable, full_mask, projection
 from dsl.replayscm.scm import Scm
-from solvers.acyclic.count import Layers
+from solvers.acyclic.draws import weighted
 from solvers.acyclic.least_cost import Mask
 from solvers.formulas.essential import constant_sizes, synthesised
 from solvers.formulas.lookup import formula_for
 from solvers.replayscm.version_space import VersionSpace
-
-T = TypeVar("T")
-
-
-def weighted(rng: Random, options: Iterable[tuple[T, int]], whole: int) -> T:
-    """One option with probability weight / whole; the weights add up to `whole`."""
-    mark = below(rng, whole)
-    for option, weight in options:
-        mark -= weight
-        if mark < 0:
-            return option
-    raise AssertionError("the weights do not add up to the whole")
-
-
-def below(rng: Random, whole: int) -> int:
-    """A number from 0 to `whole` - 1: what `Random.randrange` draws, without its checks. `whole` is positive."""
-    bits = whole.bit_length()
-    number = rng.getrandbits(bits)
-    while number >= whole:
-        number = rng.getrandbits(bits)
-    return number
 
 
 def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:
@@ -48,12 +26,12 @@ def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: 
 
 def member(space: VersionSpace, rng: Random, size_penalty: int | None) -> Scm:
     """One member, with probability proportional to its weight; `ValueError` from an empty space."""
-    sums = [(roots, space.layers(roots, size_penalty).total) for roots in space.counts_by_roots]
+    sums = [(roots, space.draws(roots, size_penalty).total) for roots in space.counts_by_roots]
     whole = sum(weight for _, weight in sums)
     if not whole:
         raise ValueError("the version space is empty")
     roots = weighted(rng, sums, whole)
-    chosen = drawn_parent_sets(space.layers(roots, size_penalty), rng)
+    chosen = space.draws(roots, size_penalty).draw(rng)
     mechanisms = {}
     for variable, mask in sorted(chosen.items()):
         table = _function(space, rng, variable, mask, size_penalty)
@@ -76,19 +54,6 @@ def mechanism(space: VersionSpace, roots: Sequence[str], variable: int, mask: Ma
     if not mentioned:
         raise ValueError(f"'{name}' is constant in a member, and neither a literal nor a root can say so")
     return formula_for(table, mentioned[:1], synthesised(grammar))
-
-
-def drawn_parent_sets(layers: Layers, rng: Random) -> dict[int, Mask]:
-    """Variable -> parent set, parents before their children."""
-    full = layers.weights.full
-    chosen: dict[int, Mask] = {}
-    placed = last = 0
-    while placed != full:
-        layer = weighted(rng, layers.steps(placed, last), layers.completions(placed, last))
-        for variable, options, whole in layers.choices(layer, placed, last):
-            chosen[variable] = weighted(rng, options, whole)
-        placed, last = placed | layer, layer
-    return chosen
 
 
 def _function(space: VersionSpace, rng: Random, variable: int, mask: Mask, penalty: int | None) -> TruthTable:

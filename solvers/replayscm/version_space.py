@@ -19,7 +19,8 @@ from dsl.replayscm.batch import PackedPanels, pack_panels
 from dsl.replayscm.problem import Task
 from dsl.replayscm.world import Panel, World
 from solvers.acyclic.bounds import Bounds, bounds
-from solvers.acyclic.count import Layers, Weights, total
+from solvers.acyclic.count import Weights, total
+from solvers.acyclic.draws import Draws
 from solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
 from solvers.acyclic.least_cost import Mask
 from solvers.acyclic.marginals import Marginals
@@ -268,15 +269,15 @@ class VersionSpace:
     def names(self, mask: Mask) -> tuple[str, ...]:
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
 
-    def layers(self, roots: tuple[str, ...], size_penalty: int | None) -> Layers:
-        """The layered sum that sampling descends; kept, because it is the same for every draw."""
+    def draws(self, roots: tuple[str, ...], size_penalty: int | None) -> Draws:
+        """What draws of parent sets under a root set share; kept, because it is the same for every draw."""
         key = roots, size_penalty
-        if key not in self._layers:
-            self._layers[key] = Layers(self.weights(roots, self._penalised(size_penalty)))
-        return self._layers[key]
+        if key not in self._draws:
+            self._draws[key] = Draws(self.weights(roots, self._penalised(size_penalty)))
+        return self._draws[key]
 
     @cached_property
-    def _layers(self) -> dict[tuple[tuple[str, ...], int | None], Layers]:
+    def _draws(self) -> dict[tuple[tuple[str, ...], int | None], Draws]:
         return {}
 
     def _penalised(self, size_penalty: int | None) -> dict[int, dict[Mask, int]] | None:
