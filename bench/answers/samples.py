@@ -167,12 +167,14 @@ def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Frac
 def _function(mechanism: Mechanism) -> str:
     """What a mechanism computes, as text; of more variables than a table has, the formula."""
     if mechanism.function is None:
-        formula, variables = mechanism.formula, mechanism.variables
-        if len(variables) <= MAX_TABLE_VARS:
-            table = compute(formula, _projections(variables), full_mask(len(variables)))
+        variables = mechanism.variables
+        if mechanism.table is not None:
+            mechanism.function = _spelled(variables, mechanism.table & full_mask(len(variables)))
+        elif len(variables) <= MAX_TABLE_VARS:
+            table = compute(mechanism.formula, _projections(variables), full_mask(len(variables)))
             mechanism.function = _spelled(variables, table)
         else:
-            mechanism.function = render(formula)
+            mechanism.function = render(mechanism.formula)
     return mechanism.function
 
 

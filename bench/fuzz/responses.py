@@ -1,7 +1,8 @@
 """Whole responses: the bytes of a line of predictions in, the verdict out, compared with the plainest way to find it.
 
 Scorers live as long as the process does, so that most responses come after others of their problem: what was met before
-must change nothing. Some texts are made anew from one of few seeds, and come again.
+must change nothing, nor whether compiled code reads what was not. Some texts are made anew from one of few seeds, and
+come again.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from bench.fuzz.independent import require
 from bench.fuzz.submissions import good_answer
 from bench.pools.bundled import bundled_pools
 from dsl.errors import CalibrantError
+from dsl.replayscm.mechanisms import MANY, NOVELTY
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 
@@ -54,6 +56,7 @@ def case(rng: random.Random) -> str:
     line = _damaged(rng, raw.encode("utf-8", "surrogatepass"))
     expected = _response(line, problem)
     scorer = _scorer(extractor)
+    NOVELTY.asked = NOVELTY.new = rng.choice([0, MANY])  # compiled code reads new mechanisms, or does not
     try:
         (prediction, *_) = PredictionLines([line], scorer.items[pool])
         found = json.loads(json_line(scorer.score(prediction).line))
@@ -61,6 +64,8 @@ def case(rng: random.Random) -> str:
         require(expected is None, f"refused: {error}")
         require("\n" not in str(error) and len(str(error)) < 2_000, f"a reason of more than a line: {error}")
         return "no line"
+    finally:
+        NOVELTY.asked = NOVELTY.new = 0
     if expected is None:  # damage has made another line of it, which counts as what it is
         return "another line"
     wanted = plainly.verdict(problem, expected, extractor, by_rows=rng.random() < BY_ROWS)

@@ -1,4 +1,4 @@
-"""From the bytes of mechanism texts to the programs that dsl.replayscm._kernels_replay runs.
+"""From the bytes of mechanism texts to the programs that dsl.replayscm._kernels_replay runs, and to what they come to.
 
 Only texts of which the meaning is plain are read: blanks between items and none behind '(', names of the table,
 operators behind '(' with as many arguments as they take, at most MAX_OPEN of them open. Whatever else a text has, the
@@ -20,10 +20,16 @@ U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
-LOAD, STORE = 6, 8  # as in _kernels_replay
+NOT, AND, OR, XOR, IFF, IF, LOAD, STORE = 0, 1, 2, 3, 4, 5, 6, 8  # as in _kernels_replay
 OPERATOR = 15  # opcode of what the table says of an operator: its argument is the operator's code
 LINE_BREAK, BLANK, OPENING, CLOSING = 10, 32, 40, 41
 MAX_OPEN = 64
+MAX_HEIGHT = 128  # of the stack of a text that is judged
+COUNT_BITS = 10
+MOST_NODES = 1 << COUNT_BITS  # of such a text, so that a count has room in its bits
+FACTS = 7
+AS_OBSERVED, WRONG = 1, 2  # of a mechanism: all that it mentions is simulated as observed; it is wrong in some row
+REFUSED, CIRCLE = 1, 2
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4
 U1, BYTE, LAST, WORD = np.uint64(1), np.uint64(8), np.uint64(63), np.uint64(64)
 
@@ -124,3 +130,134 @@ def read_texts(
                 height += 1
                 deepest = max(deepest, height)
     return deepest
+
+
+@kernel
+def _run(code: I32, begin: int, end: int, columns: U64, width: int, stack: U64) -> None:
+    """One program without its STORE on columns [v * width]; the result is the first on the stack [height * width]."""
+    top = 0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        opcode, argument = int(code[i] & 15), int(code[i] >> 4)
+        if opcode == LOAD:
+            for w in range(width):
+                stack[np.uint64(top + w)] = columns[np.uint64(argument * width + w)]
+            top += width
+            continue
+        base = top - argument * width
+        for w in range(width):
+            first = some = stack[np.uint64(base + w)]
+            if opcode == NOT:
+                first = ~first
+            elif opcode == IF:
+                first = (first & stack[np.uint64(base + width + w)]) | (~first & stack[np.uint64(base + 2 * width + w)])
+            else:
+                for at in range(base + width + w, top, width):
+                    other = stack[np.uint64(at)]
+                    some |= other
+                    if opcode == XOR:
+                        first ^= other
+                    elif opcode != OR:
+                        first &= other
+                first = some if opcode == OR else first | ~some if opcode == IFF else first
+            stack[np.uint64(base + w)] = first
+        top = base + width
+
+
+@inlined
+def _describe(code: I32, begin: int, end: int, depths: I64, facts: I64) -> None:
+    """Nodes, longest path, variables as bits, and of the operators how often each occurs and in which order first."""
+    height = counts = order = known = 0
+    mentions = np.uint64(0)
+    for i in range(np.uint64(begin), np.uint64(end)):
+        opcode, argument = int(code[i] & 15), int(code[i] >> 4)
+        if opcode == LOAD:
+            mentions |= U1 << np.uint64(argument)
+            depths[height] = 1
+            height += 1
+            continue
+        if (counts >> (COUNT_BITS * opcode)) & (MOST_NODES - 1) == 0:
+            order |= (opcode + 1) << (4 * known)
+            known += 1
+        counts += 1 << (COUNT_BITS * opcode)
+        height -= argument
+        deepest = depths[height]
+        for at in range(height + 1, height + argument):
+            deepest = max(deepest, depths[at])
+        depths[height] = deepest + 1
+        height += 1
+    facts[0], facts[1], facts[2], facts[3], facts[4] = end - begin, depths[0], np.int64(mentions), counts, order
+
+
+@inlined
+def _ordered(facts: I64, targets: I64, order: I64) -> bool:
+    """The first order of all in which each variable comes behind those that it mentions; False for a circle."""
+    waiting = np.int64(0)
+    for j in range(targets.shape[0]):
+        waiting |= 1 << targets[j]
+    for place in range(targets.shape[0]):
+        chosen = -1
+        for j in range(targets.shape[0]):
+            if chosen < 0 and (waiting >> targets[j]) & 1 and facts[j, 2] & waiting == 0:
+                chosen = j
+        if chosen < 0:
+            return False
+        order[place] = chosen
+        waiting ^= 1 << targets[chosen]
+    return True
+
+
+@kernel
+def judge_texts(
+    text: U8,  # as in read_texts, of one candidate, in an order in which it may be evaluated
+    names: U64,
+    meanings: I32,
+    bits: int,
+    arities: I64,
+    targets: I64,  # [k]
+    allowed: U64,  # [k]
+    code: I32,
+    observed: U64,  # [v * w]
+    scored: U64,  # [v * w] rows in which the variable is not clamped
+    stack: U64,  # [MAX_HEIGHT * max(w, 1)] scratch
+    projections: U64,  # [6] tables of the variables of a function of six
+    was_read: U8,  # [k] out
+    ends: I64,  # [k] out: of the programs
+    facts: I64,  # [k, FACTS] out: as _describe says; AS_OBSERVED and WRONG, as it is; its truth table
+    order: I64,  # [k] out: in which they are evaluated
+    wrong: U64,  # [k, w] out: rows in which it is wrong
+) -> int:  # 0, or why there is nothing: REFUSED if one of the texts was not read, CIRCLE if they have no order
+    num, width = wrong.shape
+    deepest = read_texts(text, names, meanings, bits, arities, targets, allowed, code, ends, was_read)
+    if deepest > MAX_HEIGHT:
+        return REFUSED
+    depths = np.empty(MAX_HEIGHT, np.int64)
+    begin = 0
+    for j in range(num):
+        if not was_read[j] or ends[j] - begin > MOST_NODES:
+            return REFUSED
+        _describe(code, begin, ends[j] - 1, depths, facts[j])
+        begin = ends[j]
+    if not _ordered(facts, targets, order):
+        return CIRCLE
+    simulated = observed.copy()
+    tables = np.zeros(WORD, np.uint64)
+    off = 0
+    for place in range(num):
+        j = order[place]
+        begin, end, at = ends[j - 1] if j else 0, ends[j] - 1, targets[j] * width
+        mentions, known = facts[j, 2], 0
+        facts[j, 5] = AS_OBSERVED if mentions & off == 0 else 0
+        _run(code, begin, end, simulated, width, stack)
+        for w in range(width):
+            wrong[j, w] = (stack[w] ^ observed[at + w]) & scored[at + w]
+            simulated[at + w] ^= wrong[j, w]
+            if wrong[j, w]:
+                facts[j, 5] |= WRONG
+                off |= 1 << targets[j]
+        for v in range(64):
+            if (mentions >> v) & 1 and known < 6:
+                tables[v] = projections[known]
+                known += 1
+        _run(code, begin, end, tables, 1, stack)
+        facts[j, 6] = np.int64(stack[0])
+    return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,35 @@ class Programs:
         return len(self.starts) - 1
 
 
+class TextTables(NamedTuple):
+    """What the kernels of dsl.replayscm._kernels_texts read texts with, as `read_texts` says."""
+
+    names: U64
+    meanings: npt.NDArray[np.int32]
+    bits: int
+    arities: I64
+    targets: I64
+    allowed: U64
+
+
+def text_tables(
+    variables: Sequence[str], order: Sequence[str], grammar: Grammar, parents: Mapping[str, frozenset[str]]
+) -> TextTables | None:
+    """For variables numbered as they come; None if there are too many, or if one is called like an operator."""
+    place = {variable: index for index, variable in enumerate(variables)}
+    if len(place) > WORD_BITS or place.keys() & OPERATORS.keys():
+        return None
+    meanings = {name: place[name] << 4 | _kernels.LOAD for name in variables}
+    operators = [name for name in grammar.operators if name in OPERATORS]
+    meanings |= {name: OPERATORS[name].code << 4 | _kernels_texts.OPERATOR for name in operators}
+    bits, names, found = _name_table(meanings)
+    codes = sorted(OPERATORS.values(), key=lambda operator: operator.code)
+    arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in codes], np.int64)
+    targets = np.array([place[variable] for variable in order], np.int64)
+    masks = [sum(1 << place[name] for name in parents[variable]) for variable in order]
+    return TextTables(names, found, bits, arities, targets, np.array(masks, np.uint64))
+
+
 class TextCompiler:
     """Programs from mechanism texts, in compiled code wherever a text is plain. Made once for a set of candidates.
 
@@ -60,17 +90,8 @@ class TextCompiler:
         self._variables, self._order, self._grammar = tuple(variables), tuple(order), grammar
         self._parents = parents or dict.fromkeys(order, frozenset(variables))
         place = {variable: index for index, variable in enumerate(variables)}
-        self._targets = np.array([place[variable] for variable in order], np.int64)
-        meanings = {name: place[name] << 4 | _kernels.LOAD for name in variables}
-        operators = [name for name in grammar.operators if name in OPERATORS]
-        self._is_plain = len(place) <= WORD_BITS and not place.keys() & OPERATORS.keys()
-        if self._is_plain:
-            meanings |= {name: OPERATORS[name].code << 4 | _kernels_texts.OPERATOR for name in operators}
-            masks = [sum(1 << place[name] for name in self._parents[variable]) for variable in order]
-            self._allowed = np.array(masks, np.uint64)
-            self._bits, self._names, self._meanings = _name_table(meanings)
-            codes = sorted(OPERATORS.values(), key=lambda operator: operator.code)
-            self._arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in codes], np.int64)
+        self._targets = [place[variable] for variable in order]
+        self._tables = text_tables(self._variables, self._order, grammar, self._parents)
 
     def compile(self, texts: Sequence[str]) -> Programs:
         """The candidates whose mechanisms these are: those of the first in evaluation order, of the second, and so on.
@@ -90,7 +111,7 @@ class TextCompiler:
     def _read(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], I64, npt.NDArray[np.uint8], int]:
         """As `_kernels_texts.read_texts` gives it; texts that are none of its lines count as not read."""
         ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
-        if not self._is_plain or not texts:
+        if self._tables is None or not texts:
             return np.empty(0, np.int32), ends, was_read, 0
         joined = "\n".join([*texts, ""])
         is_long = len(joined) > MAX_TEXT and max(map(len, texts)) > MAX_TEXT
@@ -100,12 +121,7 @@ class TextCompiler:
         code = np.empty(len(lines) // 2 + len(texts) + 1, np.int32)
         deepest = _kernels_texts.read_texts(
             lines,
-            self._names,
-            self._meanings,
-            self._bits,
-            self._arities,
-            self._targets,
-            self._allowed,
+            *self._tables,
             code,
             ends,
             was_read,
@@ -124,7 +140,7 @@ class TextCompiler:
             if not was_read[number]:
                 at = number % len(self._order)
                 nodes = parse(text, self._grammar, self._parents[self._order[at]]).nodes
-                stored = int(self._targets[at]) << 4 | _kernels.STORE
+                stored = self._targets[at] << 4 | _kernels.STORE
                 piece = np.array([*map(instruction.__getitem__, nodes), stored], np.int32)
             pieces.append(piece)
             begin = end

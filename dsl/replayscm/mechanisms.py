@@ -8,15 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dsl.formulas.formula import Apply, Formula, Node
+from dsl.formulas.operators import OPERATORS
+from dsl.formulas.text import Grammar, parse
 from dsl.names import natural_key
 from dsl.replayscm.replay import compute
 from dsl.replayscm.world import Column, Panel
 from dsl.shelves import Store
 
 READ = Store(1 << 15, longest=400)  # about 700 bytes each
+COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells
+MAX_WORD_VARS = 6
+AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
+BY_CODE = sorted(OPERATORS.values(), key=lambda operator: operator.code)
+MANY, MOSTLY = 4_000, 0.75
+
+
+class Novelty:
+    """Of the mechanisms that a process has been asked about, how many were new.
+
+    Compiled code reads new ones several times as fast, but takes a third of a second and 120 MB to be there: it is
+    used once MANY were new and at least MOSTLY of all. Where models repeat themselves less than half are.
+    """
+
+    def __init__(self) -> None:
+        self.asked = self.new = 0
+
+    @property
+    def is_usual(self) -> bool:
+        return self.new >= MANY and self.new >= MOSTLY * self.asked
+
+
+NOVELTY = Novelty()
 
 
 class OperatorCounts:
@@ -47,30 +72,70 @@ class Mechanism:
     own: the bit of its variable, mentions: those of the variables that occur, in a numbering of the problem's variables
     error: the rows of the problem in which it is wrong while all that it mentions is right; None until it is asked for
     variables: those that occur, in natural order
-    function: what it computes, in a spelling of its own (bench.answers.samples); None until it is asked for
+    described: its statistics, if they have been asked for
+    table: what it computes, if that is known and they are at most MAX_WORD_VARS; higher bits mean nothing
+    function: the same in a spelling of its own (bench.answers.samples); None until it is asked for
     """
 
-    __slots__ = ("error", "formula", "function", "mentions", "own", "stats")
+    __slots__ = ("described", "error", "formula", "function", "mentions", "own", "table")
 
-    stats: MechanismStats
+    formula: Formula
 
-    def __init__(self, formula: Formula, own: int, mentions: int) -> None:
+    def __init__(self, own: int, mentions: int, formula: Formula) -> None:
         self.formula = formula
         self.own = own
         self.mentions = mentions
+        self.described: MechanismStats | None = None
         self.error: Column | None = None
+        self.table: int | None = None
         self.function: str | None = None
 
-    def __getattr__(self, name: str) -> MechanismStats:
-        """What is not there yet: statistics, when they are first asked for, which costs nothing ever after."""
-        if name != "stats":
-            raise AttributeError(name)
-        self.stats = mechanism_stats(self.formula)
-        return self.stats
+    @property
+    def stats(self) -> MechanismStats:
+        if self.described is None:
+            self.described = self._stats()
+        return self.described
 
     @property
     def variables(self) -> tuple[str, ...]:
         return _names(frozenset(self.formula.nodes))
+
+    def _stats(self) -> MechanismStats:
+        return mechanism_stats(self.formula)
+
+
+class JudgedMechanism(Mechanism):
+    """One that compiled code has read (dsl.replayscm.judging): its formula is made only if somebody asks for it.
+
+    facts: nodes, longest path, variables as bits, two words of operators, AS_OBSERVED, truth table
+    wrong: the rows in which it was wrong there
+    """
+
+    __slots__ = ("_facts", "_grammar", "_text", "_variables")
+
+    def __init__(
+        self, text: str, grammar: Grammar, own: int, variables: tuple[str, ...], facts: Sequence[int], wrong: Column
+    ) -> None:
+        self._text, self._grammar, self._variables, self._facts = text, grammar, variables, facts
+        self.own, self.mentions = own, facts[2]
+        self.described = self.function = None
+        self.error = wrong if facts[5] & AS_OBSERVED else None
+        self.table = facts[6] if len(variables) <= MAX_WORD_VARS else None
+
+    def __getattr__(self, name: str) -> Any:
+        """The formula, when it is first asked for, which costs nothing ever after."""
+        if name != "formula":
+            raise AttributeError(name)
+        self.formula = parse(self._text, self._grammar, self._variables)
+        return self.formula
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self._variables
+
+    def _stats(self) -> MechanismStats:
+        size, depth, _, counts, order, *_ = self._facts
+        return MechanismStats(size, depth, self._variables, _unpacked(counts, order))
 
 
 def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
@@ -138,6 +203,17 @@ def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 12)
 def _counted(counts: tuple[tuple[str, int], ...]) -> OperatorCounts:
     return OperatorCounts(dict(counts))
+
+
+@lru_cache(maxsize=1 << 12)
+def _unpacked(counts: int, order: int) -> OperatorCounts:
+    """From two words: COUNT_BITS for each operator by its code; four bits for each that occurs, its code and 1."""
+    found: list[tuple[str, int]] = []
+    while order:
+        code = (order & 15) - 1
+        found.append((BY_CODE[code].name, counts >> COUNT_BITS * code & (1 << COUNT_BITS) - 1))
+        order >>= 4
+    return _counted(tuple(found))
 
 
 @lru_cache(maxsize=1 << 12)

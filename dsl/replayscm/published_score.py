@@ -80,6 +80,7 @@ def _replayed(score: Scored) -> dict[str, Any]:
     stats = _candidate_stats(submission.mechanisms)
     problem = score.problem
     sealed, size = problem.sealed, stats["astSize"]
+    train_worlds, heldout_worlds = train.num_exact_worlds, heldout.num_exact_worlds
     gold_size, train_exact, heldout_exact = sealed.gold_size, train.all_exact, heldout.all_exact
     return {
         "valid": True,
@@ -89,15 +90,15 @@ def _replayed(score: Scored) -> dict[str, Any]:
         "parseError": None,
         "trainExact": train_exact,
         "trainAccuracy": train.accuracy,
-        "trainWorldExactAccuracy": train.world_accuracy,
+        "trainWorldExactAccuracy": train_worlds / train.num_worlds if train.num_worlds else None,
         "trainWorlds": train.num_worlds,
-        "trainWorldExactCount": train.num_exact_worlds,
+        "trainWorldExactCount": train_worlds,
         "heldoutExact": train_exact and heldout_exact,
         "heldoutAllWorldsExact": heldout_exact,
         "heldoutAccuracy": heldout.accuracy,
-        "heldoutWorldExactAccuracy": heldout.world_accuracy,
+        "heldoutWorldExactAccuracy": heldout_worlds / heldout.num_worlds if heldout.num_worlds else None,
         "heldoutWorlds": heldout.num_worlds,
-        "heldoutWorldExactCount": heldout.num_exact_worlds,
+        "heldoutWorldExactCount": heldout_worlds,
         "firstTrainMismatch": _cell(train.first_mismatch) if train.wrong_rows else None,
         "firstHeldoutMismatch": _cell(heldout.first_mismatch) if heldout.wrong_rows else None,
         "perVariableTrainAccuracy": train.variable_accuracy,
@@ -134,7 +135,7 @@ def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
     operators: list[OperatorCounts] = []
     size = depth = num_parents = 0
     for variable, mechanism in mechanisms.items():
-        own_size, own_depth, variables, counts = mechanism.stats
+        own_size, own_depth, variables, counts = mechanism.described or mechanism.stats
         names = parents[variable] = [*variables]
         own_parents = len(names)
         per_variable[variable] = {

@@ -112,7 +112,9 @@ class SplitReplay(NamedTuple):
         if not self.wrong_rows:
             return None
         row = (self.wrong_rows & -self.wrong_rows).bit_length() - 1
-        variable = next(v for v, column in self.wrong.items() if column >> row & 1)
+        for variable, column in self.wrong.items():  # noqa: B007  # the first that is wrong there
+            if column >> row & 1:
+                break
         world, index = self.panel.locate(row)
         expected = self.panel.columns[variable] >> row & 1
         return Cell(world.id, index, variable, 1 - expected, expected)

@@ -149,9 +149,9 @@ class Evaluator:
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
         self.shape = _SHAPES[problem.task.kind]
         self._scores: Shelf[Score] = SCORED.shelf()
-        self._checker = SubmissionChecker(problem)
         train, heldout = problem.task.training, problem.sealed.heldout
         self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
+        self._checker = SubmissionChecker(problem, self._whole)
         self._split = Split(train, heldout)
         self._root_scores: dict[tuple[str, ...], RootScore] = {}  # by predicted roots in latent order
 
@@ -222,7 +222,9 @@ class Evaluator:
     ) -> Score:
         if isinstance(checked, Rejection):
             return Score(self.problem, answer, checked, roots=roots, strict_json=strict)
-        wrong = mismatches(checked.mechanisms, checked.order, self._whole)
+        wrong = checked.wrong
+        if wrong is None:
+            wrong = mismatches(checked.mechanisms, checked.order, self._whole)
         train, heldout = self._split.replays(wrong)
         alternative = None
         reference = self.problem.task.reference

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dsl.errors import CycleError, ParseError, shown
 from dsl.formulas.text import Grammar, parse, render
-from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation
-from dsl.replayscm.mechanisms import READ, Mechanism, mentions
+from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
+from dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
 from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.replay import Candidate
 from dsl.replayscm.scm import Scm, topological_order
+from dsl.replayscm.world import Column, Panel
 from dsl.shelves import Shelf
+
+if TYPE_CHECKING:
+    from dsl.replayscm.judging import Judge
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
@@ -40,11 +45,15 @@ class Rejection:
 
 
 class Submission(NamedTuple):
-    """A valid answer: its mechanisms in latent order, in which order they are evaluated, and the roots it leaves."""
+    """A valid answer: its mechanisms in latent order, in which order they are evaluated, and the roots it leaves.
+
+    wrong: as dsl.replayscm.mechanisms.mismatches would say it, if reading them has shown that; else None
+    """
 
     mechanisms: Mapping[str, Mechanism]
     order: tuple[str, ...]
     roots: tuple[str, ...]
+    wrong: Mapping[str, Column] | None = None
 
     @property
     def candidate(self) -> Candidate:
@@ -59,12 +68,19 @@ class MapChecker:
     """Checks mechanism maps against one disclosure with known roots. Made once per problem, used for every answer.
 
     shelves: what was read of texts, by variable and admissible parents; one for all root sets of a problem
+    panel: all worlds of the problem, for compiled code to judge the map at once
     """
 
     def __init__(
-        self, disclosure: RootedDisclosure, grammar: Grammar, latent: Sequence[str], shelves: _Shelves
+        self,
+        disclosure: RootedDisclosure,
+        grammar: Grammar,
+        latent: Sequence[str],
+        shelves: _Shelves,
+        panel: Panel | None = None,
     ) -> None:
         self.grammar = grammar
+        self._panel = panel
         self.roots = disclosure.roots
         position = {variable: index for index, variable in enumerate(latent)}
         self.endogenous = tuple(sorted(disclosure.endogenous, key=position.__getitem__))
@@ -72,12 +88,13 @@ class MapChecker:
         self._variables = frozenset(disclosure.variables)
         self._allowed = {v: disclosure.admissible_parents(v) for v in self.endogenous}
         self._shelves = {v: shelves.setdefault((v, self._allowed[v]), READ.shelf()) for v in self.endogenous}
-        self._bits = {variable: 1 << index for index, variable in enumerate(sorted(disclosure.variables))}
+        self._bits = {variable: 1 << index for index, variable in enumerate(natural(disclosure.variables))}
         self._fixed_order = None if disclosure.order is None else self.endogenous
         # evaluation follows the latent order wherever the mentions leave a choice; within blocks, block by block
         self._key = {v: (disclosure.group_index(v), position[v]) for v in self.endogenous}
         self._first_order = tuple(sorted(self.endogenous, key=self._key.__getitem__))
         self._all = sum(self._bits[v] for v in self.endogenous)
+        self._spelled: dict[int, tuple[str, ...]] = {}  # variables by their bits
 
     def check(self, mechanisms: Any) -> Submission | Rejection:
         """A candidate, or the first reason why the map is not one."""
@@ -86,12 +103,20 @@ class MapChecker:
         if mechanisms.keys() != self._keys:
             return _wrong_keys(mechanisms, self.endogenous)
         found: dict[str, Mechanism] = {}
+        NOVELTY.asked += len(self._keys)
+        is_untried = self._panel is not None
         for variable, shelf in self._shelves.items():
             text = mechanisms[variable]
             mechanism = shelf.made.get(text) if isinstance(text, str) else None
             if mechanism is None:
                 mechanism = READ.again(shelf, text) if isinstance(text, str) else None
             if mechanism is None:
+                if is_untried and NOVELTY.is_usual:
+                    is_untried = False
+                    judged = self._judged(mechanisms)
+                    if judged is not None:
+                        return judged
+                NOVELTY.new += 1
                 mechanism = self._mechanism(variable, text)
                 if isinstance(text, str):
                     READ.put(shelf, text, mechanism)
@@ -103,6 +128,56 @@ class MapChecker:
         except CycleError as error:
             return Rejection("acyclic", str(error), {"cycleVariables": list(error.variables)})
         return Submission(found, order, self.roots)
+
+    def _judged(self, mechanisms: Mapping[str, Any]) -> Submission | None:
+        """The same of a map of which all is plain, by compiled code, with what is wrong; None for all others."""
+        order = self._fixed_order or self._first_order
+        try:
+            judgement = self._judge.judge([mechanisms[variable] for variable in order])
+        except TypeError:  # not all of them are texts
+            return None
+        if judgement is None:
+            return None
+        facts, wrong, places = judgement
+        found: dict[str, Mechanism] = {}
+        for place, variable in self._places:
+            text, shelf = mechanisms[variable], self._shelves[variable]
+            mechanism = shelf.made.get(text)
+            if not isinstance(mechanism, Mechanism):
+                NOVELTY.new += 1
+                own = facts[place]
+                names = self._spelled.get(own[2]) or self._names(own[2])
+                mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, own, wrong[place])
+                READ.put(shelf, text, mechanism)
+            found[variable] = mechanism
+        if places != self._in_order:
+            order = tuple([order[place] for place in places])
+        return Submission(found, order, self.roots, {order[i]: wrong[place] for i, place in enumerate(places)})
+
+    @cached_property
+    def _judge(self) -> Judge:
+        from dsl.replayscm.judging import Judge
+
+        assert self._panel is not None
+        names = natural(self._variables)
+        return Judge(names, self._fixed_order or self._first_order, self.grammar, self._allowed, self._panel)
+
+    @cached_property
+    def _in_order(self) -> list[int]:
+        return [*range(len(self.endogenous))]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, str]]:
+        """Where each endogenous variable stands in the order that is judged, in latent order."""
+        order = self._fixed_order or self._first_order
+        return [(order.index(variable), variable) for variable in self.endogenous]
+
+    def _names(self, mentions: int) -> tuple[str, ...]:
+        """The variables with these bits."""
+        if len(self._spelled) >= MOST_LISTS:
+            self._spelled.clear()
+        names = self._spelled[mentions] = tuple(v for v, bit in self._bits.items() if bit & mentions)
+        return names
 
     def _order(self, mechanisms: Mapping[str, Mechanism]) -> tuple[str, ...]:
         """The smallest topological order; most answers admit the smallest order of all, which is quickly seen."""
@@ -129,7 +204,7 @@ class MapChecker:
             known = error.kind == "variable_not_allowed" and error.token in self._variables
             fields = {"variable": variable, "parseError": str(error)}
             return Rejection("legal" if known else "parse", f"mechanism of '{variable}': {error}", fields)
-        return Mechanism(formula, self._bits[variable], mentions(formula, self._bits.__getitem__))
+        return Mechanism(self._bits[variable], mentions(formula, self._bits.__getitem__), formula)
 
 
 def _unreadable(variable: str, what: str) -> Rejection:
@@ -147,10 +222,14 @@ def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rej
 
 
 class SubmissionChecker:
-    """Checks answers of any task kind for one problem."""
+    """Checks answers of any task kind for one problem.
 
-    def __init__(self, problem: Problem) -> None:
+    panel: all worlds of the problem; without it nothing is judged by compiled code
+    """
+
+    def __init__(self, problem: Problem, panel: Panel | None = None) -> None:
         task = problem.task
+        self._panel = panel
         self.disclosure: Disclosure = task.disclosure
         self.grammar = task.grammar
         self.latent = problem.sealed.latent_order
@@ -221,7 +300,8 @@ class SubmissionChecker:
         return self._maps[roots].check(mechanisms)
 
     def _map(self, roots: tuple[str, ...]) -> MapChecker:
-        return MapChecker(self.disclosure.given_roots(roots), self.grammar, self.latent, self._shelves)
+        disclosure = self.disclosure.given_roots(roots)
+        return MapChecker(disclosure, self.grammar, self.latent, self._shelves, self._panel)
 
 
 def illegality(task: Task, model: Scm) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -188,10 +189,10 @@ class Panel:
 
     def locate(self, row: int) -> tuple[World, int]:
         """The world that a row of the panel belongs to, and its index there."""
-        for world, start in zip(self.worlds, self.starts, strict=False):
-            if row < start + world.num_rows:
-                return world, row - start
-        raise IndexError(row)
+        if not 0 <= row < self.num_rows:
+            raise IndexError(row)
+        place = bisect_right(self.starts, row) - 1  # the last that begins there or before: those without rows end there
+        return self.worlds[place], row - self.starts[place]
 
     def __reduce__(self) -> tuple[type[Panel], tuple[object, ...]]:
         return Panel, (self.variables, self.worlds)
