@@ -58,7 +58,9 @@ class _ScoredPool:
         if found is None:
             if len(self._evaluators) >= MOST_EVALUATORS:
                 self._evaluators.clear()
-            found = self._evaluators[instance] = Evaluator(self.problems[instance], extractor=self._extractor)
+            # of what a verdict in a table costs, reading mechanisms is a tenth: no reason for 120 MB in each process
+            found = Evaluator(self.problems[instance], extractor=self._extractor, compiles=False)
+            self._evaluators[instance] = found
         return found
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from bench.answers.predictions import PredictionLines
+from bench.answers.samples import meaning
 from bench.answers.verdicts import PredictionScorer, json_line
 from bench.fuzz import plainly
 from bench.fuzz.answers import answer, response
@@ -24,9 +26,11 @@ from dsl.errors import CalibrantError
 from dsl.replayscm.mechanisms import MANY, NOVELTY
 from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
+from dsl.replayscm.score import Evaluator
 
 EXTRACTORS = ("paper", "paper", "paper", "published")
 BY_ROWS = 1 / 16  # of the valid answers are replayed row by row
+COMPILED = 1 / 2  # of all are also judged in compiled code
 EVERY = 6  # of the 24 problems of a bundled pool
 SEEDS = 60  # of texts that come again
 OF_THE_FILE = ("instanceId", "model", "sample", "pool", "poolDigest", "poolSize", "setting", "stratum", "seconds")
@@ -38,6 +42,13 @@ def _problems() -> tuple[tuple[int, Problem, dict[str, Any]], ...]:
     """The number of their pool, problems, and an answer that is right."""
     pools = [read_pool(path).problems[::EVERY] for path in bundled_pools()]
     return tuple((number, one, good_answer(one)) for number, problems in enumerate(pools) for one in problems)
+
+
+@cache
+def _evaluator(extractor: str, pool: int, instance: str) -> Evaluator:
+    """One that lives as long, and reads new mechanisms in compiled code."""
+    problem = next(one for number, one, _ in _problems() if (number, one.id) == (pool, instance))
+    return Evaluator(problem, extractor=extractor)
 
 
 @cache
@@ -56,7 +67,6 @@ def case(rng: random.Random) -> str:
     line = _damaged(rng, raw.encode("utf-8", "surrogatepass"))
     expected = _response(line, problem)
     scorer = _scorer(extractor)
-    NOVELTY.asked = NOVELTY.new = rng.choice([0, MANY])  # compiled code reads new mechanisms, or does not
     try:
         (prediction, *_) = PredictionLines([line], scorer.items[pool])
         found = json.loads(json_line(scorer.score(prediction).line))
@@ -64,18 +74,27 @@ def case(rng: random.Random) -> str:
         require(expected is None, f"refused: {error}")
         require("\n" not in str(error) and len(str(error)) < 2_000, f"a reason of more than a line: {error}")
         return "no line"
-    finally:
-        NOVELTY.asked = NOVELTY.new = 0
     if expected is None:  # damage has made another line of it, which counts as what it is
         return "another line"
     wanted = plainly.verdict(problem, expected, extractor, by_rows=rng.random() < BY_ROWS)
     told = {key: value for key, value in found.items() if key not in (*OF_THE_FILE, "meaning", "structure")}
     wanted = json.loads(json.dumps(wanted))
-    keys = [key for key in told.keys() | wanted.keys() if told.get(key, ...) != wanted.get(key, ...)]
-    require(not keys, f"{keys}: {[(told.get(key), wanted.get(key)) for key in keys]!r:.300} for {line[:300]!r}")
+    _require_same(told, wanted, line)
+    if rng.random() < COMPILED:
+        NOVELTY.asked = NOVELTY.new = MANY
+        score = _evaluator(extractor, pool, problem.id).score_text(expected)
+        NOVELTY.asked = NOVELTY.new = 0
+        told = {**score.to_dict(), "strictJson": score.strict_json, "funnel": score.funnel}
+        require(meaning(score) == found["meaning"], f"another meaning in compiled code for {line[:300]!r}")
+        _require_same(json.loads(json.dumps(told)), wanted, line)
     if not told["valid"]:
         return f"not {told['stage']}"
     return "correct" if told["correct"] else "train exact" if told["trainExact"] else "valid"
+
+
+def _require_same(told: Mapping[str, Any], wanted: Mapping[str, Any], line: bytes) -> None:
+    keys = [key for key in told.keys() | wanted.keys() if told.get(key, ...) != wanted.get(key, ...)]
+    require(not keys, f"{keys}: {[(told.get(key), wanted.get(key)) for key in keys]!r:.300} for {line[:300]!r}")
 
 
 def _text(rng: random.Random, problem: Problem, good: dict[str, Any]) -> str:

@@ -23,14 +23,14 @@ COUNT_BITS = 10  # for the number of an operator in a mechanism of which compile
 MAX_WORD_VARS = 6
 AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
 BY_CODE = sorted(OPERATORS.values(), key=lambda operator: operator.code)
-MANY, MOSTLY = 4_000, 0.75
+MANY, MOSTLY = 80_000, 0.75
 
 
 class Novelty:
     """Of the mechanisms that a process has been asked about, how many were new.
 
-    Compiled code reads new ones several times as fast, but takes a third of a second and 120 MB to be there: it is
-    used once MANY were new and at least MOSTLY of all. Where models repeat themselves less than half are.
+    Compiled code judges answers of new ones twice as fast, but takes a third of a second and 120 MB to be there, once
+    MANY were new and at least MOSTLY of all. Where models repeat themselves less than half are.
     """
 
     def __init__(self) -> None:
