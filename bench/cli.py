@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from bench.app import app
     from bench.commands.guard import StoppedError
     from dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
     try:
-        code = app(args=arguments, prog_name="calibrant", standalone_mode=False)
+        code = _command()(args=arguments, prog_name="calibrant", standalone_mode=False)
         sys.stdout.flush()
     except CalibrantError as error:
         return _refused(str(error))
@@ -60,6 +60,16 @@ def _run(arguments: list[str]) -> int:
         print("calibrant: interrupted" + "; the same command goes on from here" * goes_on, file=sys.stderr)
         return INTERRUPTED
     return code if isinstance(code, int) else OK
+
+
+@cache
+def _command() -> Any:
+    """Of all signatures; made once, where one process gives several commands."""
+    from typer.main import get_command
+
+    from bench.app import app
+
+    return get_command(app)
 
 
 def _refused(reason: str) -> int:

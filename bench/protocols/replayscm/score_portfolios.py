@@ -39,8 +39,8 @@ class ScorePortfolio(Protocol, frozen=True):
         raise NotImplementedError
 
     def warm_up(self) -> None:
-        for _ in zip(range(8), self.candidates(warming_task()), strict=False):
-            pass  # far enough to have every kernel in use
+        for _ in zip(range(2), self.candidates(warming_task()), strict=False):
+            pass  # the first model of each stage of fitting: by then every kernel is in use
 
     def answer(self, task: Task) -> ProtocolResult:
         from solvers.budget import BudgetSpent

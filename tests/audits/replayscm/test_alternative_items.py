@@ -24,7 +24,7 @@ from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.world import Intervention, Panel, World
 from solvers.outcome import Found
 from solvers.replayscm.alternative import AlternativeAnswer, find_alternative
-from tests.support.shared import shared_file
+from tests.support.replayscm.dev_pools import dev_problems
 
 SETTINGS = ("ordered", "block", "hidden-order")
 CASES = [(s, setting, seed) for s in STRATA for setting in SETTINGS for seed in (0, 1)]
@@ -105,7 +105,7 @@ def test_both_roles_occur_and_the_seed_decides() -> None:
 
 
 def test_items_of_the_shared_pool_survive_their_file(tmp_path: Path) -> None:
-    problems = read_pool(shared_file("pool_dev_ordered.runtime.yaml")).problems[::9]
+    problems = dev_problems("ordered")[::9]
     items = tuple(item for item in (alternative_item(problem, 1) for problem in problems) if item)
     assert len(items) == len(problems)
     write_pool(Pool("alternatives", items), tmp_path / "items.jsonl")

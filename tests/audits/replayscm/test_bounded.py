@@ -19,16 +19,14 @@ from audits.replayscm.bounded import (
 from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
 from dsl.formulas.reference import evaluate
 from dsl.replayscm.disclosure import HiddenOrder, Ordered
-from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
+from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
-from tests.support.shared import shared_file
 
 
-@cache
 def problems() -> tuple[Problem, ...]:
     """Small strata: windows of two and three predecessors, so every function can be written down."""
-    return tuple(read_pool(shared_file("pool_dev_hidden_order.runtime.yaml")).problems[:20])
+    return dev_problems("hidden_order")[:20]
 
 
 @cache

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from bench.cli import main
 from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.pools.files import read_pool, write_pool
+from dsl.replayscm.pools.files import write_pool
 from dsl.replayscm.problem import Problem, Task, TaskKind
 from dsl.replayscm.prompt import prompt
 from dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
 from tests.support.effort import examples
+from tests.support.replayscm.dev_pools import shared_problems
 from tests.support.replayscm.official_records import POOLS
 from tests.support.replayscm.problems import problems
-from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool
 
 
@@ -106,13 +106,13 @@ def test_a_prompt_says_all_that_a_task_says(problem: Problem) -> None:
 
 @pytest.mark.parametrize("setting", POOLS)
 def test_prompts_of_the_shared_pools(setting: str) -> None:
-    for problem in read_pool(shared_file(POOLS[setting]), keep_results=False).problems[::7]:
+    for problem in shared_problems(POOLS[setting])[::7]:
         check(problem)
         assert not any(world.id in prompt(problem.task) for world in problem.sealed.heldout.worlds)
 
 
 def test_the_reference_of_an_alternative_task_is_in_its_prompt() -> None:
-    for problem in read_pool(shared_file(POOLS["Alt-Ordered"]), keep_results=False).problems:
+    for problem in shared_problems(POOLS["Alt-Ordered"]):
         reference = problem.task.reference
         assert reference is not None
         head = prompt(problem.task).split("Reference model:\n")[1].split("\n\n")[0]

@@ -10,14 +10,13 @@ import pytest
 
 from dsl.formulas.text import STANDARD
 from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from solvers.replayscm.roots import nested_variables
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
+from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.small_problems import Limits, small_problems
-from tests.support.shared import shared_file
 
 pytestmark = pytest.mark.soak  # `cases` says how many problems
 
@@ -97,7 +96,7 @@ def test_a_root_with_thresholds_is_nested() -> None:
 
 def test_the_roots_of_the_shared_pool_are_nested_in_every_instance() -> None:
     """And as many variables pass as docs/semantics.md says of the published generator."""
-    problems = read_pool(shared_file("pool_dev_hidden_roots.runtime.yaml"), keep_results=False).problems
+    problems = dev_problems("hidden_roots")
     passing = []
     for problem in problems:
         able = nested_variables(problem.task)

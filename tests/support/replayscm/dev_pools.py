@@ -12,6 +12,11 @@ POOLS = ("ordered", "block", "hidden_order", "hidden_roots")
 T1_POOLS = tuple(f"t1_{name}" for name in POOLS)
 
 
-@cache
 def dev_problems(name: str) -> tuple[Problem, ...]:
-    return tuple(read_pool(shared_file(f"pool_dev_{name}.runtime.yaml"), keep_results=False).problems)
+    return shared_problems(f"pool_dev_{name}.runtime.yaml")
+
+
+@cache
+def shared_problems(file: str) -> tuple[Problem, ...]:
+    """Of any shared pool, without model results; to parse one takes a second."""
+    return tuple(read_pool(shared_file(file), keep_results=False).problems)

@@ -21,10 +21,10 @@ import pytest
 
 from audits.replayscm.generation.generate import generate
 from audits.replayscm.generation.plans import plan_for
-from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
 from tests.support.effort import effort
+from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed
 from tests.support.shared import shared_file
 
@@ -38,14 +38,8 @@ NAMES = [s.name for s in STRATA]
 Figures = dict[str, float]
 
 
-@cache
-def shared_problems() -> tuple[Problem, ...]:
-    files = ("pool_dev_hidden_order.runtime.yaml", "pool_dev_t1_hidden_order.runtime.yaml")
-    return tuple(problem for file in files for problem in read_pool(shared_file(file)).problems)
-
-
 def published(name: str) -> tuple[Problem, ...]:
-    return tuple(problem for problem in shared_problems() if problem.stratum == name)
+    return tuple(p for pool in ("hidden_order", "t1_hidden_order") for p in dev_problems(pool) if p.stratum == name)
 
 
 def drawn(known: Stratum, number: int) -> tuple[Problem, ...]:

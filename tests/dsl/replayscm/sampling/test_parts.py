@@ -19,7 +19,6 @@ from dsl.formulas.formula import Formula
 from dsl.formulas.normal_form import canonical_formula
 from dsl.formulas.table import from_formula
 from dsl.formulas.text import parse
-from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replay_row
 from dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
@@ -44,6 +43,7 @@ from dsl.replayscm.sampling.worlds import (
 )
 from dsl.replayscm.scm import Scm
 from dsl.yaml_text import load_yaml
+from tests.support.replayscm.dev_pools import shared_problems
 from tests.support.replayscm.oracles import Tree, table_bits
 from tests.support.replayscm.strategies import interventions, scms
 from tests.support.shared import shared_file
@@ -83,7 +83,7 @@ def drawn_by_the_generator() -> dict[str, list[Problem]]:
     """The problems of the shared pools by stratum."""
     problems: dict[str, list[Problem]] = {}
     for name in POOLS:
-        for problem in read_pool(shared_file(name)).problems:
+        for problem in shared_problems(name):
             problems.setdefault(problem.stratum, []).append(problem)
     return problems
 

@@ -26,7 +26,7 @@ from dsl.replayscm.sampling.shortcuts import shortcut_classes, unrefuted
 from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from dsl.replayscm.scm import Scm, scm
 from dsl.replayscm.world import Intervention, World
-from tests.support.shared import shared_file
+from tests.support.replayscm.dev_pools import dev_problems
 
 SEEDS = (0, 1, 2)
 CASES = [(s, seed) for s in STRATA for seed in SEEDS]
@@ -186,8 +186,7 @@ def test_a_problem_without_latent_scm_cannot_be_disclosed() -> None:
 
 
 def test_blocks_are_cut_as_in_the_shared_pools() -> None:
-    pools = (read_pool(shared_file(f"pool_dev_{setting}.runtime.yaml")) for setting in ("block", "ordered"))
-    for index, (block, ordered) in enumerate(zip(*(pool.problems for pool in pools), strict=True)):
+    for index, (block, ordered) in enumerate(zip(dev_problems("block"), dev_problems("ordered"), strict=True)):
         assert isinstance(block.task.disclosure, Blocks)
         assert isinstance(ordered.task.disclosure, Ordered)
         order, roots = ordered.task.disclosure.order, ordered.task.disclosure.roots
