@@ -29,7 +29,7 @@ COUNT_BITS = 10
 MOST_NODES = 1 << COUNT_BITS  # of such a text, so that a count has room in its bits
 FACTS = 7
 AS_OBSERVED, WRONG = 1, 2  # of a mechanism: all that it mentions is simulated as observed; it is wrong in some row
-REFUSED, CIRCLE = 1, 2
+RIGHT, REFUSED, CIRCLE, OTHER = 0, 1, 2, 3  # what becomes of a candidate
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of Computer Programming 3, section 6.4
 U1, BYTE, LAST, WORD = np.uint64(1), np.uint64(8), np.uint64(63), np.uint64(64)
 
@@ -225,7 +225,9 @@ def judge_texts(
     facts: I64,  # [k, FACTS] out: as _describe says; AS_OBSERVED and WRONG, as it is; its truth table
     order: I64,  # [k] out: in which they are evaluated
     wrong: U64,  # [k, w] out: rows in which it is wrong
-) -> int:  # 0, or why there is nothing: REFUSED if one of the texts was not read, CIRCLE if they have no order
+) -> (
+    int
+):  # RIGHT if it is nowhere wrong, in the order of places; REFUSED if a text was not read, CIRCLE without an order
     num, width = wrong.shape
     deepest = read_texts(text, names, meanings, bits, arities, targets, allowed, code, ends, was_read)
     if deepest > MAX_HEIGHT:
@@ -240,10 +242,12 @@ def judge_texts(
     if not _ordered(facts, targets, order):
         return CIRCLE
     simulated = observed.copy()
-    tables = np.zeros(WORD, np.uint64)
-    off = 0
+    tables = np.zeros(64, np.uint64)
+    off, verdict = 0, RIGHT
     for place in range(num):
         j = order[place]
+        if j != place:
+            verdict = OTHER
         begin, end, at = ends[j - 1] if j else 0, ends[j] - 1, targets[j] * width
         mentions, known = facts[j, 2], 0
         facts[j, 5] = AS_OBSERVED if mentions & off == 0 else 0
@@ -254,10 +258,11 @@ def judge_texts(
             if wrong[j, w]:
                 facts[j, 5] |= WRONG
                 off |= 1 << targets[j]
+                verdict = OTHER
         for v in range(64):
             if (mentions >> v) & 1 and known < 6:
                 tables[v] = projections[known]
                 known += 1
         _run(code, begin, end, tables, 1, stack)
         facts[j, 6] = np.int64(stack[0])
-    return 0
+    return verdict

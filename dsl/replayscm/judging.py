@@ -14,7 +14,7 @@ import numpy as np
 from dsl.formulas.table import WORD_BITS, projection
 from dsl.formulas.text import Grammar
 from dsl.replayscm import _kernels_texts
-from dsl.replayscm._kernels_texts import WRONG
+from dsl.replayscm._kernels_texts import OTHER, RIGHT
 from dsl.replayscm.batch import pack_panels, text_tables
 from dsl.replayscm.mechanisms import MAX_WORD_VARS
 from dsl.replayscm.world import Column, Panel
@@ -23,17 +23,18 @@ LONGEST = 8_000  # characters of all texts of a candidate; longer ones are rare,
 _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)
 
 
-class Judgement(NamedTuple):
-    """Of one candidate, by place of the mechanism.
+class Verdict(NamedTuple):
+    """On one candidate, by place of the mechanism.
 
-    facts: nodes, longest path, variables as bits, two words of operators; AS_OBSERVED and WRONG, as it is; its truth
-        table over the variables that it mentions, if they are MAX_WORD_VARS at most, and bits that mean nothing
-    wrong: the rows in which it is wrong; order: places, as they are evaluated
+    wrong: the rows in which it is wrong; None if it is nowhere
+    order: places, as they are evaluated; None if they are so in the order of places
     """
 
-    facts: list[list[int]]
-    wrong: list[Column]
-    order: list[int]
+    wrong: list[Column] | None
+    order: list[int] | None
+
+
+_RIGHT = Verdict(None, None)
 
 
 class Judge:
@@ -58,7 +59,7 @@ class Judge:
         self._width = len(observed) // len(variables)
         self._wrong = np.zeros((self._num, self._width), np.uint64)
         self._facts = np.zeros((self._num, _kernels_texts.FACTS), np.int64)
-        self._order = np.zeros(self._num, np.int64)
+        self._order, self._in_order = np.zeros(self._num, np.int64), [*range(self._num)]
         tables = text_tables(variables, order, grammar, parents)
         self._given = None
         if tables is not None and 0 < self._num < WORD_BITS - 1:
@@ -67,20 +68,27 @@ class Judge:
             was_read, ends = np.zeros(self._num, np.uint8), np.zeros(self._num, np.int64)
             self._given = (*tables, code, observed, scored, stack, _PROJECTIONS, was_read, ends)
 
-    def judge(self, texts: Sequence[str]) -> Judgement | None:
-        """The judgement on the mechanisms with these texts; None if one is not plain, or if they mention each other."""
-        joined = "\n".join([*texts, ""])
+    def judge(self, texts: Sequence[str]) -> Verdict | None:
+        """The verdict on the mechanisms with these texts; None if one is not plain, or if they mention each other."""
+        joined = "\n".join(texts) + "\n"
         if self._given is None or len(joined) > LONGEST or not joined.isascii() or joined.count("\n") != self._num:
             return None
         lines = np.frombuffer(joined.encode("ascii"), np.uint8)
-        if _kernels_texts.judge_texts(lines, *self._given, self._facts, self._order, self._wrong):
-            return None
-        return self._judgement()
+        found = _kernels_texts.judge_texts(lines, *self._given, self._facts, self._order, self._wrong)
+        if found == RIGHT:
+            return _RIGHT
+        return self._verdict() if found == OTHER else None
 
-    def _judgement(self) -> Judgement:
-        facts, spelled, size = self._facts.tolist(), self._wrong.tobytes(), 8 * self._width
-        wrong = [
-            int.from_bytes(spelled[place * size : (place + 1) * size], "little") if own[5] & WRONG else 0
-            for place, own in enumerate(facts)
-        ]
-        return Judgement(facts, wrong, self._order.tolist())
+    def facts(self) -> list[list[int]]:
+        """Of each mechanism of the last candidate that has a verdict: nodes, longest path, variables as bits, two words
+        of operators; AS_OBSERVED and WRONG, as it is; its truth table over the variables that it mentions, if they are
+        MAX_WORD_VARS at most, with bits that mean nothing.
+        """
+        found: list[list[int]] = self._facts.tolist()
+        return found
+
+    def _verdict(self) -> Verdict:
+        spelled, size = self._wrong.tobytes(), 8 * self._width
+        wrong = [int.from_bytes(spelled[at : at + size], "little") for at in range(0, size * self._num, size or 1)]
+        order = self._order.tolist()
+        return Verdict(wrong or [0] * self._num, None if order == self._in_order else order)

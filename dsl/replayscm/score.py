@@ -142,8 +142,8 @@ class Evaluator:
     """Scores answers to one problem.
 
     extractor: how response texts become answers, a name of dsl.replayscm.extraction.EXTRACTORS
-    compiles: mechanisms are read by compiled code once most of many have been new: the same scores, twice as fast,
-        for 120 MB (dsl.replayscm.mechanisms.Novelty)
+    compiles: mechanisms are read by compiled code once many have been new: the same scores, in half of the time, for
+        120 MB (dsl.replayscm.mechanisms.Novelty)
     """
 
     def __init__(self, problem: Problem, *, extractor: str = "paper", compiles: bool = True) -> None:

@@ -131,46 +131,50 @@ class MapChecker:
 
     def _judged(self, mechanisms: Mapping[str, Any]) -> Submission | None:
         """The same of a map of which all is plain, by compiled code, with what is wrong; None for all others."""
-        order = self._fixed_order or self._first_order
+        order, judge = self._least_order, self._judge
         try:
-            judgement = self._judge.judge([mechanisms[variable] for variable in order])
+            verdict = judge.judge([mechanisms[variable] for variable in order])
         except TypeError:  # not all of them are texts
             return None
-        if judgement is None:
+        if verdict is None:
             return None
-        facts, wrong, places = judgement
+        wrong, places = verdict
+        facts = judge.facts()
         found: dict[str, Mechanism] = {}
-        for place, variable in self._places:
-            text, shelf = mechanisms[variable], self._shelves[variable]
+        for place, (variable, shelf) in zip(self._places, self._shelves.items(), strict=True):
+            text = mechanisms[variable]
             mechanism = shelf.made.get(text)
             if not isinstance(mechanism, Mechanism):
                 NOVELTY.new += 1
                 own = facts[place]
                 names = self._spelled.get(own[2]) or self._names(own[2])
-                mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, own, wrong[place])
+                rows = 0 if wrong is None else wrong[place]
+                mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, own, rows)
                 READ.put(shelf, text, mechanism)
             found[variable] = mechanism
-        if places != self._in_order:
+        if places is not None:
             order = tuple([order[place] for place in places])
-        return Submission(found, order, self.roots, {order[i]: wrong[place] for i, place in enumerate(places)})
+        if wrong is None:
+            return Submission(found, order, self.roots, dict.fromkeys(order, 0))
+        rows_of = wrong if places is None else [wrong[place] for place in places]
+        return Submission(found, order, self.roots, dict(zip(order, rows_of, strict=True)))
+
+    @property
+    def _least_order(self) -> tuple[str, ...]:
+        """In which mechanisms are evaluated wherever what they mention leaves that choice."""
+        return self._fixed_order or self._first_order
 
     @cached_property
     def _judge(self) -> Judge:
         from dsl.replayscm.judging import Judge
 
         assert self._panel is not None
-        names = natural(self._variables)
-        return Judge(names, self._fixed_order or self._first_order, self.grammar, self._allowed, self._panel)
+        return Judge(natural(self._variables), self._least_order, self.grammar, self._allowed, self._panel)
 
     @cached_property
-    def _in_order(self) -> list[int]:
-        return [*range(len(self.endogenous))]
-
-    @cached_property
-    def _places(self) -> list[tuple[int, str]]:
-        """Where each endogenous variable stands in the order that is judged, in latent order."""
-        order = self._fixed_order or self._first_order
-        return [(order.index(variable), variable) for variable in self.endogenous]
+    def _places(self) -> list[int]:
+        """Where each endogenous variable, in latent order, stands in the order that is judged."""
+        return [*map(self._least_order.index, self.endogenous)]
 
     def _names(self, mentions: int) -> tuple[str, ...]:
         """The variables with these bits."""
