@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, permutations
 from math import inf, log, sqrt
 from random import Random
@@ -204,14 +205,16 @@ class SampledPosterior:
         length = local.configuration.window
         for _ in self._places:
             longer = dict[tuple[Mask, tuple[int, ...]], tuple[float, tuple[int, ...]]]()
+            lives = cache(self._lives)  # most orders begin with the same variables as others
             for weight, order in beam:
                 placed = sum(1 << v for v in order)
                 window = sum(1 << v for v in order[-length:])
                 for v in range(len(self.task.variables)):
                     if placed >> v & 1 or self._before[v] & ~placed:
                         continue
-                    state = placed | 1 << v, (*order, v)[-length:]
-                    mass = local.window_mass(v, window) if self._lives(*state) else 0.0
+                    last = (*order, v)[-length:]
+                    state = placed | 1 << v, last
+                    mass = local.window_mass(v, window) if lives(state[0], sum(1 << u for u in last)) else 0.0
                     if mass > 0 and (state not in longer or weight + log(mass) > longer[state][0]):
                         longer[state] = weight + log(mass), (*order, v)
             beam = sorted(longer.values(), key=lambda one: (-one[0], one[1]))[:BEAM]
@@ -220,9 +223,9 @@ class SampledPosterior:
         found = list(beam[0][1])
         return _Chain(configuration, found, self._weight(configuration, found), 0, 0, [])
 
-    def _lives(self, placed: Mask, last: tuple[int, ...]) -> bool:
+    def _lives(self, placed: Mask, last: Mask) -> bool:
         """Whether each variable that waits may still have a parent set in its window: of these last ones and others."""
-        behind = np.int64(placed & ~sum(1 << v for v in last))
+        behind = np.int64(placed & ~last)
         waiting = (v for v in range(len(self._least)) if not placed >> v & 1)
         return all(((self._least[v] & behind) == 0).any() for v in waiting)
 
