@@ -13,9 +13,8 @@ import msgspec
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Point, Sweep, points
 
-TOPICS = ("replayscm", "networks", "blickets", "causalab", "causim")
+TOPICS = ("replayscm", "rows", "networks", "blickets", "causalab", "causim")
 MINUTES = 2.0
-SEEDS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +52,7 @@ def _sweeps(name: str) -> tuple[Sweep, ...]:
 
 
 def _measured(sweep: Sweep, minutes: float) -> Iterator[Point]:
-    for point in points(sweep, range(SEEDS), minutes):
+    for point in points(sweep, range(sweep.problems), minutes):
         print(f"{sweep.key}: {point.curve} at {point.x}, {point.median:.3g} s {point.stop}", file=sys.stderr)
         yield point
 

@@ -9,13 +9,10 @@ to three parents among the eight variables before, and a set is left out if one 
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import combinations
-from types import FrameType
 
 import numpy as np
 
@@ -56,10 +53,7 @@ def _asking(way: Callable[[Options, int], object]) -> Callable[[int, int], Ask]:
 
         def ask() -> str | None:
             try:
-                with _interrupted(MOST_SECONDS):
-                    way(options, num_vars)
-            except TimeoutError:
-                return f"over {MOST_SECONDS:.0f} s"
+                way(options, num_vars)
             except BudgetSpent as spent:
                 return str(spent)
             return None
@@ -133,22 +127,3 @@ def _rows(num_vars: int, seed: int) -> Frame:
         ones = random.random(ROWS) < random.beta(0.5, 0.5, 1 << len(parents))[state]
         values |= ones.astype(np.uint64) << np.uint64(v)
     return Frame(tuple(f"V{v}" for v in range(num_vars)), values, np.zeros_like(values))
-
-
-# --- time limit -------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _interrupted(seconds: float) -> Iterator[None]:
-    """After so much processor time `TimeoutError`, as soon as Python has control again."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

@@ -12,7 +12,7 @@ from random import Random
 
 from bench.limits.sweep import Ask, Curve, Sweep
 from bench.speed.replayscm.synthesis import planted_tables
-from dsl.replayscm.problem import Task
+from dsl.replayscm.problem import Problem, Task
 from dsl.replayscm.sampling.evidence import sample_evidence
 from dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
 from dsl.replayscm.sampling.scms import sample_scm
@@ -93,8 +93,13 @@ def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
     )
 
 
+def sampled(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
+    """With its gold; the stratum `large_n12`, drawn for so many variables."""
+    return disclosed(sample_problem(_stratum(num_variables), seed), setting)
+
+
 def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:
-    return disclosed(sample_problem(_stratum(num_variables), seed), setting).task
+    return sampled(num_variables, seed, setting).task
 
 
 def _wide(num_units: int, seed: int) -> Task:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from statistics import median
+from types import FrameType
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from bench.speed.comparison import seconds
 
-MOST_SECONDS = 30.0  # a curve ends where one problem took longer
+MOST_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
+PROBLEMS = 5
 
 Ask: TypeAlias = Callable[[], str | None]
 """Asks the question; None if it was answered, else in a few words why not."""
@@ -32,12 +36,15 @@ class Sweep(NamedTuple):
     """What is asked, against what.
 
     key: of the file of its plot; title: the question; axis: what the sizes are
+    problems: of each size; most_seconds: a curve ends where half of them took longer
     """
 
     key: str
     title: str
     axis: str
     curves: Sequence[Curve]
+    problems: int = PROBLEMS
+    most_seconds: float = MOST_SECONDS
 
 
 class Point(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -64,27 +71,54 @@ def points(sweep: Sweep, seeds: Sequence[int], minutes: float) -> Iterator[Point
         for x in curve.xs:
             if time.monotonic() >= until:
                 break
-            point = _point(sweep.key, curve, x, seeds)
+            if x == curve.xs[0]:
+                _within(curve.prepare(x, len(seeds)), sweep.most_seconds)  # imports and compiles
+            point = _point(sweep, curve, x, seeds)
             yield point
             if point.stop:
                 break
 
 
-def _point(key: str, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
-    curve.prepare(x, len(seeds))()  # imports and compiles
+def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
     took: list[float] = []
     refused: list[str] = []
     for seed in seeds:
         ask = curve.prepare(x, seed)
 
         def asked(ask: Ask = ask) -> None:
-            if (why := ask()) is not None:
+            if (why := _within(ask, sweep.most_seconds)) is not None:
                 refused.append(why)
 
         took.append(seconds(asked, 1))
+        if 2 * sum(one > sweep.most_seconds for one in took) > len(seeds):
+            break
     stop = ""
-    if len(refused) == len(seeds):
+    if len(refused) == len(took):
         stop = refused[0]
-    elif max(took) > MOST_SECONDS:
-        stop = f"a problem took over {MOST_SECONDS:.0f} s"
-    return Point(key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
+    elif median(took) > sweep.most_seconds:
+        stop = f"a problem took over {sweep.most_seconds:.0f} s"
+    return Point(sweep.key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
+
+
+def _within(ask: Ask, most_seconds: float) -> str | None:
+    try:
+        with _interrupted(most_seconds):
+            return ask()
+    except TimeoutError:
+        return f"a problem took over {most_seconds:.0f} s"
+
+
+@contextmanager
+def _interrupted(after: float) -> Iterator[None]:
+    """After so much processor time `TimeoutError`, as soon as Python has control again."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, after, 1.0)  # again, where a destructor swallowed the first
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -43,6 +43,22 @@ def test_a_curve_ends_where_a_problem_takes_too_long(monkeypatch: pytest.MonkeyP
     assert point.stop == "a problem took over 30 s"
 
 
+def test_what_does_not_end_is_interrupted_and_the_others_are_asked() -> None:
+    def goes_on(x: int, seed: int) -> Ask:
+        def ask() -> str | None:
+            while seed == 1:
+                pass
+            return None
+
+        return ask
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1, 2), goes_on)], most_seconds=0.02)
+    few = [(point.x, point.answered, point.stop) for point in points(sweep, (0, 0, 1), FAR)]
+    assert few == [(1, 2, ""), (2, 2, "")]
+    most = [(point.x, point.problems, point.answered, point.stop) for point in points(sweep, (0, 1, 1), FAR)]
+    assert most == [(1, 3, 1, "a problem took over 0 s")]
+
+
 def test_no_further_size_is_begun_when_time_is_up() -> None:
     assert not list(points(Sweep("key", "title", "size", [Curve("one", (1, 2), answers)]), range(2), 0.0))
 
