@@ -46,6 +46,12 @@ def write_responses(problems: Sequence[Problem], path: Path, count: int, *, mixe
     return sum(len(speaker.different) for speaker in speakers)
 
 
+def new_responses(problem: Problem, count: int) -> list[str]:
+    """That many responses to one problem, bare and fenced, with no mechanism twice."""
+    speaker = _Speaker(problem, Random(f"{SEED} {problem.id}"), mixed=False)
+    return [speaker.say() for _ in range(count)]
+
+
 class _Speaker:
     """What models say of one problem. different: digests of its responses so far"""
 
