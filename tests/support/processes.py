@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from pathlib import Path
 
@@ -12,6 +13,18 @@ def children(pid: int) -> list[int]:
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += map(int, task.read_text(encoding="ascii").split())
     return found
+
+
+def command(pid: int) -> str:
+    """The program that a process runs, and its arguments; while it is being started, those of the one that does."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
+def blocks(pid: int, which: signal.Signals) -> bool:
+    """Whether a signal waits until a process, its first thread, lets it in."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    mask = next(line for line in status.splitlines() if line.startswith("SigBlk:")).split()[1]
+    return bool(int(mask, 16) >> (which - 1) & 1)
 
 
 def ended(pid: int) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,25 +15,42 @@ import pytest
 from bench.runs.crews.versions import difference, versions
 from dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT
-from tests.support.processes import all_end, children, ended
+from tests.support.processes import all_end, blocks, children, command, ended
 from tests.support.stub_protocols import killable_script, small_pool
 
 TOO_LONG = "600"  # seconds that an answer takes; nothing here waits for it
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process ends with its parent once its job lets it")
-def test_processes_end_with_the_one_that_started_them_even_if_it_is_killed(tmp_path: Path) -> None:
-    write_pool(small_pool(["good", "good"]), tmp_path / "p.jsonl")
-    line = [sys.executable, killable_script(tmp_path), tmp_path / "p.jsonl", tmp_path / "out", "2", TOO_LONG]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked at in /proc")
+
+
+@contextmanager
+def busy_run(folder: Path) -> Iterator[list[int]]:
+    """What a run in a new process has started, as soon as its two workers and what tracks their resources are
+    there; it is killed in the end.
+    """
+    write_pool(small_pool(["good", "good"]), folder / "p.jsonl")
+    line = [sys.executable, killable_script(folder), folder / "p.jsonl", folder / "out", "2", TOO_LONG]
     driver = subprocess.Popen(list(map(str, line)), cwd=CHECKOUT, env={"PYTHONPATH": str(CHECKOUT)})
     try:
-        while len(started := children(driver.pid)) < 3:  # two workers and what tracks their resources
+        while len(started := children(driver.pid)) < 3 or not all("multiprocessing" in command(pid) for pid in started):
             assert driver.poll() is None
-            time.sleep(0.05)
-        assert not any(map(ended, started))
+            time.sleep(0.01)
+        yield started
     finally:
         driver.kill()
         driver.wait()
+
+
+@LINUX
+def test_processes_are_deaf_to_control_c_from_the_start_and_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    """Whatever blocks a signal when its program is loaded has never heard it; and the one that started them may be
+    killed, which it cannot tell them.
+    """
+    with busy_run(tmp_path) as started:
+        workers = [pid for pid in started if "spawn_main" in command(pid)]
+        assert [blocks(pid, signal.SIGINT) for pid in workers] == [True, True]
+        assert not any(map(ended, started))
     assert all_end(started, 60.0)
 
 
