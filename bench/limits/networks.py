@@ -18,7 +18,7 @@ import numpy as np
 
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.scores import LocalScores, bde
-from bench.limits.sweep import MOST_SECONDS, Ask, Curve, Sweep
+from bench.limits.sweep import Ask, Curve, Sweep
 from solvers.acyclic.count import Weights, total
 from solvers.acyclic.least_cost import Cost, Mask, by_size
 from solvers.acyclic.optimum import MAX_STATES, optimal_choice
@@ -42,7 +42,7 @@ def sweeps() -> tuple[Sweep, ...]:
     title = f"least acyclic choice, local scores of up to {MAX_PARENTS} parents"
     counting = [Curve("elimination", NEAR, partial(_count, 0)), Curve("sums", NEAR, partial(_count, NEAR[-1] + 1))]
     return (
-        Sweep("least-scores", title, "variables", curves),
+        Sweep("least-scores", title, "variables", curves, apart=True),
         Sweep("count-near", "acyclic choices counted, up to 2 parents among the 4 nearest", "variables", counting),
     )
 
@@ -68,9 +68,7 @@ def _ours(options: Options, num_vars: int) -> object:
 
 
 def _by_highs(options: Options, num_vars: int) -> object:
-    from bench.speed.replayscm.large.integer_program import least_size
-
-    return least_size(options, 0, seconds=MOST_SECONDS)
+    return optimal_choice(options, 0, num_vars, engine="integer_program")
 
 
 def _count(sums_to: int, num_vars: int, seed: int) -> Ask:

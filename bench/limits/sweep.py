@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from math import ceil
 from statistics import median
 from types import FrameType
 from typing import NamedTuple, TypeAlias
@@ -37,6 +41,7 @@ class Sweep(NamedTuple):
 
     key: of the file of its plot; title: the question; axis: what the sizes are
     problems: of each size; most_seconds: a curve ends where half of them took longer
+    apart: each problem in a process of its own, for what Python cannot interrupt
     """
 
     key: str
@@ -45,6 +50,7 @@ class Sweep(NamedTuple):
     curves: Sequence[Curve]
     problems: int = PROBLEMS
     most_seconds: float = MOST_SECONDS
+    apart: bool = False
 
 
 class Point(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -83,21 +89,45 @@ def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
     took: list[float] = []
     refused: list[str] = []
     for seed in seeds:
-        ask = curve.prepare(x, seed)
-
-        def asked(ask: Ask = ask) -> None:
-            if (why := _within(ask, sweep.most_seconds)) is not None:
-                refused.append(why)
-
-        took.append(seconds(asked, 1))
+        ask = partial(_measured, curve.prepare(x, seed), sweep.most_seconds)
+        one, why = _apart(ask, sweep.most_seconds) if sweep.apart else ask()
+        took.append(one)
+        refused += [why] if why else []
         if 2 * sum(one > sweep.most_seconds for one in took) > len(seeds):
             break
     stop = ""
     if len(refused) == len(took):
         stop = refused[0]
     elif median(took) > sweep.most_seconds:
-        stop = f"a problem took over {sweep.most_seconds:.0f} s"
+        stop = _late(sweep.most_seconds)
     return Point(sweep.key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
+
+
+def _measured(ask: Ask, most_seconds: float) -> tuple[float, str]:
+    refused: list[str] = []
+    took = seconds(lambda: refused.extend(filter(None, [_within(ask, most_seconds)])), 1)
+    return took, "".join(refused)
+
+
+def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[float, str]:
+    """In a copy of this process, which the system ends after twice the time."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (ceil(2 * most_seconds),) * 2)
+            os.write(writing, msgspec.json.encode(ask()))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return msgspec.json.decode(said, type=tuple[float, str]) if said else (2 * most_seconds, _late(most_seconds))
+
+
+def _late(most_seconds: float) -> str:
+    return f"a problem took over {most_seconds:.0f} s"
 
 
 def _within(ask: Ask, most_seconds: float) -> str | None:
@@ -105,7 +135,7 @@ def _within(ask: Ask, most_seconds: float) -> str | None:
         with _interrupted(most_seconds):
             return ask()
     except TimeoutError:
-        return f"a problem took over {most_seconds:.0f} s"
+        return _late(most_seconds)
 
 
 @contextmanager

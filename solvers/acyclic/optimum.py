@@ -2,7 +2,8 @@
 
 Reduced and split first (solvers.acyclic.reduction). What is left of a part goes to dynamic programming over subsets
 where it is small, or not large and finely graded, to a branching where nobody has two parents in it
-(solvers.acyclic.branching), and to MaxSAT with cuts (solvers.acyclic.maxsat) else. The tie rule is the same for all.
+(solvers.acyclic.branching), and to MaxSAT with cuts (solvers.acyclic.maxsat) else; or, by name, to an integer program
+(solvers.acyclic.integer_program). The tie rule is the same for all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from solvers.acyclic.maxsat import least_by_maxsat
 from solvers.acyclic.reduction import Part, parts
 from solvers.budget import Budget, Undecided
 
+ENGINES = ("auto", "integer_program")
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
 MAX_SPAN = 10_000  # what sizes may differ by in all, beyond which up to MAX_FREE_VARIABLES go to subsets too
 STATES_PER_CONFLICT = 20_000  # so that a state takes as long here as it does in formula search, nearly
@@ -36,6 +38,7 @@ def optimal_choice(
     budget: Budget | None = None,
     *,
     subset_dp: int = MAX_SUBSET_DP,
+    engine: str = "auto",
 ) -> Choice | None:
     """The choice without a cycle of least total cost; None if there is none.
 
@@ -45,14 +48,17 @@ def optimal_choice(
     options: per variable its possible parent sets and what they cost (`by_size`)
     roots: variables that are available to everybody
     subset_dp: the most variables of a part that go to dynamic programming
+    engine: "auto", or "integer_program" for every part (solvers.acyclic.integer_program, extra `large`; no budget)
     """
+    if engine not in ENGINES:
+        raise ValueError(f"no engine '{engine}'; there are {', '.join(ENGINES)}")
     found = parts(options, roots)
     if found is None:
         return None
     chosen: dict[int, Mask] = {}
     for number, part in enumerate(found):
         try:
-            own = _least(part, num_vars, budget or Budget(), subset_dp)
+            own = _by_program(part) if engine != "auto" else _least(part, num_vars, budget or Budget(), subset_dp)
         except Undecided as spent:
             rest = sum(
                 min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
@@ -80,6 +86,12 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
         return least_branching(costs)
     best = best_structure(costs, 0)
     return None if best is None else best[1]
+
+
+def _by_program(part: Part) -> Mapping[int, Mask] | None:
+    from solvers.acyclic.integer_program import least_by_program
+
+    return least_by_program(part)
 
 
 def _finely_graded(part: Part) -> bool:

@@ -50,7 +50,12 @@ class ExactAnswer:
 
 
 def solve(
-    task: Task, *, max_parents: int = 5, nested_roots: bool | None = None, states: int | None = LEAST_SCM_STATES
+    task: Task,
+    *,
+    max_parents: int = 5,
+    nested_roots: bool | None = None,
+    states: int | None = LEAST_SCM_STATES,
+    engine: str = "auto",
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
@@ -60,9 +65,10 @@ def solve(
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
     states: how many candidate functions formula search may try before it gives up, each conflict of MaxSAT counting
         as solvers.acyclic.optimum.STATES_PER_CONFLICT of them; None means no limit
+    engine: for the choice of parent sets (solvers.acyclic.optimum.optimal_choice)
     """
     too_large = _too_large(task)
-    return too_large or _Search(task, max_parents, nested_roots, Budget(states)).run()
+    return too_large or _Search(task, max_parents, nested_roots, Budget(states), engine).run()
 
 
 def _too_large(task: Task) -> OutOfBudget | None:
@@ -100,9 +106,10 @@ class _Choice(NamedTuple):
 class _Search:
     """One run: options per variable, root hypotheses, and the loop that makes bounds exact where it matters."""
 
-    def __init__(self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget) -> None:
+    def __init__(self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: str) -> None:
         require_literals_alone(task.grammar)
         self.task = task
+        self.engine = engine
         self.budget = budget
         self.index = {variable: i for i, variable in enumerate(task.variables)}
         self.search = ParentSearch(task, max_parents)
@@ -175,7 +182,7 @@ class _Search:
             chosen = {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
             best: Choice | None = Choice(sum(costs[v][mask] for v, mask in chosen.items()), chosen)
         else:
-            best = optimal_choice(costs, roots, len(self.index), self.budget)
+            best = optimal_choice(costs, roots, len(self.index), self.budget, engine=self.engine)
         return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,15 @@ def test_what_does_not_end_is_interrupted_and_the_others_are_asked() -> None:
     assert few == [(1, 2, ""), (2, 2, "")]
     most = [(point.x, point.problems, point.answered, point.stop) for point in points(sweep, (0, 1, 1), FAR)]
     assert most == [(1, 3, 1, "a problem took over 0 s")]
+
+
+def test_what_only_the_system_can_end_is_in_a_process_of_its_own() -> None:
+    def gone(x: int, seed: int) -> Ask:
+        return lambda: "too large" if seed == 1 else os._exit(9) if seed == 2 else None
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), gone)], most_seconds=0.5, apart=True)
+    (point,) = points(sweep, (0, 1, 2), FAR)
+    assert (point.problems, point.answered, point.most) == (3, 1, 1.0)
 
 
 def test_no_further_size_is_begun_when_time_is_up() -> None:

@@ -1,0 +1,55 @@
+"""The acyclic choice by an integer program: the same as by all choices and by subsets, ties included."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from dsl.errors import MissingExtraError
+from solvers.acyclic import integer_program
+from solvers.acyclic.least_cost import by_size
+from solvers.acyclic.optimum import optimal_choice
+from solvers.budget import Undecided
+from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
+from tests.support.packages import needs
+
+TWO = {0: {0: by_size(9, 0), 2: by_size(1, 2)}, 1: {0: by_size(9, 0), 1: by_size(1, 1)}}
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integer_program, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"highspy is not installed; .* pip install 'calibrant\[large\]'"):
+        optimal_choice(TWO, 0, 2, engine="integer_program")
+
+
+def test_only_known_engines_are_asked() -> None:
+    with pytest.raises(ValueError, match="no engine 'simplex'; there are auto, integer_program"):
+        optimal_choice(TWO, 0, 2, engine="simplex")
+
+
+needs("highspy")
+
+
+def test_the_first_of_the_least_of_all_choices() -> None:
+    rng, cyclic = Random("programs"), 0
+    for _ in range(60):
+        options, roots = drawn(rng, rng.randint(0, 2), rng.randint(2, 4), 5)
+        expected = by_enumeration(options)
+        assert optimal_choice(options, roots, 6, engine="integer_program") == expected
+        cyclic += expected is None
+    assert 0 < cyclic < 40
+
+
+def test_the_same_as_by_subsets_where_much_may_lie_on_a_cycle() -> None:
+    rng = Random("larger programs")
+    for _ in range(6):
+        options, roots = drawn(rng, 1, 9, 12)
+        assert optimal_choice(options, roots, 10, engine="integer_program") == by_subsets(options, roots, 10)
+
+
+def test_sums_too_large_for_floating_point_are_left_undecided() -> None:
+    options = {v: {own: cost << 30 for own, cost in sets.items()} for v, sets in TWO.items()}
+    with pytest.raises(Undecided) as told:
+        optimal_choice(options, 0, 2, engine="integer_program")
+    assert told.value.at_least == sum(min(sets.values()) for sets in options.values())
