@@ -88,7 +88,8 @@ def k_best_networks(
     )  # sink, position of its parent set, position of the network of the rest
     counts[0] = 1
     totals[0, 0] = 0.0
-    networks[0, 0].fill(0)
+    for v in range(num_vars):
+        networks[0, 0, v] = 0
     for s in range(1, num_sets):
         size = 0
         count = 0
@@ -267,10 +268,13 @@ def parent_set_posteriors(table: F64, earlier: I64, posteriors: F64) -> float:
     `after[s]` over the ways to go on from there.
     """
     num_vars, num_sets = table.shape
-    sums = table.copy()  # over the parent sets inside each subset
-    before = np.full(num_sets, -np.inf)
-    after = np.full(num_sets, -np.inf)
+    sums = np.empty(table.shape)  # over the parent sets inside each subset
+    before, after = np.empty(num_sets), np.empty(num_sets)
+    for s in range(num_sets):
+        before[s] = after[s] = -np.inf
     for v in range(num_vars):
+        for s in range(num_sets):
+            sums[v, s] = table[v, s]
         for u in range(num_vars):
             for s in range(num_sets):
                 if s >> u & 1:

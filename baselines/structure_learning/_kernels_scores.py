@@ -180,7 +180,9 @@ def dirichlet_terms(cell_prior: F64, row_prior: F64, row_terms: F64, cell_terms:
 @kernel
 def pack_rows(rows: U64, columns: U64) -> None:
     """Columns [v, w] of rows [r] whose bit v is the value of variable v."""
-    columns.fill(np.uint64(0))
+    for v in range(columns.shape[0]):
+        for w in range(columns.shape[1]):
+            columns[v, w] = 0
     for r in range(rows.shape[0]):
         bit = np.uint64(1) << np.uint64(r & 63)
         word = rows[r]
@@ -198,9 +200,10 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
     """
     num_vars, num_words = scoring.columns.shape
     num_rows = scoring.row_terms.shape[1] - 1
-    table.fill(-np.inf)
     deepest = min(max_parents, num_vars - 1)
     for v in range(num_vars):
+        for parents in range(table.shape[1]):
+            table[v, parents] = -np.inf
         if set_size(required[v]) > deepest:
             deepest = set_size(required[v])
     parts = np.empty((deepest + 1, min(num_rows, 1 << deepest) + 1, num_words), np.uint64)
@@ -212,20 +215,22 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
     num_parts[0] = 1 if num_rows else 0
     depth = 0
     chosen = 0
-    _score_children(scoring, allowed, required, max_parents, chosen, parts[0], num_parts[0], table)
+    is_new = True
     while depth >= 0:
+        if is_new:
+            _score_children(scoring, allowed, required, max_parents, chosen, parts[depth], num_parts[depth], table)
         v = upcoming[depth]
-        if v == num_vars or depth == deepest:
+        is_new = v < num_vars and depth < deepest
+        if is_new:
+            upcoming[depth] = v + 1
+            num_parts[depth + 1] = split(parts[depth], num_parts[depth], scoring.columns[v], parts[depth + 1])
+            chosen ^= 1 << v
+            depth += 1
+            upcoming[depth] = v + 1
+        else:
             depth -= 1
             if depth >= 0:
                 chosen ^= 1 << (upcoming[depth] - 1)
-            continue
-        upcoming[depth] = v + 1
-        num_parts[depth + 1] = split(parts[depth], num_parts[depth], scoring.columns[v], parts[depth + 1])
-        chosen ^= 1 << v
-        depth += 1
-        upcoming[depth] = v + 1
-        _score_children(scoring, allowed, required, max_parents, chosen, parts[depth], num_parts[depth], table)
 
 
 @inlined

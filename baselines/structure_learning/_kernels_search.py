@@ -148,6 +148,15 @@ def best_move(
 
 
 @kernel
+def total(scores: F64) -> float:
+    """Their sum, first to last."""
+    found = 0.0
+    for v in range(scores.shape[0]):
+        found += scores[v]
+    return found
+
+
+@kernel
 def logged(moves: I64, count: int, move: I64) -> I64:
     """The log [moves, 3] with one more move in it; a larger array when it was full."""
     if count == moves.shape[0]:
@@ -207,14 +216,14 @@ def wander(
     move = np.empty(3, np.int64)
     visited = np.empty((tabu_length, num_vars), np.int64)
     moves = np.empty((64, 3), np.int64)
-    best = parents.copy()
+    best = np.empty(num_vars, np.int64)
     best_score = -np.inf
     losses = 0
     iteration = 1
     for v in range(num_vars):
         update_deltas(scoring, allowed, max_parents, parents, v, reference, deltas)
     while True:
-        score = reference.sum()
+        score = total(reference)
         if iteration == 1 or score - best_score >= TOLERANCE:
             copy(parents, best)
             best_score = score
@@ -234,7 +243,7 @@ def wander(
         update_deltas(scoring, allowed, max_parents, parents, move[2], reference, deltas)
         if move[0] == REVERSE:
             update_deltas(scoring, allowed, max_parents, parents, move[1], reference, deltas)
-        if is_ascent and reference.sum() - best_score >= TOLERANCE:
+        if is_ascent and total(reference) - best_score >= TOLERANCE:
             losses = 0
         if iteration >= max_iterations:
             if losses == 0:
@@ -284,12 +293,14 @@ def learn_replicates(
             place[orders[r, c]] = c
         for c in range(num_vars):
             v = orders[r, c]
-            copy(columns[v], scoring.columns[c])
-            copy(masks[v], scoring.counted[c])
+            for w in range(columns.shape[1]):
+                scoring.columns[c, w], scoring.counted[c, w] = columns[v, w], masks[v, w]
             may[c] = reordered_mask(allowed[v], place)
             must[c] = reordered_mask(required[v], place)
             parents[c] = must[c]
-        scoring.keys.fill(EMPTY)
+        for c in range(num_vars):
+            for slot in range(scoring.keys.shape[1]):
+                scoring.keys[c, slot] = EMPTY
         if tabu_length:
             wander(scoring, may, must, max_parents, tabu_length, max_steps, parents)
         else:

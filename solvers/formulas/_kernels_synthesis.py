@@ -86,7 +86,9 @@ def select(
     word = words.dtype.type
     mask, ones, zeros = word(negate), word(onset), word(offset)
     found = np.empty(limit, np.int64)
-    starts = np.zeros(total + 2, np.int64)
+    starts = np.empty(total + 2, np.int64)
+    for cost in range(total + 2):
+        starts[cost] = 0
     count = 0
     for start in range(0, limit, BLOCK):
         end = min(start + BLOCK, limit)
@@ -181,7 +183,9 @@ def parity_pairs(
     while 1 << bits < 32 * num_left:
         bits += 1
     shift = np.uint64(64 - bits)
-    known = np.zeros(1 << bits, np.bool_)
+    known = np.empty(1 << bits, np.bool_)
+    for place in range(1 << bits):
+        known[place] = False
     heads = np.empty(1 << bits, np.int32)  # 2 * left + operator
     following = np.empty(2 * num_left, np.int32)
     for entry in range(2 * num_left - 1, -1, -1):  # backwards, so that chains ascend
@@ -193,7 +197,8 @@ def parity_pairs(
             known[slot] = True
     best = np.empty((2, 2), np.int64)
     best[0, 0] = best[0, 1] = best[1, 0] = best[1, 1] = -1
-    least = np.zeros(2, words.dtype)
+    least = np.empty(2, words.dtype)
+    least[0] = least[1] = 0
     hits = np.empty(BLOCK, np.int64)
     limit = ends[min(total, largest)]
     for start in range(ends[total - total // 2 - 1], limit, BLOCK):
@@ -201,7 +206,8 @@ def parity_pairs(
         for right in range(start, min(start + BLOCK, limit)):
             hits[num_hits] = right
             num_hits += known[np.int64((np.uint64(words[right] & cared) * MULTIPLIER) >> shift)]
-        for right in hits[:num_hits]:
+        for hit in range(num_hits):
+            right = hits[hit]
             entry = heads[np.int64((np.uint64(words[right] & cared) * MULTIPLIER) >> shift)]
             while entry >= 0:
                 left, operator = entry >> 1, entry & 1

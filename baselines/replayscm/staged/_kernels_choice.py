@@ -30,11 +30,12 @@ def first_choice(
 ) -> tuple[int, int]:
     """1: chosen; 0: there is no choice; -1: one more candidate than `nodes` was asked for. And how many were tried."""
     depths = own.shape[0]
-    least = np.full(depths, -1, np.int64)
+    least = np.empty(depths, np.int64)
     tried = 0
     depth = 0
     if depths:
         chosen[0] = starts[0] - 1
+        least[0] = -1
     while 0 <= depth < depths:
         chosen[depth] += 1
         c = chosen[depth]
