@@ -45,10 +45,11 @@ def closure(operators: tuple[str, ...], *, constants: bool = False) -> frozenset
         new = set(found)
         for operator in (OPERATORS[name] for name in operators):
             for arity in range(operator.min_arity, (operator.max_arity or 3) + 1):
-                for arguments in product(sorted(found), repeat=arity):
-                    new.add(tuple(int(operator.truth([bool(a[r]) for a in arguments])) for r in range(4)))
-        if new == found:
-            return frozenset(found)
+                truth = {bits: int(operator.truth([*map(bool, bits)])) for bits in product((0, 1), repeat=arity)}
+                for arguments in product(found, repeat=arity):
+                    new.add(tuple(truth[bits] for bits in zip(*arguments, strict=True)))
+        if new == found or len(new) == 2 ** len(ROWS):
+            return frozenset(new)
         found = new
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 
 from dsl.formulas.formula import Formula, apply, var
@@ -109,3 +110,13 @@ def _disclosure(setting: str, order: Sequence[str], model: Scm) -> Disclosure:
         case "Hidden-order":
             return HiddenOrder(model.variables, model.roots)
     return HiddenRoots(model.variables, len(model.roots))
+
+
+def assignments_of_roots(thresholds: Mapping[str, Sequence[float]]) -> list[dict[str, int]]:
+    """Every value of the roots that some unit shows at some levels; thresholds are of the units, by root."""
+    bits = {
+        tuple(int(own < level) for own, level in zip(unit, levels, strict=True))
+        for unit in zip(*thresholds.values(), strict=True)
+        for levels in product(LEVELS, repeat=len(thresholds))
+    }
+    return [dict(zip(thresholds, values, strict=True)) for values in bits]

@@ -30,7 +30,7 @@ from solvers.outcome import Found, Impossible, OutOfBudget
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed
-from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem, normal_form
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, assignments_of_roots, gold_problem, normal_form
 from tests.support.replayscm.oracles import replay
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 
@@ -43,9 +43,13 @@ def family_of(problem: Problem, max_targets: int = 3) -> WorldFamily:
 
 
 def admissible_rows(problem: Problem, family: WorldFamily, max_targets: int) -> set[tuple[object, ...]]:
-    """(targets, row) of every world of these units, by the oracle: all interventions, levels and values, row by row."""
+    """(targets, row) of every world of these units, by the oracle: all interventions, levels and values, row by row.
+
+    Units and levels matter by the bits that they give the roots: each assignment of those is replayed once.
+    """
     gold, thresholds = latent_scm(problem), family.population.thresholds
     excluded = heldout_signatures(problem)
+    assignments = assignments_of_roots({root: thresholds[root] for root in gold.roots})
     rows: set[tuple[object, ...]] = set()
     for number in range(max_targets + 1):
         for targets in combinations(gold.variables, number):
@@ -54,13 +58,9 @@ def admissible_rows(problem: Problem, family: WorldFamily, max_targets: int) -> 
                 possible = [Intervention(assigned), *([Intervention(assigned=targets)] if targets else [])]
                 if all(intervention.signature in excluded for intervention in possible):
                     continue
-                for unit in range(len(family.population.units)):
-                    for levels in product(LEVELS, repeat=len(gold.roots)):
-                        roots = {
-                            r: int(thresholds[r][unit] < level) for r, level in zip(gold.roots, levels, strict=True)
-                        }
-                        row = replay(gold, Intervention(assigned), roots.__getitem__)
-                        rows.add((targets, tuple(row[v] for v in gold.variables)))
+                for assignment in assignments:
+                    row = replay(gold, Intervention(assigned), assignment.__getitem__)
+                    rows.add((targets, tuple(row[v] for v in gold.variables)))
     return rows
 
 
