@@ -14,7 +14,7 @@ from types import TracebackType
 
 from bench.runs.crews.connection import connected
 from bench.runs.crews.parent import ask_the_kernel
-from dsl.errors import CalibrantError
+from dsl.errors import CalibrantError, MissingExtraError
 
 UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
@@ -58,6 +58,8 @@ class Loopback:
         """-1 while there is no scheduler yet."""
         try:
             return len(connected(self.address).client.nthreads())
+        except MissingExtraError:
+            raise
         except CalibrantError:
             return -1
 
