@@ -1,6 +1,6 @@
-"""Kernels: greedy search over DAGs, step for step as bnlearn does it, and the bootstrap around it.
+"""Kernels: greedy search over DAGs, step for step as bnlearn does it.
 
-Dimension letters: v = variables, l = length of the tabu list, r = replicates, m = rows of a resample.
+Dimension letters: v = variables, l = length of the tabu list.
 A DAG is an array [v] of parent masks. A move is (kind, from, to) with the arc from -> to as it was before the move.
 """
 
@@ -9,15 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_scores import (
-    EMPTY,
-    Scoring,
-    copy,
-    lowest,
-    pack_rows,
-    remembered_score,
-    set_size,
-)
+from baselines.structure_learning._kernels_scores import Scoring, copy, lowest, remembered_score, set_size
 from dsl._jit import kernel
 
 U64 = npt.NDArray[np.uint64]
@@ -92,12 +84,15 @@ def update_deltas(
     """What every legal toggle of an arc into one child gains: deltas[i, child]; what is below the tolerance is 0."""
     own = parents[child]
     may_grow = set_size(own) < max_parents
-    reference[child] = remembered_score(scoring, child, own)
-    for i in range(parents.shape[0]):
-        bit = np.int64(1) << i
-        if own & bit or (may_grow and allowed[child] & bit):
-            delta = remembered_score(scoring, child, own ^ bit) - reference[child]
-            deltas[i, child] = 0.0 if abs(delta) < TOLERANCE else delta
+    for i in range(-1, parents.shape[0]):  # first no toggle: a score in two places would be compiled twice
+        bit = np.int64(1) << i if i >= 0 else np.int64(0)
+        if i < 0 or own & bit or (may_grow and allowed[child] & bit):
+            score = remembered_score(scoring, child, own ^ bit)
+            if i < 0:
+                reference[child] = score
+            else:
+                delta = score - reference[child]
+                deltas[i, child] = 0.0 if abs(delta) < TOLERANCE else delta
 
 
 @kernel
@@ -253,57 +248,3 @@ def wander(
         iteration += 1
     copy(best, parents)
     return moves, iteration - 1
-
-
-@kernel
-def reordered_mask(mask: int, places: I64) -> np.int64:
-    """The set with every member v replaced by places[v]."""
-    out = np.int64(0)
-    while mask:
-        out |= np.int64(1) << places[lowest(mask)]
-        mask &= mask - 1
-    return out
-
-
-@kernel
-def learn_replicates(
-    scoring: Scoring,  # terms and room for one resample; columns and cache are overwritten
-    values: U64,  # [r, m] rows of each resample
-    counted: U64,  # [r, m] variables whose score counts the row
-    orders: I64,  # [r, v] the variable that stands in each column
-    allowed: I64,
-    required: I64,
-    max_parents: int,
-    tabu_length: int,  # 0: hill climbing
-    max_steps: int,
-    learned: I64,  # [r, v] out: parents in the numbering of the frame
-) -> None:
-    """Learn a DAG from every resample, with its columns in the given order, starting from the required arcs."""
-    num_replicates, num_vars = orders.shape
-    columns = np.empty_like(scoring.columns)
-    masks = np.empty_like(scoring.counted)
-    place = np.empty(num_vars, np.int64)
-    may = np.empty(num_vars, np.int64)
-    must = np.empty(num_vars, np.int64)
-    parents = np.empty(num_vars, np.int64)
-    for r in range(num_replicates):
-        pack_rows(values[r], columns)
-        pack_rows(counted[r], masks)
-        for c in range(num_vars):
-            place[orders[r, c]] = c
-        for c in range(num_vars):
-            v = orders[r, c]
-            for w in range(columns.shape[1]):
-                scoring.columns[c, w], scoring.counted[c, w] = columns[v, w], masks[v, w]
-            may[c] = reordered_mask(allowed[v], place)
-            must[c] = reordered_mask(required[v], place)
-            parents[c] = must[c]
-        for c in range(num_vars):
-            for slot in range(scoring.keys.shape[1]):
-                scoring.keys[c, slot] = EMPTY
-        if tabu_length:
-            wander(scoring, may, must, max_parents, tabu_length, max_steps, parents)
-        else:
-            climb(scoring, may, must, max_parents, max_steps, parents)
-        for c in range(num_vars):
-            learned[r, orders[r, c]] = reordered_mask(parents[c], orders[r])

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from baselines.structure_learning._kernels_equivalence import compelled_arcs, count_arcs
-from baselines.structure_learning._kernels_search import learn_replicates
+from baselines.structure_learning._kernels_scores import EMPTY, pack_rows
+from baselines.structure_learning._kernels_search import climb, wander
 from baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
 from baselines.structure_learning.constraints import Constraints
 from baselines.structure_learning.frame import Dag, Frame
@@ -94,29 +95,35 @@ def learn_resampled(
     """
     if constraints.num_vars != frame.num_vars:
         raise ValueError(f"constraints on {constraints.num_vars} variables, a frame of {frame.num_vars}")
-    replicates, num_rows = resamples.rows.shape
+    num_rows, orders = resamples.rows.shape[1], resamples.orders
     sized = Frame(frame.variables, *np.zeros((2, num_rows), np.uint64))
     room = scoring(sized, score.terms(num_rows, frame.num_vars), sized.clamped)
+    columns, masks = np.empty_like(room.columns), np.empty_like(room.counted)
     everything = np.full(clamped.shape, (1 << frame.num_vars) - 1, np.uint64)
-    allowed, required = constraints.arrays()
-    learned = np.empty((replicates, frame.num_vars), np.int64)
-    if isinstance(method, Tabu):
-        tabu_length, max_steps = method.length, method.max_iterations
-    else:
-        tabu_length, max_steps = 0, method.max_moves
-    learn_replicates(
-        room,
-        frame.values[resamples.rows],
-        everything & ~clamped if score.interventional else everything,
-        resamples.orders,
-        allowed,
-        required,
-        constraints.max_parents,
-        tabu_length,
-        max_steps,
-        learned,
-    )
-    return learned
+    counted = everything & ~clamped if score.interventional else everything
+    allowed, required = (_reordered(np.tile(each, (len(orders), 1)), orders) for each in constraints.arrays())
+    learned = required.copy()
+    for rows, rows_counted, order, may, must, parents in zip(
+        frame.values[resamples.rows], counted, orders, allowed, required, learned, strict=True
+    ):
+        pack_rows(rows, columns)
+        pack_rows(rows_counted, masks)
+        columns.take(order, 0, room.columns)
+        masks.take(order, 0, room.counted)
+        room.keys.fill(EMPTY)
+        if isinstance(method, Tabu):
+            wander(room, may, must, constraints.max_parents, method.length, method.max_iterations, parents)
+        else:
+            climb(room, may, must, constraints.max_parents, method.max_moves, parents)
+    return _reordered(learned, orders.argsort(axis=1))
+
+
+def _reordered(dags: I64, orders: I64) -> I64:
+    """Parent masks [replicates, variables] with orders[r, c] as variable c of replicate r."""
+    variables = np.arange(orders.shape[1])
+    members = dags[..., None] >> variables & 1
+    moved = members[np.arange(len(orders))[:, None, None], orders[:, :, None], orders[:, None, :]]
+    return moved @ (np.int64(1) << variables)
 
 
 def strengths_of(frame: Frame, dags: I64, protected: I64) -> ArcStrengths:

@@ -22,7 +22,6 @@ from baselines.structure_learning._kernels_scores import (
     Scoring,
     dirichlet_terms,
     pack_rows,
-    remembered_score,
     score_table,
     scores_of,
 )
@@ -216,7 +215,7 @@ class LocalScores:
         """The score of one variable given its parents."""
         if parents >> child & 1 or parents >> self.frame.num_vars:
             raise ValueError(f"{self.frame.variables[child]} cannot have the parent set {parents:#b}")
-        return remembered_score(self.scoring, child, parents)
+        return float(self.of_families([child], [parents])[0])
 
     def total(self, dag: Dag) -> float:
         """The score of a network: the sum over its variables."""

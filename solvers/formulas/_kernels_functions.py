@@ -164,8 +164,8 @@ class Lists(NamedTuple):
     first: lists before this one have a single member
     """
 
-    both: Words
-    neither: Words
+    both: U64
+    neither: U64
     cost: I64
     member: I64
     parent: I64
@@ -181,26 +181,24 @@ def _longer(array, length):  # type: ignore[no-untyped-def]  # any array
 
 
 @kernel
-def iff_lists(words: Words, sizes: U8, ends: I64, total: int, onset: np.uint64, offset: np.uint64) -> Lists:
-    """All lists of ascending members that agree wherever `onset` is set and leave room for one more argument.
+def iff_lists(words: U64, sizes: U8, ends: I64, total: int, required: np.uint64, open_rows: np.uint64) -> Lists:
+    """All lists of ascending members that agree on the rows `required` and leave room for one more argument.
 
     Room: the cost and once more the size of the last member are at most `total`. Every member of two or more
-    separates rows of `offset` in which those before it agree; one that does not could be left out.
+    separates rows of `open_rows` in which those before it agree; one that does not could be left out.
     """
-    word = words.dtype.type
-    required, open_rows, largest = word(onset), word(offset), ends.size - 1
-    everything = word(~np.uint64(0))
+    largest = ends.size - 1
     count = first = ends[min(total // 3, largest)]
-    both, neither = np.empty(count, words.dtype), np.empty(count, words.dtype)
+    both, neither = np.empty(count, np.uint64), np.empty(count, np.uint64)
     cost, member, parent = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
-    for index in range(count):  # compiles in a third of the time that whole arrays at once take
-        both[index], neither[index] = words[index], words[index] ^ everything
-        cost[index], member[index], parent[index] = sizes[index], index, -1
+    for position in range(count):  # one loop compiles in less time than a function of numpy for each array
+        both[position], neither[position] = words[position], ~words[position]
+        cost[position], member[position], parent[position] = sizes[position], position, -1
     index = 0
     while index < count:
         for position in range(member[index] + 1, ends[min((total - cost[index]) // 2, largest)]):
             ones = both[index] & words[position]
-            zeros = neither[index] & (words[position] ^ everything)
+            zeros = neither[index] & ~words[position]
             agreed, before = ones | zeros, both[index] | neither[index]
             left = agreed & open_rows
             if agreed & required != required or left == 0 or left == before & open_rows:

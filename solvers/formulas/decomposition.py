@@ -181,7 +181,8 @@ def equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[Decompo
     functions, total = search.functions, size - 1
     onset, offset = goal.value, goal.care ^ goal.value
     search.budget.spend(_num_list_pairs(functions.ends, total))
-    lists = iff_lists(functions.words, functions.sizes, functions.ends, total, np.uint64(onset), np.uint64(offset))
+    words = functions.words[: functions.ends[min(total // 2, functions.max_size)]].astype(np.uint64)
+    lists = iff_lists(words, functions.sizes, functions.ends, total, np.uint64(onset), np.uint64(offset))
     sizes_left = total - lists.cost[lists.first :]
     layers = np.append(0, np.diff(functions.ends, append=functions.ends[-1]))  # an unlisted size counts nothing
     search.budget.spend(int(layers[np.minimum(sizes_left, len(layers) - 1)].sum()))
