@@ -73,12 +73,12 @@ def test_where_every_order_ends_early_nothing_is_said(monkeypatch: pytest.Monkey
 
 
 def heavy(seed: int, terms: int | None = None) -> Weights:
-    """Behind root 0 sets of up to four of eight others, of weights like counts of functions: few sets hold most."""
+    """Behind root 0 sets of up to four of six others, of weights like counts of functions: few sets hold most."""
     rng = Random(f"heavy {seed}")
     options: dict[int, dict[int, int]] = {}
-    for v in range(1, 10):
-        others = [u for u in range(1, 10) if u != v]
-        sets = [chosen for k in range(5) for chosen in combinations(others, k) if rng.random() < 0.1]
+    for v in range(1, 8):
+        others = [u for u in range(1, 8) if u != v]
+        sets = [chosen for k in range(5) for chosen in combinations(others, k) if rng.random() < 0.2]
         options[v] = {1 | sum(1 << u for u in chosen): 1 << rng.randrange(2 ** len(chosen) + 1) for chosen in sets}
         options[v][1] = 1
     options[1] = {mask: weight << 64 for mask, weight in options[1].items()}  # no words
