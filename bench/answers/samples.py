@@ -8,8 +8,6 @@ without a valid sample counts as wrong.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +15,6 @@ from fractions import Fraction
 from functools import lru_cache
 from math import comb
 from typing import NamedTuple, TypeAlias, overload
-
-from bench.answers.columns import Verdict
-from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
-from dsl.formulas.text import render
-from dsl.replayscm.mechanisms import Mechanism
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.replay import compute
-from dsl.replayscm.score import Score
-
-MEANING = "meaning"
 
 
 class Sample(NamedTuple):
@@ -127,20 +115,6 @@ class Sampled:
         return bool(self.items) and self.sizes[1] > 1
 
 
-RIGHTS: tuple[tuple[str, str, Right], ...] = (
-    ("task_correct", "TaskCorrect", lambda sample: sample.correct),
-    ("train_exact", "TrainExact", lambda sample: sample.train_exact),
-    ("heldout_exact", "HeldoutExact", lambda sample: sample.heldout_exact),
-)
-
-
-def sample_of(verdict: Verdict) -> Sample:
-    meant = verdict.score.get(MEANING)
-    correct = verdict.score.get("correct") is True
-    known = meant if isinstance(meant, str) else None
-    return Sample(verdict.valid, correct, verdict.train_exact, verdict.heldout_exact, known)
-
-
 @lru_cache(maxsize=1 << 12)
 def pass_at(num_samples: int, num_right: int, k: int) -> Fraction:
     """The probability that k of the samples hold a right one; k is at most their number."""
@@ -162,46 +136,3 @@ def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Frac
     most = max(map(len, votes.values()), default=0)
     leading = [share(group, right) for group in votes.values() if len(group) == most]
     return sum(leading, Fraction(0)) / len(leading) if leading else Fraction(0)
-
-
-def _function(mechanism: Mechanism) -> str:
-    """What a mechanism computes, as text; of more variables than a table has, the formula."""
-    if mechanism.function is None:
-        variables = mechanism.variables
-        if mechanism.table is not None:
-            mechanism.function = _spelled(variables, mechanism.table & full_mask(len(variables)))
-        elif len(variables) <= MAX_TABLE_VARS:
-            table = compute(mechanism.formula, _projections(variables), full_mask(len(variables)))
-            mechanism.function = _spelled(variables, table)
-        else:
-            mechanism.function = render(mechanism.formula)
-    return mechanism.function
-
-
-@lru_cache(maxsize=1 << 12)
-def _projections(variables: tuple[str, ...]) -> Mapping[str, int]:
-    return {name: projection(index, len(variables)).bits for index, name in enumerate(variables)}
-
-
-@lru_cache(maxsize=1 << 14)  # many formulas are one function
-def _spelled(variables: tuple[str, ...], bits: int) -> str:
-    table, kept = shrink(TruthTable(len(variables), bits))
-    return repr((tuple(variables[i] for i in kept), table))
-
-
-def meaning(score: Score) -> str | None:
-    """A digest of what a valid answer means: roots, functional parents and truth tables; experiment and witness too."""
-    submission = score.submission
-    if submission is None:
-        return None
-    functions = tuple([(variable, _function(one)) for variable, one in sorted(submission.mechanisms.items())])
-    asked = "{}"
-    if score.problem.task.kind is TaskKind.ALTERNATIVE and score.answer is not None:
-        asked = json.dumps({key: score.answer.get(key) for key in ("experiment", "witness")}, sort_keys=True)
-    return _digest(submission.roots, functions, asked)
-
-
-@lru_cache(maxsize=1 << 12)
-def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], asked: str) -> str:
-    text = repr((sorted(roots), list(functions), asked))
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -14,7 +14,7 @@ from bench.answers.lines import json_object, numbered_lines
 from bench.answers.measured import funnel, structure
 from bench.answers.measures import LateScore
 from bench.answers.predictions import PoolItems, Prediction
-from bench.answers.samples import MEANING, meaning
+from bench.answers.replayscm import MEANING, meaning
 from bench.benchmarks.registry import DEFAULT, benchmark
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from bench.answers.predictions import PredictionLines
-from bench.answers.samples import meaning
+from bench.answers.replayscm import meaning
 from bench.answers.verdicts import PredictionScorer, json_line
 from bench.fuzz import plainly
 from bench.fuzz.answers import answer, response

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.answers.samples import RIGHTS, Item, Sample, Sampled, majority, pass_at, sample_of
+from bench.answers.replayscm import RIGHTS, sample_of
+from bench.answers.samples import Item, Sample, Sampled, majority, pass_at
 from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from bench.report.rates import all_or_none
