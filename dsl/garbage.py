@@ -17,3 +17,19 @@ def no_collections() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """For what leaves no cyclic garbage, such as verdicts, and keeps so much that to walk it takes long."""
+    before = gc.get_threshold()
+    collect_rarely()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def collect_rarely() -> None:
+    """From here on, in a process that does nothing else."""
+    gc.set_threshold(100_000, 20, 100)

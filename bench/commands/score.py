@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ import typer
 from bench.commands.guard import READS, WRITES
 from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, Workers, execution
 from dsl.errors import CalibrantError
+from dsl.garbage import rare_collections
 from dsl.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _count(
     from bench.runs.counting import counted
 
     number = workers or usable_cores()
-    with _output(out) as written, _rare_collections():
+    with _output(out) as written, rare_collections():
         lines = as_json or written is not None
         for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
             collected.count(one.origin, one.values, one.sample)
@@ -197,18 +197,6 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
         typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    from bench.runs.counting import RARE_COLLECTIONS
-
-    before = gc.get_threshold()
-    gc.set_threshold(*RARE_COLLECTIONS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager

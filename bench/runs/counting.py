@@ -25,12 +25,10 @@ from bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from bench.report.tally import Values
 from bench.runs.scoring import Scorer, judged
 from dsl.errors import CalibrantError
+from dsl.garbage import collect_rarely
 
 LARGE = 10_000  # predictions that one process scores before others are started, which takes as long
 GROUP = 500  # predictions of one job, more or less
-RARE_COLLECTIONS = 100_000, 20, 100
-"""Thresholds of the collector while many are scored: verdicts leave no cyclic garbage, and what is kept of a million
-would be walked again and again."""
 AHEAD = 5  # jobs of each process that are read before they are needed
 
 
@@ -203,7 +201,7 @@ _here: list[_Judge] = []  # of a process that was started for it
 def _take(judge: _Judge) -> None:
     _here[:] = [judge]
     gc.freeze()  # what was imported stays
-    gc.set_threshold(*RARE_COLLECTIONS)
+    collect_rarely()
 
 
 def _counted_there(group: Sequence[tuple[Any, ...]]) -> _Group:
