@@ -7,6 +7,7 @@ or how often the audit was interrupted.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,9 +18,9 @@ from audits.replayscm.findings import Findings
 from audits.replayscm.instance import AuditOptions, audit_instance
 from bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from bench.audit.records import AuditFile, AuditKey, AuditRecord
-from bench.pools.show import chosen_instances
+from bench.pools.show import chosen_places
 from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Progress, error_line, one_line
+from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from bench.runs.records import Timing, config_digest
 from bench.runs.runner import EVERYTHING, Selection
 from bench.version import program_version
@@ -62,12 +63,13 @@ def audit_pool(
     execution: who audits, and for how long at most. Instances without findings are tried again.
     """
     pool, digest = read_pool(path, keep_results=False), file_digest(path)
-    chosen = dict(chosen_instances(pool, selection))
+    chosen = chosen_places(pool, selection)
     config = {**options.to_dict(), "wall_budget": execution.wall_budget}
-    keys = {i: AuditKey(digest, problem.id, config_digest(config)) for i, problem in chosen.items()}
+    asked = config_digest(config)
+    keys = {i: AuditKey(digest, name, asked) for i, name in chosen.items()}
     with AuditFile(folder) as file:
         file.forget_unfinished()
-        pending = {i: pool.problems[i] for i, key in keys.items() if key not in file.keys}
+        pending = Jobs((i for i, key in keys.items() if key not in file.keys), pool.problems.__getitem__)
         done = skipped = len(keys) - len(pending)
         progress(pool.name, done, len(keys))
         one = partial(timed_audit, options=options)
@@ -77,8 +79,15 @@ def audit_pool(
             done += 1
             progress(pool.name, done, len(keys))
         file.sort()
-        part = replace(pool, problems=tuple(chosen.values()))
+        part = replace(pool, problems=_at(pool.problems, list(chosen)))
         return AuditedPool(part, digest, file.of_pool(keys.values()), skipped)
+
+
+def _at(problems: Sequence[Problem], places: Sequence[int]) -> Sequence[Problem]:
+    """The problems at ascending places; the first so many of a large pool stay in their file."""
+    if places and places[-1] == len(places) - 1:
+        return problems[: len(places)]
+    return tuple(problems[i] for i in places)
 
 
 def _record(pool: Pool, digest: str, index: int, config: dict[str, Any], audited: Audited) -> AuditRecord:

@@ -14,9 +14,9 @@ from audits.replayscm.hardening.limits import HardeningGoal
 from audits.replayscm.hardening.steps import AddedWorld
 from audits.replayscm.patterns import latent_scm
 from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
-from bench.pools.show import chosen_instances
+from bench.pools.show import chosen_places
 from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import HERE, Execution, Progress
+from bench.runs.jobs import HERE, Execution, Jobs, Progress
 from bench.runs.records import config_digest
 from bench.runs.runner import EVERYTHING, Selection
 from dsl.names import natural_key
@@ -92,13 +92,17 @@ def hardened_pool(
     """
     source = read_pool(path, keep_results=False)
     supplied = by_instance(alternatives)
-    chosen = [problem for _, problem in chosen_instances(source, selection)]
-    jobs = {one.id: HardenJob(one, options, tuple(supplied.get(one.id, ()))) for one in chosen}
+    places = {name: place for place, name in chosen_places(source, selection).items()}
+
+    def job(name: str) -> HardenJob:
+        return HardenJob(source.problems[places[name]], options, tuple(supplied.get(name, ())))
+
+    jobs = Jobs(places, job)
     how = {**asdict(options), "of": file_digest(path)}
-    if len(chosen) < len(source):
+    if len(jobs) < len(source):
         how["instances"] = list(jobs)
     if alternatives:
-        how["alternatives"] = config_digest({one.id: [s.answer for s in supplied.get(one.id, ())] for one in chosen})
+        how["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
     with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
         made = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
         problems = tuple(one.problem for one in made)

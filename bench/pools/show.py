@@ -35,11 +35,11 @@ def find_instance(pool: Pool, instance: str) -> Problem:
     raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
 
 
-def chosen_instances(pool: Pool, selection: Selection) -> list[tuple[int, Problem]]:
-    """The selected problems with their places in the pool; `CalibrantError` for an id that it does not have."""
+def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:
+    """Where the selected problems are in the pool, and their ids; `CalibrantError` for an id that it does not have."""
     for instance in sorted(selection.only):
         find_instance(pool, instance)
-    return list(selection.of(pool))
+    return selection.places(pool)
 
 
 def instance_text(problem: Problem) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Progress
+from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from bench.runs.jsonl_file import JsonlFile, RecordKind
 from bench.runs.records import config_digest
 from bench.version import program_version
@@ -81,7 +81,7 @@ class UnfinishedPool:
         """
         names = list(jobs)
         keys = [_Key(self._work, place) for place in range(len(names))]
-        pending = {key: jobs[names[key.place]] for key in keys if key not in self._file.keys}
+        pending = Jobs((key for key in keys if key not in self._file.keys), lambda key: jobs[names[key.place]])
         progress(name, len(keys) - len(pending), len(keys))
         failures: dict[str, str] = {}
         for done, (key, made) in enumerate(completed(make, pending, execution), len(keys) - len(pending) + 1):

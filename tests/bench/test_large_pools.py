@@ -11,10 +11,12 @@ import pytest
 
 import bench.runs.counting
 import dsl.stored_items
+from audits.replayscm.instance import AuditOptions
+from bench.audit.run import audit_pool
 from bench.benchmarks.registry import benchmark_of
 from bench.cli import main
 from bench.pools.bundled import bundled_files
-from bench.runs.runner import _pool
+from bench.runs.runner import Selection, _pool
 from dsl.stored_items import StoredItems
 
 CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
@@ -81,3 +83,27 @@ def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: py
     for workers in ("1", "2"):  # also: what this process has met before does not hinder sending it
         assert main(["score", str(pool), str(told), "--out", str(tmp_path / workers), "--workers", workers]) == 0
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def made_of(folder: Path) -> dict[str, object]:
+    """What an audit, stopped after one instance and gone on with, and a hardening make of the first two items."""
+    folder.mkdir()
+    pool, hardened = folder / "pool.jsonl", folder / "hardened.jsonl"
+    with bundled_files()["replayscm"][0].open(encoding="utf-8") as lines:
+        pool.write_text("".join(islice(lines, 3)), encoding="utf-8")
+    audit_pool(pool, folder, AuditOptions(), Selection(limit=1))
+    audited = audit_pool(pool, folder, AuditOptions())
+    assert audited.skipped == 1
+    assert isinstance(audited.pool.problems, StoredItems) == (dsl.stored_items.KEPT == 1)
+    assert main(["harden", str(pool), "--out", str(hardened), "--mode", "extra-worlds", "--workers", "1"]) == 0
+    return {
+        "pool": [problem.id for problem in audited.pool.problems],
+        "audits": [record.to_dict() for record in audited.records],
+        "hardened": hardened.read_bytes(),
+    }
+
+
+def test_audits_and_hardening_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = made_of(tmp_path / "kept")
+    monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
+    assert made_of(tmp_path / "stored") == kept
