@@ -91,8 +91,9 @@ def made_of(folder: Path) -> dict[str, object]:
     pool, hardened = folder / "pool.jsonl", folder / "hardened.jsonl"
     with bundled_files()["replayscm"][0].open(encoding="utf-8") as lines:
         pool.write_text("".join(islice(lines, 3)), encoding="utf-8")
-    audit_pool(pool, folder, AuditOptions(), Selection(limit=1))
-    audited = audit_pool(pool, folder, AuditOptions())
+    options = AuditOptions(2, (2,))
+    audit_pool(pool, folder, options, Selection(limit=1))
+    audited = audit_pool(pool, folder, options)
     assert audited.skipped == 1
     assert isinstance(audited.pool.problems, StoredItems) == (dsl.stored_items.KEPT == 1)
     assert main(["harden", str(pool), "--out", str(hardened), "--mode", "extra-worlds", "--workers", "1"]) == 0
