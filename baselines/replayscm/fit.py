@@ -15,8 +15,7 @@ from dsl.formulas.formula import Formula
 from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
-from solvers.acyclic.optimum import MAX_STATES as MAX_CHOICE_STATES
-from solvers.acyclic.optimum import optimal_choice
+from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from solvers.acyclic.order_search import good_choice
 from solvers.budget import Budget
 from solvers.formulas.least import LeastSize

@@ -23,8 +23,7 @@ from dsl.replayscm.problem import Task
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.submission import illegality
 from solvers.acyclic.least_cost import Mask, by_size
-from solvers.acyclic.optimum import MAX_STATES as MAX_CHOICE_STATES
-from solvers.acyclic.optimum import optimal_choice
+from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from solvers.budget import Budget, BudgetSpent
 from solvers.formulas.least import least_formula
 from solvers.formulas.lookup import formula_for

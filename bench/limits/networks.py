@@ -21,7 +21,7 @@ from baselines.structure_learning.scores import LocalScores, bde
 from bench.limits.sweep import Ask, Curve, Sweep
 from solvers.acyclic.count import Weights, total
 from solvers.acyclic.least_cost import Cost, Mask, by_size
-from solvers.acyclic.optimum import MAX_STATES, optimal_choice
+from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
 from solvers.budget import Budget, BudgetSpent
 
 VARIABLES = (8, 12, 16, 18, 20, 24, 27, 37, 56, 60)
@@ -64,7 +64,7 @@ def _asking(way: Callable[[Options, int], object]) -> Callable[[int, int], Ask]:
 
 
 def _ours(options: Options, num_vars: int) -> object:
-    return optimal_choice(options, 0, num_vars, Budget(MAX_STATES))
+    return optimal_choice(options, 0, num_vars, Budget(MAX_CHOICE_STATES))
 
 
 def _by_highs(options: Options, num_vars: int) -> object:

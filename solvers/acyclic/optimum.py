@@ -21,7 +21,7 @@ ENGINES = ("auto", "integer_program")
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
 MAX_SPAN = 10_000  # what sizes may differ by in all, beyond which up to MAX_FREE_VARIABLES go to subsets too
 STATES_PER_CONFLICT = 20_000  # so that a state takes as long here as it does in formula search, nearly
-MAX_STATES = 10_000 * STATES_PER_CONFLICT  # a budget for rows that have no other; about ten seconds
+MAX_CHOICE_STATES = 10_000 * STATES_PER_CONFLICT  # a budget for rows that have no other; about ten seconds
 
 
 class Choice(NamedTuple):
