@@ -86,7 +86,8 @@ def _aligned(variable: str, one: World, other: World) -> tuple[int, int, int]:
 
 def repeats(world: World) -> bool:
     """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
-    rows = world.row_texts()
+    rows = world.num_rows
     return any(
-        all(row == rows[index % period] for index, row in enumerate(rows)) for period in range(1, len(rows) // 2 + 1)
+        not any((column ^ column >> period) & ((1 << rows - period) - 1) for column in world.columns)
+        for period in range(1, rows // 2 + 1)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -12,7 +12,7 @@ from dsl.formulas.text import STANDARD
 from dsl.replayscm.disclosure import HiddenRoots
 from dsl.replayscm.problem import Task, TaskKind
 from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from solvers.replayscm.roots import nested_variables
+from solvers.replayscm.roots import nested_variables, repeats
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
 from tests.support.replayscm.dev_pools import dev_problems
@@ -116,3 +116,10 @@ def test_more_worlds_never_make_a_variable_nested() -> None:
         assert all(more <= fewer for fewer, more in pairwise(able))
         losses += able[-1] < able[0]
     assert losses >= 20
+
+
+def test_rows_repeat_where_a_block_laid_end_to_end_gives_them() -> None:
+    for length in range(6):
+        for rows in product(("00", "01", "10", "11"), repeat=length):
+            blocks = (rows[:period] * length for period in range(1, length // 2 + 1))
+            assert repeats(world(rows)) == any(laid[:length] == rows for laid in blocks), rows
