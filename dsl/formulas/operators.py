@@ -94,4 +94,5 @@ IFF = Operator("iff", 4, 2, None, _iff, _iff_bits)
 IF = Operator("if", 5, 3, 3, _if, _if_bits)
 
 OPERATORS: dict[str, Operator] = {op.name: op for op in (NOT, AND, OR, XOR, IFF, IF)}
+BY_CODE = tuple(sorted(OPERATORS.values(), key=lambda operator: operator.code))  # a code is the place here
 STANDARD_OPERATORS = ("not", "and", "or", "xor", "iff")  # what every published record allows; `if` must be listed

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dsl.formulas.formula import Apply, Node
-from dsl.formulas.operators import OPERATORS
+from dsl.formulas.operators import BY_CODE, OPERATORS
 from dsl.formulas.table import WORD_BITS
 from dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
 from dsl.replayscm import _kernels_replay as _kernels
@@ -66,8 +66,7 @@ def text_tables(
     operators = [name for name in grammar.operators if name in OPERATORS]
     meanings |= {name: OPERATORS[name].code << 4 | _kernels_texts.OPERATOR for name in operators}
     bits, names, found = _name_table(meanings)
-    codes = sorted(OPERATORS.values(), key=lambda operator: operator.code)
-    arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in codes], np.int64)
+    arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in BY_CODE], np.int64)
     targets = np.array([place[variable] for variable in order], np.int64)
     masks = [sum(1 << place[name] for name in parents[variable]) for variable in order]
     return TextTables(names, found, bits, arities, targets, np.array(masks, np.uint64))

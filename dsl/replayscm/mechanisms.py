@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dsl.formulas.formula import Apply, Formula, Node
-from dsl.formulas.operators import OPERATORS
+from dsl.formulas.operators import BY_CODE
 from dsl.formulas.text import Grammar, parse
 from dsl.names import natural_key
 from dsl.replayscm.replay import compute
@@ -22,7 +22,6 @@ READ = Store(1 << 15, longest=400)  # about 700 bytes each
 COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells
 MAX_WORD_VARS = 6
 AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
-BY_CODE = sorted(OPERATORS.values(), key=lambda operator: operator.code)
 MANY, SHARE = 20_000, 0.25
 
 
@@ -74,7 +73,7 @@ class Mechanism:
     variables: those that occur, in natural order
     described: its statistics, if they have been asked for
     table: what it computes, if that is known and they are at most MAX_WORD_VARS; higher bits mean nothing
-    function: the same in a spelling of its own (bench.answers.samples); None until it is asked for
+    function: the same in a spelling of its own (bench.answers.replayscm); None until it is asked for
     """
 
     __slots__ = ("described", "error", "formula", "function", "mentions", "own", "table")
