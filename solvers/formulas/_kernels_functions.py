@@ -10,7 +10,7 @@ Dimension letters: f = functions, h = hash slots, v = variables, l = lists.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,6 @@ U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
-Words: TypeAlias = "npt.NDArray[np.unsignedinteger[Any]]"
-"""Functions in the narrowest word that holds them: uint32 or uint64."""
 
 # Codes of dsl.formulas.operators; numba compiles these numbers into the kernels of this file.
 AND, OR, XOR, IFF = 1, 2, 3, 4

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.resources import files
 from itertools import count, pairwise
 from math import factorial
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,8 @@ class Catalogue:
     """All functions of `num_vars` variables with a formula of at most `max_size` nodes.
 
     operators: the operators that the formulas use, in table order
-    words: [f] the functions by size, then by table bits; uint32 up to 5 variables, uint64 for 6
+    words: [f] the functions by size, then by table bits; uint64 for any number of variables: narrower words would
+        search no faster, and have every kernel compiled once more
     sizes: [f] least sizes, uint8
     rooted: [f] uint8; bit 0, 1, 2: a formula of least size has `and`, `or`, `xor` at its root
     ends: [max_size + 1] how many functions have at most that size
@@ -45,7 +45,7 @@ class Catalogue:
 
     num_vars: int
     operators: tuple[str, ...]
-    words: kernels.Words
+    words: kernels.U64
     sizes: kernels.U8
     rooted: kernels.U8
     ends: kernels.I64
@@ -74,7 +74,7 @@ class Catalogue:
 
     def position(self, bits: int) -> int | None:
         """Where the function stands, or None if it is not listed."""
-        word = self.words.dtype.type(bits)
+        word = np.uint64(bits)
         for size in range(1, self.max_size + 1):
             layer = self.words[self.ends[size - 1] : self.ends[size]]
             place = int(np.searchsorted(layer, word))
@@ -168,7 +168,7 @@ def _larger(pool: kernels.Pool, num_vars: int) -> kernels.Pool:
 
 
 def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends: kernels.I64) -> Catalogue:
-    words, rooted = np.empty(ends[-1], _word_type(num_vars)), np.empty(ends[-1], np.uint8)
+    words, rooted = np.empty(ends[-1], np.uint64), np.empty(ends[-1], np.uint8)
     for start, end in pairwise(ends.tolist()):
         order = np.argsort(pool.words[start:end])
         words[start:end] = pool.words[start:end][order]
@@ -176,16 +176,12 @@ def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends:
     return Catalogue(num_vars, operators, words, pool.sizes[: ends[-1]].copy(), rooted, ends)
 
 
-def _word_type(num_vars: int) -> np.dtype[np.unsignedinteger[Any]]:
-    return np.dtype(np.uint32 if num_vars <= 5 else np.uint64)
-
-
 # --- what is shipped, and fewer variables ----------------------------------------------------------------------------
 
 
 def _shipped(num_vars: int) -> Catalogue:
     contents = files("solvers.formulas").joinpath(SHIPPED[num_vars]).read_bytes()
-    return _listed(num_vars, STANDARD_OPERATORS, unpacked(contents, num_vars, _word_type(num_vars)))
+    return _listed(num_vars, STANDARD_OPERATORS, unpacked(contents, num_vars))
 
 
 def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
@@ -195,7 +191,7 @@ def _fewer_variables(functions: Catalogue, num_vars: int) -> Catalogue:
     """
     if num_vars == 0:
         return _listed(0, functions.operators, functions.layers(slice(0)))
-    bits = functions.words & functions.words.dtype.type(full_mask(num_vars))
+    bits = functions.words & np.uint64(full_mask(num_vars))
     inside = np.flatnonzero(bits * (full_mask(4) // full_mask(num_vars)) == functions.words)  # the same table, repeated
     return _listed(num_vars, functions.operators, functions.layers(inside)._replace(words=bits[inside]))
 

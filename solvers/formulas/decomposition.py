@@ -181,7 +181,7 @@ def equalities(search: Decomposition, goal: Goal, size: int) -> Iterator[Decompo
     functions, total = search.functions, size - 1
     onset, offset = goal.value, goal.care ^ goal.value
     search.budget.spend(_num_list_pairs(functions.ends, total))
-    words = functions.words[: functions.ends[min(total // 2, functions.max_size)]].astype(np.uint64)
+    words = functions.words[: functions.ends[min(total // 2, functions.max_size)]]
     lists = iff_lists(words, functions.sizes, functions.ends, total, np.uint64(onset), np.uint64(offset))
     sizes_left = total - lists.cost[lists.first :]
     layers = np.append(0, np.diff(functions.ends, append=functions.ends[-1]))  # an unlisted size counts nothing

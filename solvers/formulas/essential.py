@@ -58,13 +58,12 @@ def essential_functions(max_vars: int, operators: tuple[str, ...]) -> EssentialF
     bits, sizes, starts, ends, complete_to = [], [], [0, 0], [0], [COMPLETE]
     for num_vars in range(1, max_vars + 1):
         functions = catalogue(num_vars, operators)
-        words = functions.words.astype(np.uint64)
-        kept = _depends_on_all(words, num_vars)
+        kept = _depends_on_all(functions.words, num_vars)
         ends.append(starts[-1] + int(kept.sum()))
         order = np.flatnonzero(kept)
         if num_vars == 1:  # then the constants; without `not` these may be smaller than the negation
             order = np.concatenate([order, np.flatnonzero(~kept)])
-        bits.append(words[order])
+        bits.append(functions.words[order])
         sizes.append(functions.sizes[order])
         starts.append(starts[-1] + len(order))
         complete_to.append(COMPLETE if functions.is_complete else functions.max_size)

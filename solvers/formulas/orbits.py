@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from dsl.formulas.table import projection
 
-Words = npt.NDArray[np.unsignedinteger[Any]]
+U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]
 
 
 class Layers(NamedTuple):
     """Functions by size, then by table bits.
 
-    words: [f] tables; sizes: [f] uint8; rooted: [f] uint8, see solvers.formulas.catalogue
+    words: [f] uint64 tables; sizes: [f] uint8; rooted: [f] uint8, see solvers.formulas.catalogue
     """
 
-    words: Words
+    words: U64
     sizes: U8
     rooted: U8
 
@@ -50,13 +50,13 @@ def moving_rows(num_vars: int) -> list[int]:
     return [projection(i, num_vars).bits & ~projection(i + 1, num_vars).bits for i in range(num_vars - 1)]
 
 
-def images(words: Words, num_vars: int) -> Words:
+def images(words: U64, num_vars: int) -> U64:
     """[v!, f] the functions under every permutation of the variables."""
-    word, moving = words.dtype.type, moving_rows(num_vars)
+    moving = np.array(moving_rows(num_vars), np.uint64)
     found = [words]
     for variable in plain_changes(num_vars):
-        shift, last = word(1 << variable), found[-1]
-        changed = (last ^ (last >> shift)) & word(moving[variable])
+        shift, last = np.uint64(1 << variable), found[-1]
+        changed = (last ^ (last >> shift)) & moving[variable]
         found.append(last ^ (changed | (changed << shift)))
     return np.stack(found)
 
@@ -66,14 +66,18 @@ def packed(functions: Layers, num_vars: int) -> bytes:
     leads = np.flatnonzero(images(functions.words, num_vars).min(axis=0) == functions.words)
     words = functions.words[leads]
     keys = functions.sizes[leads] | functions.rooted[leads] << np.uint8(4)
-    return zlib.compress(keys.tobytes() + words.astype(words.dtype.newbyteorder("<")).tobytes(), 9)
+    return zlib.compress(keys.tobytes() + words.astype(_stored(num_vars)).tobytes(), 9)
 
 
-def unpacked(contents: bytes, num_vars: int, word: np.dtype[np.unsignedinteger[Any]]) -> Layers:
+def _stored(num_vars: int) -> str:
+    return "<u4" if num_vars <= 5 else "<u8"
+
+
+def unpacked(contents: bytes, num_vars: int) -> Layers:
     """Every function of every orbit."""
-    inflated = zlib.decompress(contents)
-    count = len(inflated) // (1 + word.itemsize)
-    leads = np.frombuffer(inflated, word.newbyteorder("<"), count, offset=count).astype(word)
+    inflated, stored = zlib.decompress(contents), np.dtype(_stored(num_vars))
+    count = len(inflated) // (1 + stored.itemsize)
+    leads = np.frombuffer(inflated, stored, count, offset=count).astype(np.uint64)
     words = images(leads, num_vars).ravel()
     keys = np.tile(np.frombuffer(inflated, np.uint8, count), len(words) // count)
     order = np.argsort(words)

@@ -156,7 +156,7 @@ def size_weights(configuration: Configuration) -> SizeWeights:
     functions = catalogue(MAX_PARENTS)
     low, high = configuration.sizes
     drawn = [(bits, n) for (bits, size), n in shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
-    words = np.array([bits for bits, _ in drawn], functions.words.dtype)
+    words = np.array([bits for bits, _ in drawn], np.uint64)
     numbers = np.array([number for _, number in drawn], np.float64)
     order = np.argsort(functions.words)
     place = order[np.minimum(np.searchsorted(functions.words, words, sorter=order), len(order) - 1)]
