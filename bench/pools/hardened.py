@@ -22,6 +22,7 @@ from bench.runs.runner import EVERYTHING, Selection
 from dsl.names import natural_key
 from dsl.replayscm.pools.files import as_written, file_digest, read_pool
 from dsl.replayscm.problem import Pool, Problem
+from solvers.budget import BudgetSpent
 from solvers.outcome import Found, Impossible
 from solvers.replayscm.version_space import ModelClass, VersionSpace
 
@@ -127,6 +128,8 @@ def harden_instance(job: HardenJob) -> Made:
         hardened, found = harden(job, model_class)
     except ValueError as error:
         return Made(problem, place | {"outcome": "failed", "why": str(error)})
+    except BudgetSpent as spent:
+        return Made(problem, place | {"outcome": "out_of_budget", "why": f"the members cannot be counted: {spent}"})
     return Made(hardened, place | {"class": model_class.describe(problem.task)} | found)
 
 

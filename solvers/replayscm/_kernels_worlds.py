@@ -100,6 +100,7 @@ def after_rows(
     starts: I64,  # [n + 1] where the sets of each variable begin
     cares: U64,  # [e] what was seen before
     values: U64,  # [e]
+    below: I64,  # [e, k] as subsets_below leaves it, for each variable
     words: U64,  # [r]
     targets: U64,  # [r]
     first: int,
@@ -107,14 +108,28 @@ def after_rows(
     new_cares: U64,  # [e] out
     new_values: U64,  # [e] out
 ) -> None:
-    """What is seen over each parent set when the rows `first` to `last` - 1 are seen as well."""
+    """What is seen over each parent set when the rows `first` to `last` - 1 are seen as well.
+
+    Sets ascend. What determines the variable does so with further parents, so that once all of a table was seen the
+    rows left tell nothing more of it.
+    """
     for v in range(starts.shape[0] - 1):
         own = ONE << np.uint64(v)
         for e in range(starts[v], starts[v + 1]):
             care = cares[e]
             value = values[e]
             if value & ~care == ZERO:
+                num_parents = _num_ones(np.uint64(masks[e]))
+                whole = ~ZERO >> np.uint64(64 - (1 << num_parents))
+                determined = False
+                for i in range(num_parents):
+                    under = starts[v] + below[e, i]
+                    if below[e, i] >= 0 and new_values[under] & ~new_cares[under] == ZERO:
+                        determined = True
+                        break
                 for r in range(first, last):
+                    if determined and care == whole:
+                        break
                     if targets[r] & own:
                         continue
                     row = ONE << _pattern(words[r], masks[e])
@@ -185,7 +200,7 @@ def weights_after(
     starts: I64,
     cares: U64,
     values: U64,
-    below: I64,  # [e, k] as subsets_below leaves it, for each variable
+    below: I64,  # [e, k]
     words: U64,
     targets: U64,
     spans: I64,  # [b + 1] where the rows of each world begin
@@ -202,7 +217,7 @@ def weights_after(
     new_values = np.empty(num_sets, np.uint64)
     histogram = np.empty(by_size.shape[0], np.int64)
     for b in range(spans.shape[0] - 1):
-        after_rows(masks, starts, cares, values, words, targets, spans[b], spans[b + 1], new_cares, new_values)
+        after_rows(masks, starts, cares, values, below, words, targets, spans[b], spans[b + 1], new_cares, new_values)
         if by_size.shape[0] == 0:
             for v in range(starts.shape[0] - 1):
                 depending_on_all(masks, new_cares, new_values, below, starts[v], starts[v + 1], weights[b])

@@ -61,9 +61,7 @@ class ParentSets:
         self.masks: I64 = np.concatenate([own.masks[order] for own, order in zip(local, orders, strict=True)])
         self.cares: U64 = np.concatenate([own.cares[order] for own, order in zip(local, orders, strict=True)])
         self.values: U64 = np.concatenate([own.values[order] for own, order in zip(local, orders, strict=True)])
-        self.below: I64 = np.empty((len(self.masks), space.model_class.max_parents), np.int64)
-        for start, end in zip(self.starts[:-1], self.starts[1:], strict=True):
-            subsets_below(self.masks[start:end], np.arange(end - start), self.below[start:end])
+        self._find_below()
         cap = space.model_class.max_size
         if cap is None and size_penalty is not None:
             raise ValueError("weights by size need a class with a size cap")
@@ -77,6 +75,39 @@ class ParentSets:
             self.by_size = np.array([1 << penalty * (cap - size) for size in range(cap + 1)], np.int64)
             for bit, size in constant_sizes(space.functions, space.task.grammar).items():
                 self.constants[bit] = size
+
+    def given(self, rows: Rows) -> ParentSets:
+        """The parent sets that are left once these rows are seen, and what is then known of them; the rest is dropped.
+
+        What a dropped set weighs stays 0, and so do the smaller sets that it would be needed for.
+        """
+        cares, values = np.empty_like(self.cares), np.empty_like(self.values)
+        after_rows(
+            self.masks,
+            self.starts,
+            self.cares,
+            self.values,
+            self.below,
+            rows.words,
+            rows.targets,
+            0,
+            len(rows.words),
+            cares,
+            values,
+        )
+        left = values & ~cares == 0
+        other = ParentSets.__new__(ParentSets)
+        other.space, other.size_penalty, other.listed = self.space, self.size_penalty, self.listed
+        other.constants, other.by_size = self.constants, self.by_size
+        other.masks, other.cares, other.values = self.masks[left], cares[left], values[left]
+        other.starts = np.concatenate([[0], np.cumsum(left)])[self.starts]
+        other._find_below()
+        return other
+
+    def _find_below(self) -> None:
+        self.below: I64 = np.empty((len(self.masks), self.space.model_class.max_parents), np.int64)
+        for start, end in pairwise(self.starts.tolist()):
+            subsets_below(self.masks[start:end], np.arange(end - start), self.below[start:end])
 
     def weights(self, cares: U64, values: U64, rows: Rows, spans: I64) -> U64:
         """[b, e] the weight of each parent set if the rows from spans[b] to spans[b + 1] - 1 are seen as well."""
@@ -159,7 +190,7 @@ class ImaginedSpace:
         other.sets, other.roots, other._together = self.sets, self.roots, self._together
         other._groups, other._in_words = self._groups, self._in_words
         other.cares, other.values = np.empty_like(self.cares), np.empty_like(self.values)
-        before = self.sets.masks, self.sets.starts, self.cares, self.values
+        before = self.sets.masks, self.sets.starts, self.cares, self.values, self.sets.below
         after_rows(*before, rows.words, rows.targets, 0, len(rows.words), other.cares, other.values)
         return other
 

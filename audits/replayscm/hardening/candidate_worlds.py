@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
+from math import comb
 from random import Random
 from typing import TypeAlias
 
@@ -51,6 +52,7 @@ class WorldFamily:
         self.excluded = frozenset(excluded)
         self.variables = natural(population.model.variables)
         self.max_targets = min(max_targets, len(self.variables))
+        self._rows: dict[Targets, list[World]] = {}
 
     def admits(self, intervention: Intervention) -> bool:
         return len(intervention.targets) <= self.max_targets and intervention.signature not in self.excluded
@@ -71,9 +73,17 @@ class WorldFamily:
         """Every set of at most `max_targets` variables, fewest first."""
         return tuple(t for number in range(self.max_targets + 1) for t in combinations(self.variables, number))
 
+    @property
+    def most_rows(self) -> int:
+        """No fewer rows than `reachable` has."""
+        sets = sum(comb(len(self.variables), number) << number for number in range(self.max_targets + 1))
+        return sets << len(self.population.model.roots)
+
     def rows(self, targets: Targets) -> list[World]:
         """Every row that an admissible world on exactly these targets can show, as worlds of made-up units."""
-        return [self._all_rows(intervention) for intervention in self.interventions(targets)]
+        if targets not in self._rows:
+            self._rows[targets] = [self._all_rows(intervention) for intervention in self.interventions(targets)]
+        return self._rows[targets]
 
     @cached_property
     def reachable(self) -> tuple[World, ...]:

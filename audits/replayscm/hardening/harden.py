@@ -29,11 +29,8 @@ from audits.replayscm.hardening.limits import (
     goal_outcome,
     supplied_alternatives,
 )
-from audits.replayscm.hardening.objectives import (
-    FittingAlternatives,
-    Members,
-    OpenPatterns,
-)
+from audits.replayscm.hardening.members import Members
+from audits.replayscm.hardening.objectives import FittingAlternatives, OpenPatterns
 from audits.replayscm.hardening.steps import AddedWorld, HardeningEffort, Selector, WorldNames
 from audits.replayscm.hardening.thresholds import population, threshold_ranges
 from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
@@ -135,7 +132,7 @@ def extra_worlds(problem: Problem, seed: int, *, max_worlds: int = 3, draws: int
 
 def open_patterns(problem: Problem) -> OpenPatterns:
     listed = probes(problem)
-    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed))
+    return OpenPatterns(listed, seen_patterns(problem.task.training.worlds, listed)).open
 
 
 def counterexample_worlds(
@@ -160,26 +157,28 @@ def counterexample_worlds(
     family = WorldFamily(population(problem, rng), heldout_signatures(problem), max_targets=max_targets)
     possible = under_any_thresholds(family, threshold_ranges(problem))
     space = VersionSpace(problem.task, model_class)
-    selector = Selector(family, Members(space), WorldNames(problem), rng, effort)
+    members = Members(space)
+    selector = Selector(family, members, WorldNames(problem), rng, effort)
     if complete_coverage:
         selector.reduce(open_patterns(problem))
     supplied = FittingAlternatives(FittingAlternatives(tuple(alternatives)).fitting(problem.task.training.worlds))
     selector.reduce(FittingAlternatives(supplied.fitting(selector.worlds)))
-    selector.reduce(goal_objective(goal, problem, selector.members.space))
+    selector.reduce(goal_objective(goal, problem, selector.members))
     hardened = with_training_worlds(problem, [step.drawn for step in selector.steps])
     after = VersionSpace(as_written(hardened).task, model_class)
     _check_gold(hardened, model_class)
-    if after.count != selector.members.space.count:
-        raise AssertionError(f"{after.count} members of the written instance, {selector.members.space.count} expected")
+    expected = selector.members.left(())
+    if after.count != expected:
+        raise AssertionError(f"{after.count} members of the written instance, {expected} expected")
     return Hardening(
         hardened,
         model_class,
         tuple(selector.steps),
-        goal_outcome(hardened, goal, after, family, possible),
+        goal_outcome(hardened, goal, after, (family, possible), selector.spent),
         _measured(problem, space),
         _measured(hardened, after),
-        space.with_worlds(possible.reachable).count,
-        tuple(supplied_alternatives(problem, alternatives, selector.worlds, family, possible)),
+        members.left(possible.reachable),
+        tuple(supplied_alternatives(problem, alternatives, selector.worlds, (family, possible), selector.spent)),
     )
 
 

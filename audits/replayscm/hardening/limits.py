@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from audits.replayscm.hardening.candidate_worlds import WorldFamily
-from audits.replayscm.hardening.objectives import DisagreeingMembers, Members, Objective
+from audits.replayscm.hardening.members import Members
+from audits.replayscm.hardening.objectives import DisagreeingMembers, Objective
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import replays_exactly
 from dsl.replayscm.sampling.worlds import Population
@@ -21,6 +22,7 @@ from dsl.replayscm.world import World
 from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from solvers.replayscm.version_space import VersionSpace
 
+MOST_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above
 
 
@@ -31,28 +33,35 @@ class HardeningGoal(Enum):
     HELDOUT_AGREEMENT = "that all members replay the held-out worlds"
 
 
-def goal_objective(goal: HardeningGoal, problem: Problem, space: VersionSpace) -> Objective:
+def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> Objective:
     """What has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
     if goal is HardeningGoal.SINGLE_MEMBER:
-        return Members(space)
-    return DisagreeingMembers(space, problem.sealed.heldout.worlds)
+        return members
+    return DisagreeingMembers(members, members.given(problem.sealed.heldout.worlds))
 
 
 def goal_outcome(
-    problem: Problem, goal: HardeningGoal, space: VersionSpace, family: WorldFamily, possible: WorldFamily
+    problem: Problem,
+    goal: HardeningGoal,
+    space: VersionSpace,
+    families: tuple[WorldFamily, WorldFamily],
+    spent: Sequence[str] = (),
 ) -> Outcome[Problem]:
     """Whether the goal is reached, and if not, whether any admissible world could still help.
 
-    family: with the thresholds that were drawn; possible: with all that agree with the evidence
+    families: with the thresholds that were drawn, and with all that agree with the evidence
+    spent: budgets that ended the work, in words
     """
-    objective = goal_objective(goal, problem, space)
+    family, possible = families
+    objective = goal_objective(goal, problem, Members(space))
     wanted = 1 if goal is HardeningGoal.SINGLE_MEMBER else 0
     left = objective.left(())
     if left == wanted:
         return Found(problem)
     least = objective.left(family.reachable)
     if left > least:
-        return OutOfBudget(f"{left} {objective.name} are left; other worlds could still leave {least}", least)
+        said = "; ".join((f"{left} {objective.name} are left", f"other worlds could still leave {least}", *spent))
+        return OutOfBudget(said, least)
     ever = objective.left(possible.reachable)
     if left > ever:
         drawn = "no world helps units with the thresholds that were drawn"
@@ -76,7 +85,10 @@ def _relaxed(objective: Objective, possible: WorldFamily) -> str:
         "held-out signatures": possible.allowing(excluded=()),
         f"{targets + 1} targets": possible.allowing(more_targets=1),
     }
-    left = ", ".join(f"{objective.left(wider.reachable)} with {what}" for what, wider in families.items())
+    counted = {what: wider for what, wider in families.items() if wider.most_rows <= MOST_ROWS}
+    left = ", ".join(f"{objective.left(wider.reachable)} with {what}" for what, wider in counted.items())
+    if len(counted) < len(families):
+        left += f"; not counted, for over {MOST_ROWS:,} rows: {', '.join(w for w in families if w not in counted)}"
     return f"Were more admissible, there would be left: {left}"
 
 
@@ -93,20 +105,25 @@ class SuppliedAlternative:
 
 
 def supplied_alternatives(
-    problem: Problem, alternatives: Sequence[Scm], added: Sequence[World], family: WorldFamily, possible: WorldFamily
+    problem: Problem,
+    alternatives: Sequence[Scm],
+    added: Sequence[World],
+    families: tuple[WorldFamily, WorldFamily],
+    spent: Sequence[str],
 ) -> Iterator[SuppliedAlternative]:
-    """Every alternative, in the order supplied. problem: before hardening; families: as for `goal_outcome`"""
+    """Every alternative, in the order supplied. problem: before hardening; the others as for `goal_outcome`"""
     for number, model in enumerate(alternatives, 1):
         if not replays_exactly(model, problem.task.training.worlds):
             yield SuppliedAlternative(number, "", "")
             continue
         world = next((world.id for world in added if not replays_exactly(model, [world])), "")
-        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, family, possible))
+        yield SuppliedAlternative(number, world, "" if world else _unseparated(model, families, spent))
 
 
-def _unseparated(model: Scm, family: WorldFamily, possible: WorldFamily) -> str:
+def _unseparated(model: Scm, families: tuple[WorldFamily, WorldFamily], spent: Sequence[str]) -> str:
+    family, possible = families
     if replays_exactly(model, possible.reachable):
         return "agrees with gold in every row that an admissible world can show"
     if replays_exactly(model, family.reachable):
         return "agrees with gold in every row that units with the drawn thresholds can show; others could separate it"
-    return "the budget of worlds was spent"
+    return "; ".join(spent)

@@ -7,23 +7,31 @@ from dataclasses import dataclass
 from random import Random
 
 from audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
-from audits.replayscm.hardening.objectives import Members, Objective
+from audits.replayscm.hardening.members import Members
+from audits.replayscm.hardening.objectives import Charged, Objective
 from audits.replayscm.hardening.world_design import designed_world
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.sampling.worlds import Drawn
 from dsl.replayscm.world import World
+from solvers.budget import Budget, BudgetSpent
 
 DESIGNS = 2  # worlds designed in a step
 TARGET_SETS = 48  # whose rows are looked at before a design; all of them where none of these helps
+MOST_WEIGHED = 150_000_000
 MAX_TIES = 8  # equally good proposals between which the members they leave decide
 
 
 @dataclass(frozen=True, slots=True)
 class HardeningEffort:
-    """Budgets: worlds added in all, and random proposals a step."""
+    """Budgets: worlds added in all, random proposals a step, and what is weighed for one objective.
+
+    most_weighed: worlds that are tried for the objective, each times what it is weighed by (`Objective.breadth`): for
+        members the parent sets that are left, which are tens of thousands at 40 variables of unknown order
+    """
 
     max_worlds: int = 100
     proposals: int = 48
+    most_weighed: int = MOST_WEIGHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class Selector:
 
     members: the version space with the worlds chosen so far
     steps: what was added and why
+    spent: which budgets ended the work on an objective before it was as small as it can get
     """
 
     def __init__(
@@ -63,6 +72,7 @@ class Selector:
         self.family = family
         self.members = members
         self.steps: list[AddedWorld] = []
+        self.spent: list[str] = []
         self._names = names
         self._rng = rng
         self._effort = effort
@@ -72,15 +82,25 @@ class Selector:
         return tuple(step.drawn.world for step in self.steps)
 
     def reduce(self, objective: Objective) -> None:
-        """Until nothing is left that an admissible world could remove, or the budget of worlds is spent.
+        """Until nothing is left that an admissible world could remove, or a budget is spent; worlds found are kept.
 
         The objective already knows the worlds chosen before.
         """
         least = objective.left(self.family.reachable)
         left = objective.left(())
-        while left > least and len(self.steps) < self._effort.max_worlds:
-            drawn, after = self._best(objective, left)
-            self.members, objective = self.members.after(drawn.world), objective.after(drawn.world)
+        weighed: Objective = Charged(objective, Budget(self._effort.most_weighed))
+        while left > least:
+            if len(self.steps) >= self._effort.max_worlds:
+                self.spent.append(f"the budget of {self._effort.max_worlds:,} added worlds was spent")
+                return
+            try:
+                drawn, after = self._best(weighed, left)
+            except BudgetSpent:
+                most = f"{self._effort.most_weighed:,} for fewer {objective.name}"
+                by = "parent sets, patterns or mechanisms"
+                self.spent.append(f"the budget of {most} was spent (worlds tried, times the {by} that weigh each)")
+                return
+            self.members, weighed = self.members.after(drawn.world), weighed.after(drawn.world)
             self.steps.append(AddedWorld(drawn, objective.name, left, after, self.members.left(())))
             left = after
 
@@ -88,11 +108,11 @@ class Selector:
         name = self._names.next()
         proposals = [self.family.random_world(name, self._rng) for _ in range(self._effort.proposals)]
         proposals += self._designed(name, objective, left)
-        ranked = [objective.left([drawn.world]) for drawn in proposals]
+        ranked = objective.each([[drawn.world] for drawn in proposals])
         least = min(ranked)
         ties = [drawn for drawn, after in zip(proposals, ranked, strict=True) if after == least][:MAX_TIES]
-        chosen = ties[0] if len(ties) == 1 else min(ties, key=lambda drawn: self.members.left([drawn.world]))
-        return chosen, least
+        members = self.members.each([[drawn.world] for drawn in ties]) if len(ties) > 1 else [0]
+        return ties[members.index(min(members))], least
 
     def _designed(self, name: str, objective: Objective, left: int) -> Iterator[Drawn]:
         """Worlds on the targets whose rows, all together, would leave least; at least one of them leaves less."""
@@ -108,4 +128,4 @@ class Selector:
                 yield drawn
 
     def _potential(self, objective: Objective, target_sets: list[Targets] | tuple[Targets, ...]) -> list[int]:
-        return [objective.left(self.family.rows(targets)) for targets in target_sets]
+        return objective.each([self.family.rows(targets) for targets in target_sets])

@@ -37,25 +37,30 @@ def designed_world(
         return None
     assigned = dict.fromkeys(start.intervention.assigned, 0)
     num_units = len(family.population.units)
+
+    def simulated(columns: Mapping[str, Column]) -> World:
+        return family.population.simulate(world_id, start.intervention, start.environment, columns)
+
     order = [start.unit, *(unit for unit in range(num_units) if unit != start.unit)]
     for place, unit in enumerate(order if assigned else ()):
         done = order[: place + 1]
         options = [tuple(start.row[t] for t in assigned)] if place == 0 else _values(assigned, unit, num_units, done)
-        tried = []
-        for values in options:
-            columns = {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
-            world = family.population.simulate(world_id, start.intervention, start.environment, columns)
-            tried.append((objective.left([only_rows(world, done)]), rng.random(), columns))
+        filled = [
+            {t: column | bit << unit for (t, column), bit in zip(assigned.items(), values, strict=True)}
+            for values in options
+        ]
+        left = objective.each([[only_rows(simulated(columns), done)] for columns in filled])
+        tried = [(number, rng.random(), columns) for number, columns in zip(left, filled, strict=True)]
         assigned = min(tried, key=lambda option: option[:2])[2]
-    world = family.population.simulate(world_id, start.intervention, start.environment, assigned)
-    return Drawn(world, start.environment)
+    return Drawn(simulated(assigned), start.environment)
 
 
 def _best_row(family: WorldFamily, targets: Targets, objective: Objective, rng: Random) -> _Start | None:
     rows = [(world, index) for world in family.rows(targets) for index in range(world.num_rows)]
     if not rows:
         return None
-    left = [(objective.left([only_rows(world, [index])]), rng.random()) for world, index in rows]
+    numbers = objective.each([[only_rows(world, [index])] for world, index in rows])
+    left = [(number, rng.random()) for number in numbers]
     world, index = rows[left.index(min(left))]
     row = world.row(index)
     free = [root for root in family.population.model.roots if root not in targets]

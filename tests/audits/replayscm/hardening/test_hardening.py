@@ -15,7 +15,7 @@ from audits.replayscm.ambiguity import gold_class
 from audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
 from audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds, open_patterns
 from audits.replayscm.hardening.limits import HardeningGoal
-from audits.replayscm.hardening.objectives import Members
+from audits.replayscm.hardening.members import Members
 from audits.replayscm.hardening.steps import HardeningEffort
 from audits.replayscm.hardening.thresholds import population
 from audits.replayscm.hardening.world_design import designed_world, only_rows
@@ -187,6 +187,7 @@ def test_the_budget_of_worlds_is_kept_and_reported() -> None:
         assert len(result.added) <= 1
         if isinstance(result.outcome, OutOfBudget):
             assert result.after.members > result.least_members == result.outcome.lower_bound
+            assert "the budget of 1 added worlds was spent" in result.outcome.reached
             spent += 1
     assert spent >= 5
 
@@ -238,14 +239,11 @@ def test_every_supplied_alternative_is_separated_or_named() -> None:
         for max_targets in (0, 3):
             result = counterexample_worlds(problem, 0, alternatives=alternatives, max_targets=max_targets)
             worlds = result.problem.task.training.worlds
+            rows = [(world.intervention, row) for world in worlds for row in world.rows()]
             fitting = [
                 number
                 for number, model in enumerate(alternatives, 1)
-                if all(
-                    replay(model, world.intervention, row.__getitem__) == row
-                    for world in worlds
-                    for row in world.rows()
-                )
+                if all(replay(model, intervention, row.__getitem__) == row for intervention, row in rows)
             ]
             assert [line.split(":")[0] for line in result.unseparated] == [f"alternative {n}" for n in fitting]
             assert all("agrees with gold in every row" in line for line in result.unseparated)
@@ -288,7 +286,7 @@ def test_an_alternative_that_the_budget_does_not_reach_is_named() -> None:
     result = counterexample_worlds(problem, 0, alternatives=alternatives, effort=HardeningEffort(max_worlds=0))
     assert result.added == ()
     assert [line.split(":")[0] for line in result.unseparated] == ["alternative 1", "alternative 2", "alternative 3"]
-    assert any("the budget of worlds was spent" in line for line in result.unseparated)
+    assert any("the budget of 0 added worlds was spent" in line for line in result.unseparated)
 
 
 # --- what must not change --------------------------------------------------------------------------------------------

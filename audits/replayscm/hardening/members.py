@@ -1,0 +1,79 @@
+"""How many members further worlds leave: counts of many worlds at once, brought up to date and not begun anew.
+
+Parent sets that a world excludes are dropped with it, so that counts get cheaper as worlds are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+
+from audits.replayscm.behaviour import rows_of
+from dsl.replayscm.world import World
+from solvers.replayscm.imagined import ImaginedSpace, ParentSets
+from solvers.replayscm.version_space import VersionSpace
+
+AT_ONCE = 4_000_000  # weights of parent sets that are held at a time
+MANY_ROWS = 1_000  # from which on sets are dropped before weights are summed
+
+
+class Members:
+    """Members of the version space; gold is one of them."""
+
+    name = "members"
+
+    def __init__(
+        self, space: VersionSpace, *, sets: ParentSets | None = None, roots: Iterable[tuple[str, ...]] | None = None
+    ) -> None:
+        """sets, roots: what is left of an earlier space, where it was found already, and the root sets it may have"""
+        self.space = space
+        self._sets = sets or ParentSets(space, None)
+        self._roots = roots
+
+    @cached_property
+    def _parts(self) -> tuple[ImaginedSpace, ...]:
+        """The members by root set."""
+        able = self.space.counts_by_roots if self._roots is None else self._roots
+        parts = (ImaginedSpace(self._sets, roots) for roots in able)
+        return tuple(part for part in parts if part.mass)
+
+    @property
+    def breadth(self) -> int:
+        """Parent sets, for each root set."""
+        return len(self._sets.masks) * len(self._parts)
+
+    def left(self, worlds: Sequence[World]) -> int:
+        if not worlds:
+            return sum(part.mass for part in self._parts)
+        if sum(world.num_rows for world in worlds) >= MANY_ROWS:
+            return self.given(worlds).left(())
+        return self.each([worlds])[0]
+
+    def each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        """What `left` says of each."""
+        waiting, number = iter(options), max(1, AT_ONCE // max(1, len(self._sets.masks)))
+        left: list[int] = []
+        while some := list(islice(waiting, number)):
+            left += self._each(some)
+        return left
+
+    def _each(self, options: Sequence[Sequence[World]]) -> list[int]:
+        rows = rows_of([world for worlds in options for world in worlds], self.space.task.variables)
+        spans = np.cumsum([0, *(sum(world.num_rows for world in worlds) for worlds in options)])
+        weights = self._sets.weights(self._sets.cares, self._sets.values, rows, spans)
+        first = {row.tobytes(): place for place, row in reversed(list(enumerate(weights)))}
+        different = weights[list(first.values())]
+        counts = [sum(masses) for masses in zip(*(part.totals(different) for part in self._parts), strict=True)]
+        left = dict(zip(first, counts or [0] * len(first), strict=True))
+        return [left[row.tobytes()] for row in weights]
+
+    def after(self, world: World) -> Members:
+        return self.given([world])
+
+    def given(self, worlds: Sequence[World]) -> Members:
+        """The members that replay these worlds as well."""
+        sets = self._sets.given(rows_of(worlds, self.space.task.variables))
+        return Members(self.space.with_worlds(worlds), sets=sets, roots=[part.roots for part in self._parts])
