@@ -8,9 +8,11 @@ the same functional parents and truth table. An alternative is a train-exact ans
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import msgspec
 
 from bench.answers.columns import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Means, Verdict
 from bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
@@ -24,28 +26,32 @@ ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their i
 SEED = "seed"
 LABELS = ("Setting", "System", "Pool")
 
-Meaning: TypeAlias = tuple[object, ...]
+Meaning: TypeAlias = bytes
 
 
-@dataclass
+@dataclass(slots=True)
 class FoundModel:
     """One meaning among the answers to an instance.
 
-    answer: roots, where these are hidden, and mechanisms: the smallest text of this meaning
+    answer: roots, where these are hidden, and mechanisms: the smallest text of this meaning; not kept of gold's
     is_gold: None where there is no gold
     heldout_exact: whether it replays the held-out worlds
     found_by: pool and system, with the options in which the runs of a protocol differ
     """
 
     instance: str
-    answer: dict[str, Any]
+    answer: dict[str, Any] | None
     is_gold: bool | None
     heldout_exact: bool
     found_by: set[tuple[str, str]] = field(default_factory=set)
 
     def to_dict(self) -> dict[str, Any]:
         found_by = sorted(self.found_by, key=lambda one: (natural(one[1]), one[0]))
-        return {"instance": self.instance, **self.answer, "found_by": [f"{name} on {pool}" for pool, name in found_by]}
+        return {
+            "instance": self.instance,
+            **(self.answer or {}),
+            "found_by": [f"{name} on {pool}" for pool, name in found_by],
+        }
 
 
 @dataclass
@@ -86,16 +92,18 @@ class Discoveries:
 class FoundModels:
     """Collects records; the order in which they come does not matter."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
-        kept = [record for record in records if "alternative" not in record.answer]
-        self._labels = pool_labels({record.pool_digest: record.pool for record in kept})
+    def __init__(self, records: Callable[[], Iterable[Record]]) -> None:
+        """records: all of them, each time it is called; they are read twice rather than kept"""
+        pools: dict[str, str] = {}
         configs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        for record in kept:
+        for record in filter(_is_scm, records()):
+            pools[record.pool_digest] = record.pool
             if record.config not in configs[record.protocol]:
                 configs[record.protocol].append(record.config)
+        self._labels = pool_labels(pools)
         self.models: dict[tuple[str, Meaning], FoundModel] = {}
         self._systems: dict[tuple[str, str, str], Discoveries] = defaultdict(Discoveries)
-        for record in kept:
+        for record in filter(_is_scm, records()):
             self._add(record, configs[record.protocol])
 
     def _add(self, record: Record, configs: list[Mapping[str, Any]]) -> None:
@@ -110,17 +118,19 @@ class FoundModels:
         verdict = Verdict(record.score, setting, Means.PUBLISHED)
         if not verdict.train_exact:
             return
-        meaning = meaning_of(record.answer)
-        found = FoundModel(record.instance, record.answer, _is_gold(verdict), verdict.heldout_exact)
+        meaning, is_gold = meaning_of(record.answer), _is_gold(verdict)
+        found = FoundModel(record.instance, None if is_gold else record.answer, is_gold, verdict.heldout_exact)
         discoveries.meanings[record.instance].setdefault(meaning, found)
         known = self.models.setdefault((record.instance, meaning), found)
-        known.answer = min(known.answer, record.answer, key=_length)
+        if known.answer is not None:
+            known.answer = min(known.answer, record.answer, key=_length)
         known.found_by.add((pool, name))
 
     def alternatives(self) -> list[FoundModel]:
         """The meanings that are not gold's, by instance, smallest text first."""
-        others = [model for model in self.models.values() if not model.is_gold]
-        return sorted(others, key=lambda model: (natural(model.instance), _length(model.answer)))
+        others = [(model, model.answer) for model in self.models.values() if model.answer is not None]
+        others.sort(key=lambda one: (natural(one[0].instance), _length(one[1])))
+        return [model for model, _ in others]
 
     def rows(self) -> list[dict[str, str]]:
         """A row for every pool and system, by the disclosure ladder."""
@@ -153,7 +163,12 @@ class FoundModels:
 def meaning_of(answer: Mapping[str, Any]) -> Meaning:
     """Equal for two answers to one instance iff they mean the same."""
     functions = {variable: local_function(parse(text, ANY)) for variable, text in answer["mechanisms"].items()}
-    return (tuple(sorted(answer.get("roots", ()))), *sorted(functions.items()))
+    told = [(variable, one.parents, hex(one.table.bits)) for variable, one in sorted(functions.items())]
+    return msgspec.msgpack.encode((sorted(answer.get("roots", ())), told))
+
+
+def _is_scm(record: Record) -> bool:
+    return "alternative" not in record.answer
 
 
 def _is_gold(verdict: Verdict) -> bool | None:

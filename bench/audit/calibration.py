@@ -6,7 +6,7 @@ A row of answers is compared with the mean ceiling of the same instances, so an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -82,7 +82,7 @@ class Calibration:
 
 def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Calibration:
     """From the audits of one pool, and the folders of runs on the same pool file."""
-    found = {prior: _ceilings(records, prior) for prior in PRIORS}
+    found = _ceilings(records)
     means = {
         prior: (len(known), fmean(c.lower for c in known.values()), fmean(c.upper for c in known.values()))
         for prior, known in found.items()
@@ -110,10 +110,15 @@ def ceiling_under(prior: str, record: AuditRecord) -> Bounds | None:
     return next((Bounds(c.lower, c.upper, c.realised) for c in found), None)
 
 
-def _ceilings(records: Sequence[AuditRecord], prior: str) -> dict[str, Bounds]:
-    """Instance -> its ceiling under a prior, of those that have one."""
-    found = {record.instance: ceiling_under(prior, record) for record in records}
-    return {instance: bounds for instance, bounds in found.items() if bounds is not None}
+def _ceilings(records: Iterable[AuditRecord]) -> dict[str, dict[str, Bounds]]:
+    """Prior -> instance -> its ceiling, of those that have one."""
+    found: dict[str, dict[str, Bounds]] = {prior: {} for prior in PRIORS}
+    for record in records:
+        for prior, known in found.items():
+            bounds = ceiling_under(prior, record)
+            if bounds is not None:
+                known[record.instance] = bounds
+    return found
 
 
 def _rows(folder: Path, records: Sequence[AuditRecord], ceilings: dict[str, dict[str, Bounds]]) -> list[AnswerRow]:

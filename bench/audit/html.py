@@ -75,7 +75,7 @@ def _headlines(done: Sequence[Findings]) -> list[tuple[str, int]]:
     return [(words[bound], number) for bound, number in sorted(numbers.items())]
 
 
-def _tiles(records: list[AuditRecord]) -> list[tuple[str, str]]:
+def _tiles(records: Sequence[AuditRecord]) -> list[tuple[str, str]]:
     verdicts = Counter(map(verdict, records))
     done = [record.findings for record in records if record.findings]
     shares = [heldout_share(found.counted(found.headline)) for found in done]

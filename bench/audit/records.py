@@ -6,8 +6,9 @@ differ in `timing` only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from sys import intern
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -54,7 +55,8 @@ class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> AuditKey:
-        return AuditKey(self.pool_digest, self.instance, config_digest(self.config))
+        config = intern(config_digest(self.config))  # one text for all records that share it
+        return AuditKey(intern(self.pool_digest), self.instance, config)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON, without the timing: the same for equal pools and options."""
@@ -64,7 +66,8 @@ class AuditRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _place(record: AuditRecord) -> tuple[object, ...]:
-    return record.pool, record.pool_digest, config_digest(record.config), record.index
+    key = record.key
+    return intern(record.pool), key.pool_digest, key.config_digest, record.index
 
 
 AUDIT_RECORDS = RecordKind("audits", "an audit", AuditRecord, RECORD_VERSION, _place)
@@ -80,7 +83,6 @@ class AuditFile(JsonlFile[AuditRecord]):
         """Drop the records without findings, so that those instances are audited again."""
         self.keep(lambda record: record.findings is not None)
 
-    def of_pool(self, keys: Iterable[AuditKey]) -> list[AuditRecord]:
-        """The records with these keys, in the order of their instances."""
-        wanted = set(keys)
-        return sorted((record for record in self if record.key in wanted), key=lambda record: record.index)
+    def of_pool(self, keys: Iterable[AuditKey]) -> Sequence[AuditRecord]:
+        """The records with these keys, in this order; many of them stay in the file."""
+        return self.stored(keys).read_as(msgspec.json.Decoder(AuditRecord).decode)

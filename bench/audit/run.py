@@ -45,7 +45,7 @@ class AuditedPool:
 
     pool: Pool
     digest: str
-    records: list[AuditRecord]
+    records: Sequence[AuditRecord]
     skipped: int
 
 

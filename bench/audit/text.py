@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import inf
 from statistics import median
 
 from audits.replayscm.findings import ClassCount, Split
@@ -75,15 +76,20 @@ def audits_text(records: Sequence[AuditRecord]) -> str:
 
 def closing_text(records: Sequence[AuditRecord]) -> str:
     """One line: what one more world removes where it was looked for, least and most, and which worlds those are."""
-    found = [(share, r) for r in records if r.findings and r.findings.split if (share := closes(r.findings.split))]
-    if not found:
-        return ""
-    shares = [share for share, _ in found]
-    low, high = (choose(found, key=lambda one: one[0]) for choose in (min, max))
-    if len(found) == 1:
-        return f"closes most: {_closing(low)}"
-    median_of = f"median {median(shares):.4f} of {len(found)} instances"
-    return f"closes most: one more world removes {median_of}; least {_closing(low)}; most {_closing(high)}"
+    shares: list[float] = []
+    low, high, least, most = inf, -inf, "", ""
+    for record in records:
+        split = record.findings and record.findings.split
+        if split and (share := closes(split)):
+            if share < low:
+                low, least = share, _closing(share, record.instance, split)
+            if share > high:
+                high, most = share, _closing(share, record.instance, split)
+            shares.append(share)
+    if len(shares) < 2:
+        return f"closes most: {most}" if shares else ""
+    median_of = f"median {median(shares):.4f} of {len(shares)} instances"
+    return f"closes most: one more world removes {median_of}; least {least}; most {most}"
 
 
 def closes(split: Split) -> float | None:
@@ -91,12 +97,8 @@ def closes(split: Split) -> float | None:
     return split.estimate if split.estimate is not None else split.removed_from_gold
 
 
-def _closing(found: tuple[float, AuditRecord]) -> str:
-    share, record = found
-    assert record.findings is not None
-    assert record.findings.split is not None
-    split = record.findings.split
-    return f"{split.mode} on {', '.join(split.targets)}, {share:.4f} of the members of {in_one_line(record.instance)}"
+def _closing(share: float, instance: str, split: Split) -> str:
+    return f"{split.mode} on {', '.join(split.targets)}, {share:.4f} of the members of {in_one_line(instance)}"
 
 
 def counted_bounds(records: Sequence[AuditRecord]) -> list[int]:

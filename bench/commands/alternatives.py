@@ -12,7 +12,7 @@ from bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from bench.commands.options import AsJson, Cluster, execution
 from bench.commands.progress import progress_bar
 from dsl.errors import CalibrantError
-from dsl.whole_file import write_whole
+from dsl.whole_file import write_pieces
 
 if TYPE_CHECKING:
     from bench.runs.records import Record
@@ -47,9 +47,9 @@ def alternatives(
     if sweep:
         require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
         _sweep(sweep, folders[0], seeds, cluster)
-    found = FoundModels(_of_scms(record) for record in chain.from_iterable(map(folder_records, folders)))
+    found = FoundModels(lambda: map(_of_scms, chain.from_iterable(map(folder_records, folders))))
     others = found.alternatives()
-    write_whole(out, "".join(f"{json.dumps(model.to_dict())}\n" for model in others))
+    write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in others))
     typer.echo(f"{len(others)} alternatives written to {out}", err=True)
     rows = found.rows()
     if as_json:

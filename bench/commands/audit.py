@@ -195,16 +195,20 @@ def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size
 def _print_details(audited: AuditedPool) -> None:
     from bench.audit.details import details_text
 
-    typer.echo("\n\n".join(map(details_text, audited.records)) + "\n")
+    for record in audited.records:
+        typer.echo(details_text(record) + "\n")
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
     from bench.audit.text import audits_text, calibration_text
+    from bench.pages.long_json import object_pieces
     from bench.report.rate_rows import SHORT_DIGEST
 
     if as_json:
-        made = {"instances": [record.to_dict() for record in audited.records], "calibration": calibrated.to_dict()}
-        typer.echo(json.dumps(made, indent=1))
+        instances = (record.to_dict() for record in audited.records)
+        for piece in object_pieces({"instances": instances}, {"calibration": calibrated.to_dict()}):
+            typer.echo(piece, nl=False)
+        typer.echo()
     else:
         if details:
             _print_details(audited)
@@ -216,9 +220,11 @@ def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:
     """1 if an instance has no findings or, where that is asked for, not exactly one member. gate: in which class."""
     from bench.audit.text import summary, verdict
 
-    unfinished = [record for record in audited.records if record.findings is None]
-    for record in unfinished:
-        typer.echo(in_one_line(f"{record.instance}: {record.error}"), err=True)
+    unfinished = 0
+    for record in audited.records:
+        if record.findings is None:
+            typer.echo(in_one_line(f"{record.instance}: {record.error}"), err=True)
+            unfinished += 1
     if not gated:
         return 1 if unfinished else 0
     for line in summary(audited.records, gate).splitlines():

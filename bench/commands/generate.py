@@ -13,7 +13,7 @@ from bench.commands.guard import WRITES, WRITES_POOL, require_apart
 from bench.commands.options import Cluster, Workers, execution
 from bench.commands.progress import progress_bar
 from bench.runs.jobs import Execution
-from dsl.whole_file import write_whole
+from dsl.whole_file import write_pieces
 
 
 def generate(
@@ -69,7 +69,7 @@ def generate(
         with progress_bar() as progress:
             making = generated_pool(out, options, execution=execution(workers, cluster), progress=progress)
             made = stack.enter_context(making)
-        write_whole(audits, "".join(f"{json.dumps(line)}\n" for line in made.audits))
+        write_pieces(audits, (f"{json.dumps(line)}\n" for line in made.audits))
         typer.echo(f"audits written to {audits}", err=True)
         write_pool(made.pool, out)
         typer.echo(f"{len(made.pool)} instances written to {out}", err=True)

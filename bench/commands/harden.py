@@ -152,14 +152,14 @@ def _write(
     made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
 ) -> None:
     from dsl.replayscm.pools.files import write_pool
-    from dsl.whole_file import write_whole
+    from dsl.whole_file import write_pieces
 
     if report:
-        write_whole(report, "".join(f"{json.dumps(line)}\n" for line in made.reports))
+        write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:
         from bench.audit.certificates import write_certificates
 
-        hardened = [one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line]
+        hardened = (one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line)
         for said in write_certificates(hardened, certificates, options.class_of):
             typer.echo(said, err=True)
     write_pool(made.pool, out)

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
-
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark_of
-from dsl.pool_text import pool_digest
 
 Row: TypeAlias = dict[str, Any]
 DIFFICULTY = "difficulty_"
@@ -51,38 +46,6 @@ COLUMNS = (
 )
 
 
-def pool_rows(paths: Sequence[Path]) -> list[Row]:
-    """The rows of pools, in the order of their files, with all columns. `PoolError` as the readers of pools have it."""
-    rows = [row for path in paths for row in _rows(benchmark_of(path), path)]
-    canary = canary_of(rows)
-    return [{**row, "canary": canary} for row in rows]
-
-
-def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
-    pool, digest = of.read_pool(path), pool_digest(path)
-    for item in pool.items:
-        *system, user = of.messages(item)
-        told = "\n\n".join(message["content"] for message in system)
-        record = record_text(of.record(item))
-        gold = of.training.gold(item)
-        labels = of.training.difficulty(item)
-        yield {
-            "id": item.id,
-            "benchmark": of.name,
-            "pool": pool.name,
-            "setting": item.setting,
-            "stratum": item.stratum,
-            "system": told,
-            "prompt": user["content"],
-            "digest": prompt_digest(told, user["content"]),
-            "record": record,
-            "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
-            "record_digest": _digest(record),
-            "pool_digest": digest,
-            **{f"{DIFFICULTY}{name}": value for name, value in labels.items()},
-        }
-
-
 def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Column]:
     """The columns that these rows need: with gold also a column for each label of difficulty that one of them has."""
     if not with_gold:
@@ -94,10 +57,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]], *, with_gold: bool) -> list[Co
     return [*COLUMNS, *made]
 
 
-def canary_of(rows: Iterable[Mapping[str, Any]]) -> str:
-    """The canary of an export: it depends on what is shown, and on nothing else."""
-    shown = "".join(row["digest"] for row in rows)
-    return f"{CANARY}{uuid.uuid5(_NAMESPACE, shown)}"
+def canary_of(digests: Iterable[str]) -> str:
+    """The canary of an export with rows of these digests: it depends on what is shown, and on nothing else."""
+    return f"{CANARY}{uuid.uuid5(_NAMESPACE, ''.join(digests))}"
 
 
 def record_text(record: Mapping[str, Any]) -> str:
@@ -106,8 +68,9 @@ def record_text(record: Mapping[str, Any]) -> str:
 
 
 def prompt_digest(system: str, prompt: str) -> str:
-    return _digest(f"{system}\0{prompt}")
+    return text_digest(f"{system}\0{prompt}")
 
 
-def _digest(text: str) -> str:
+def text_digest(text: str) -> str:
+    """SHA-256 in hexadecimal."""
     return sha256(text.encode()).hexdigest()

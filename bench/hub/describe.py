@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from bench.benchmarks.registry import benchmark
-from bench.hub.columns import Column
+from bench.hub.columns import Column, Row
+
+
+class Rows(Protocol):
+    """Rows that can be gone through again and again."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Row]: ...
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,7 @@ class Described:
     file: str
     sha256: str
     size: int
-    rows: Sequence[Mapping[str, Any]]
+    rows: Rows
     columns: Sequence[Column]
     license: str = ""
 

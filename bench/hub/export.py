@@ -7,15 +7,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from bench.benchmarks.registry import benchmark
 from bench.hub.card import card
-from bench.hub.columns import Row, columns_of, pool_rows, record_text
+from bench.hub.columns import columns_of, record_text
 from bench.hub.croissant import croissant
 from bench.hub.describe import Described
-from bench.hub.table import exported_pools, write_table
+from bench.hub.rows import ExportRows
+from bench.hub.table import exported_items, write_table
 from dsl.errors import CalibrantError
 
 QUESTIONS, GOLD = "questions", "gold"
@@ -27,16 +28,18 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
     All of it appears, or nothing. Items are read back before that, and are the same.
     """
     _require_free(out)
-    rows = pool_rows(pools)
-    if not rows:
-        raise CalibrantError("the pools have no items")
     out.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
+        kept = made / "rows.jsonl"
+        rows = ExportRows(pools, kept)
+        if not rows:
+            raise CalibrantError("the pools have no items")
         title = name or " and ".join(dict.fromkeys(row["pool"] for row in rows))
         for part in (QUESTIONS, GOLD):
             _write(made / part, part, rows, title, license_)
         _require_same(made / GOLD / f"{GOLD}.parquet", rows)
+        kept.unlink()
         made.chmod(0o755)
         os.rename(made, out)  # onto an empty folder too
     except BaseException:
@@ -50,19 +53,19 @@ def _require_free(out: Path) -> None:
         raise CalibrantError(f"{out}: there already; an export is a folder of its own")
 
 
-def _write(folder: Path, part: str, rows: Sequence[Row], title: str, license_: str) -> None:
+def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str) -> None:
     folder.mkdir()
     file = folder / f"{part}.parquet"
     columns = columns_of(rows, with_gold=part == GOLD)
     write_table(file, rows, columns)
-    content = file.read_bytes()
-    said = Described(f"{title} ({part})", file.name, sha256(content).hexdigest(), len(content), rows, columns, license_)
+    with file.open("rb") as content:
+        digest = file_digest(content, "sha256").hexdigest()
+    said = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)
     (folder / "README.md").write_text(card(said), encoding="utf-8")
     (folder / "croissant.json").write_text(json.dumps(croissant(said), indent=1) + "\n", encoding="utf-8")
 
 
-def _require_same(file: Path, rows: Sequence[Row]) -> None:
-    read = [item for pool in exported_pools(file) for item in pool.items]
-    for row, item in zip(rows, read, strict=True):
+def _require_same(file: Path, rows: ExportRows) -> None:
+    for row, item in zip(rows, exported_items(file), strict=True):
         if record_text(benchmark(row["benchmark"]).record(item)) != row["record"]:
             raise CalibrantError(f"{row['id']} is not the same after an export; nothing was written")

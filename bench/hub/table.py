@@ -3,47 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from bench.benchmarks.registry import benchmark
 from bench.hub.columns import Column, Row
 from dsl.errors import CalibrantError, PoolError, shown
-from dsl.item import Item, Pool
+from dsl.item import Item
+
+GROUP = 1000  # rows that are held at once, and of a row group of the file
 
 
-def write_table(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+def write_table(path: Path, rows: Iterable[Row], columns: Sequence[Column]) -> None:
     """A file of these columns; what a row does not have is null."""
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     kinds = {"text": arrow.string(), "number": arrow.int64()}
-    fields = [arrow.field(column.name, kinds[column.kind]) for column in columns]
-    values = [arrow.array([row.get(field.name) for row in rows], field.type) for field in fields]
-    parquet.write_table(arrow.table(values, schema=arrow.schema(fields)), path, compression="zstd")
+    schema = arrow.schema([arrow.field(column.name, kinds[column.kind]) for column in columns])
+    left = iter(rows)
+    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
+        while group := list(islice(left, GROUP)):
+            values = [arrow.array([row.get(field.name) for row in group], field.type) for field in schema]
+            file.write_table(arrow.table(values, schema=schema))
 
 
-def read_table(path: Path) -> list[Row]:
+def read_table(path: Path) -> Iterator[Row]:
     """The rows of a file; `CalibrantError` if it is no Parquet file."""
     try:
-        rows: list[Row] = _pyarrow("pyarrow.parquet").read_table(path).to_pylist()
+        with _pyarrow("pyarrow.parquet").ParquetFile(path) as file:
+            for group in file.iter_batches(batch_size=GROUP):
+                yield from group.to_pylist()
     except OSError as error:
         raise CalibrantError(f"{path.name}: cannot be read: {error}") from None
     except ValueError as error:  # what pyarrow raises for other bytes
         raise CalibrantError(f"{path.name}: not a Parquet file: {error}") from None
-    return rows
 
 
-def exported_pools(path: Path) -> list[Pool[Item[Any, Any]]]:
-    """The pools of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
-    pools: dict[tuple[str, str, str], list[Item[Any, Any]]] = {}
+def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
+    """The items of a part with gold, in its order; `PoolError` names row and field of what cannot be meant."""
     for number, row in enumerate(read_table(path), 1):
         try:
-            item = _item(row)
+            yield _item(row)
         except PoolError as error:
             raise error.located(file=path.name, instance=f"row {number}") from None
-        pools.setdefault((row["benchmark"], row.get("pool") or "", row.get("pool_digest") or ""), []).append(item)
-    return [Pool(name, of, tuple(items)) for (of, name, _), items in pools.items()]
 
 
 def _item(row: Row) -> Item[Any, Any]:

@@ -36,7 +36,7 @@ class GeneratedPool:
     """A generated pool and the audit of every instance, ready for JSON, in its order."""
 
     pool: Pool
-    audits: list[dict[str, Any]]
+    audits: Sequence[dict[str, Any]]
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def generated_pool(
     jobs = {f"{job.stratum.name}, seed {job.seed}": job for job in pool_jobs(*options.asked)}
     with unfinished_pool(out, {"generate": metadata}) as work:
         made = work.make(name, jobs, generate_instance, execution=execution, progress=progress)
-        yield GeneratedPool(Pool(name, tuple(one.problem for one in made), metadata), [one.report for one in made])
+        yield GeneratedPool(Pool(name, made.problems, metadata), made.reports)
 
 
 def generate_instance(job: Job) -> Made:

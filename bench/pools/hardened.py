@@ -68,7 +68,7 @@ class HardenedPool:
     """The hardened pool and one report line per instance, in its order."""
 
     pool: Pool
-    reports: list[dict[str, Any]]
+    reports: Sequence[dict[str, Any]]
 
     @property
     def num_short(self) -> int:
@@ -106,10 +106,7 @@ def hardened_pool(
         how["alternatives"] = config_digest({name: [s.answer for s in supplied.get(name, ())] for name in jobs})
     with unfinished_pool(out, {"harden": how, "lines": [one.line for one in alternatives]}) as work:
         made = work.make(source.name, jobs, harden_instance, execution=execution, progress=progress)
-        problems = tuple(one.problem for one in made)
-        yield HardenedPool(
-            Pool(source.name, problems, {**source.metadata, "hardened": how}), [one.report for one in made]
-        )
+        yield HardenedPool(Pool(source.name, made.problems, {**source.metadata, "hardened": how}), made.reports)
 
 
 def harden_instance(job: HardenJob) -> Made:

@@ -7,7 +7,7 @@ workers, the order in which they finish, or how often the work was interrupted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -36,6 +36,13 @@ class Made(NamedTuple):
     report: dict[str, Any]
 
 
+class MadeInstances(NamedTuple):
+    """The instances of a pool, and what is reported of each, in their order; many of them stay in the file."""
+
+    problems: Sequence[Problem]
+    reports: Sequence[dict[str, Any]]
+
+
 class _Key(NamedTuple):
     work: str
     place: int
@@ -53,6 +60,26 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def key(self) -> _Key:
         return _Key(self.work, self.place)
+
+
+class _Problem(msgspec.Struct):
+    """Of a line."""
+
+    problem: ProblemRecord
+
+
+class _Report(msgspec.Struct):
+    """Of a line."""
+
+    report: dict[str, Any] = msgspec.field(name="told")
+
+
+def _problem(line: bytes) -> Problem:
+    return problem_from_record(msgspec.json.decode(line, type=_Problem).problem)
+
+
+def _report(line: bytes) -> dict[str, Any]:
+    return msgspec.json.decode(line, type=_Report).report
 
 
 _LINES = RecordKind("instances", "an unfinished pool", _Line, 1, lambda line: line.key)
@@ -74,7 +101,7 @@ class UnfinishedPool:
         *,
         execution: Execution = HERE,
         progress: Progress = lambda name, done, total: None,
-    ) -> list[Made]:
+    ) -> MadeInstances:
         """The instances in the order of their jobs. jobs: by what to call the instance in an error.
 
         `CalibrantError` for an instance that cannot be made; the others are kept for the next attempt.
@@ -94,14 +121,11 @@ class UnfinishedPool:
             instance = min(failures, key=names.index)
             others = f", and {len(failures) - 1} more instances" if len(failures) > 1 else ""
             raise CalibrantError(f"{instance}: {failures[instance]}{others}; nothing is written, what is done is kept")
-        return self._in_order()
+        lines = self._file.stored(keys)
+        return MadeInstances(lines.read_as(_problem), lines.read_as(_report))
 
     def close(self) -> None:
         self._file.__exit__(None, None, None)
-
-    def _in_order(self) -> list[Made]:
-        lines = sorted((line for line in self._file if line.work == self._work), key=lambda line: line.place)
-        return [Made(problem_from_record(line.problem), line.report) for line in lines]
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
+from bench.runs.stored import StoredLines
 from dsl.errors import CalibrantError
 from dsl.whole_file import whole_file
 
@@ -144,6 +145,17 @@ class JsonlFile(Generic[R]):
                 start += len(line)
         if any(one > following for one, following in pairwise(order)):
             self._replace(self._from(places[i] for i in sorted(range(len(order)), key=order.__getitem__)))
+
+    def stored(self, keys: Iterable[Hashable]) -> StoredLines:
+        """The lines of these keys, in this order, of those that are there."""
+        places: dict[Hashable, tuple[int, int] | None] = dict.fromkeys(keys)
+        start = 0
+        with self.path.open("rb") as lines:
+            for record, line in zip(self, lines, strict=False):
+                if record.key in places:
+                    places[record.key] = start, len(line)
+                start += len(line)
+        return StoredLines(self._descriptor, [place for place in places.values() if place is not None])
 
     def _from(self, places: Iterable[int]) -> Iterator[R]:
         """The records of the lines that begin at these bytes."""

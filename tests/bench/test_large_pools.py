@@ -85,7 +85,7 @@ def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
-def made_of(folder: Path) -> dict[str, object]:
+def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object]:
     """What an audit, stopped after one instance and gone on with, and a hardening make of the first two items."""
     folder.mkdir()
     pool, hardened = folder / "pool.jsonl", folder / "hardened.jsonl"
@@ -96,15 +96,24 @@ def made_of(folder: Path) -> dict[str, object]:
     audited = audit_pool(pool, folder, options)
     assert audited.skipped == 1
     assert isinstance(audited.pool.problems, StoredItems) == (dsl.stored_items.KEPT == 1)
-    assert main(["harden", str(pool), "--out", str(hardened), "--mode", "extra-worlds", "--workers", "1"]) == 0
+    assert isinstance(audited.records, tuple) == (dsl.stored_items.KEPT > 1)
+    report = folder / "report.jsonl"
+    harden = ["harden", str(pool), "--out", str(hardened), "--report", str(report), "--mode", "extra-worlds"]
+    assert main([*harden, "--workers", "1"]) == 0
+    audit = ["audit", str(pool), "--out", str(folder / "audits"), "--max-parents", "2", "--workers", "1"]
+    printed = [main([*audit, *more]) for more in ((), ("--json",), ("--details",))], capfd.readouterr().out
     return {
         "pool": [problem.id for problem in audited.pool.problems],
         "audits": [record.to_dict() for record in audited.records],
         "hardened": hardened.read_bytes(),
+        "report": report.read_bytes(),
+        "printed": printed,
     }
 
 
-def test_audits_and_hardening_make_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = made_of(tmp_path / "kept")
+def test_audits_and_hardening_make_the_same(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = made_of(tmp_path / "kept", capfd)
     monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
-    assert made_of(tmp_path / "stored") == kept
+    assert made_of(tmp_path / "stored", capfd) == kept

@@ -12,9 +12,10 @@ import pytest
 
 from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
 from bench.hub.card import card
-from bench.hub.columns import COLUMNS, columns_of, pool_rows
+from bench.hub.columns import COLUMNS, columns_of
 from bench.hub.croissant import croissant
 from bench.hub.describe import RESPONSIBLE_AI, Described
+from bench.hub.rows import ExportRows
 from bench.pools.bundled import bundled_pool
 from dsl.blickets.item import Mechanism
 from dsl.blickets.records import write_pool
@@ -35,7 +36,8 @@ def _pool(folder: Path, name: str) -> Path:
 def test_rows_of_every_benchmark(name: str, tmp_path: Path) -> None:
     path = _pool(tmp_path, name)
     items = benchmark_of(path).read_pool(path).items
-    rows = pool_rows([path])
+    rows = ExportRows([path], tmp_path / "rows")
+    assert len(rows) == len(items)
     assert [row["id"] for row in rows] == [item.id for item in items]
     for row, item in zip(rows, items, strict=True):
         assert row["benchmark"] == name
@@ -54,29 +56,29 @@ def test_nothing_sealed_is_in_the_public_part(tmp_path: Path) -> None:
     for blickets in (0b00011, 0b00110):
         mechanisms = (Mechanism(Rule(Form.CONJUNCTIVE, blickets)),)
         write_pool(tmp_path / "pool.jsonl", "pool", [replace(item, sealed=replace(item.sealed, mechanisms=mechanisms))])
-        parts.append(pool_rows([tmp_path / "pool.jsonl"]))
+        parts.append(list(ExportRows([tmp_path / "pool.jsonl"], tmp_path / f"rows {blickets}")))
     first, second = ([{name: row[name] for name in PUBLIC} for row in rows] for rows in parts)
     assert first == second
     assert all(parts[0][0][name] != parts[1][0][name] for name in ("record", "answer", "record_digest", "pool_digest"))
     assert [column.name for column in columns_of(parts[0], with_gold=False)] == PUBLIC
 
 
-def test_labels_are_columns_of_gold() -> None:
-    rows = pool_rows([bundled_pool("ordered")])
+def test_labels_are_columns_of_gold(tmp_path: Path) -> None:
+    rows = ExportRows([bundled_pool("ordered")], tmp_path / "rows")
     labels = [column for column in columns_of(rows, with_gold=True) if column.kind == "number"]
     assert [column.name.removeprefix("difficulty_") for column in labels] == ["edges", "parents", "variables", "worlds"]
     assert all(column.sealed for column in labels)
 
 
-def test_a_canary_is_of_what_is_shown() -> None:
-    one, other = pool_rows([bundled_pool("ordered")]), pool_rows([bundled_pool("block")])
+def test_a_canary_is_of_what_is_shown(tmp_path: Path) -> None:
+    one, other = (list(ExportRows([bundled_pool(name)], tmp_path / name)) for name in ("ordered", "block"))
     assert len({row["canary"] for row in one}) == 1
     assert one[0]["canary"] != other[0]["canary"]
     assert one[0]["canary"].rpartition("GUID ")[2].count("-") == 4
 
 
-def test_card_and_metadata_name_every_column_and_field() -> None:
-    rows = pool_rows([bundled_pool("ordered")])
+def test_card_and_metadata_name_every_column_and_field(tmp_path: Path) -> None:
+    rows = ExportRows([bundled_pool("ordered")], tmp_path / "rows")
     for with_gold in (False, True):
         columns = columns_of(rows, with_gold=with_gold)
         part = Described("a name: with\nmore | in it", "part.parquet", "0" * 64, 12, rows, columns, "cc-by-4.0")
@@ -84,7 +86,7 @@ def test_card_and_metadata_name_every_column_and_field() -> None:
         assert all(f"| `{column.name}` |" in page for column in columns)
         assert "\n# a name with more in it\n" in page
         assert ("has gold" in page) is with_gold
-        assert rows[0]["canary"] in page
+        assert next(iter(rows))["canary"] in page
         assert [field["name"] for field in metadata["recordSet"][0]["field"]] == [column.name for column in columns]
         assert {f"rai:{name}" for name in RESPONSIBLE_AI} <= metadata.keys()
         assert metadata["distribution"][0]["sha256"] == "0" * 64

@@ -54,8 +54,12 @@ def record(
     )
 
 
+def found_in(records: list[Record]) -> FoundModels:
+    return FoundModels(lambda: records)
+
+
 def test_texts_of_one_meaning_are_one_alternative_and_the_smallest_is_kept() -> None:
-    found = FoundModels(
+    found = found_in(
         [
             record({"X3": "(not (or (not X1) (not X2)))"}, protocol="two"),
             record({"X3": "(and X2 X1)"}),
@@ -85,7 +89,7 @@ def test_only_what_decides_the_value_belongs_to_a_meaning() -> None:
 
 def test_seeds_of_one_protocol_are_one_system() -> None:
     failed = {"valid": False, "trainExact": False}
-    found = FoundModels(
+    found = found_in(
         [
             record({"X3": "(and X1 X2)"}, seed=0),
             record({"X3": "(or X1 X2)"}, seed=1),
@@ -117,9 +121,9 @@ def test_seeds_of_one_protocol_are_one_system() -> None:
 
 def test_an_answer_with_other_roots_is_no_gold_and_without_gold_nothing_is_claimed() -> None:
     wrong_roots = {"valid": True, "mechanismTrainExact": True, "rootSetExact": False, "structure": None}
-    found = FoundModels([record({"X3": "X1"}, roots=("X1", "X2"), score=wrong_roots)])
+    found = found_in([record({"X3": "X1"}, roots=("X1", "X2"), score=wrong_roots)])
     assert found.rows()[0]["Alternatives"] == "1"
-    unknown = FoundModels([record({"X3": "X1"}, score=PATTERN_SCORE | {"structure": None})])
+    unknown = found_in([record({"X3": "X1"}, score=PATTERN_SCORE | {"structure": None})])
     assert unknown.rows()[0]["Alternatives"] == "\N{EN DASH}"
     assert [model.to_dict()["mechanisms"] for model in unknown.alternatives()] == [{"X3": "X1"}]
 
@@ -128,7 +132,7 @@ def test_answers_to_alternative_tasks_are_passed_over() -> None:
     other = record({"X3": "X1"})
     answer = {"alternative": other.answer, "experiment": {}, "witness": {}}
     made = {name: getattr(other, name) for name in other.__struct_fields__} | {"answer": answer}
-    assert FoundModels([Record(**made)]).rows() == []
+    assert found_in([Record(**made)]).rows() == []
 
 
 @pytest.fixture(scope="module")

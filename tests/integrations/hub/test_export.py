@@ -19,7 +19,7 @@ import pyarrow.parquet
 from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
 from bench.cli import main
 from bench.hub.columns import COLUMNS
-from bench.hub.table import exported_pools
+from bench.hub.table import exported_items
 from bench.pools.bundled import bundled_pools
 from calibrant.rewards import shaped, verdict
 from dsl.errors import CalibrantError
@@ -51,9 +51,8 @@ def exported(pools: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 def test_items_come_back_equal(pools: list[Path], exported: Path) -> None:
-    read = exported_pools(exported / "gold" / "gold.parquet")
-    own = [benchmark_of(path).read_pool(path) for path in pools]
-    assert [(pool.name, list(pool.items)) for pool in read] == [(pool.name, list(pool.items)) for pool in own]
+    read = exported_items(exported / "gold" / "gold.parquet")
+    assert list(read) == [item for path in pools for item in benchmark_of(path).read_pool(path).items]
 
 
 def test_the_public_part_has_no_sealed_column(exported: Path) -> None:
@@ -120,10 +119,10 @@ def test_files_that_are_no_gold(exported: Path, tmp_path: Path) -> None:
     with pytest.raises(
         CalibrantError, match=r"questions\.parquet: row 1: record: none; only the part with gold has it"
     ):
-        exported_pools(exported / "questions" / "questions.parquet")
+        next(exported_items(exported / "questions" / "questions.parquet"))
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises(CalibrantError, match=r"no\.parquet: not a Parquet file"):
-        exported_pools(tmp_path / "no.parquet")
+        next(exported_items(tmp_path / "no.parquet"))
 
 
 def test_cards_name_the_file_that_is_beside_them(exported: Path) -> None:

@@ -20,7 +20,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
 from bench.benchmarks.registry import NAMES, benchmark
-from bench.hub.columns import pool_rows
+from bench.hub.rows import ExportRows
 from bench.training.curricula import in_turns
 from calibrant.rewards import attributed, shaped, verdict
 
@@ -34,7 +34,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     for name in NAMES:
         of = benchmark(name)
         of.write_drawn(folder / f"{name}.jsonl", [of.training.stages[0]], 5, 2)
-    return pool_rows(sorted(folder.glob("*.jsonl")))
+    return list(ExportRows(sorted(folder.glob("*.jsonl")), folder / "rows"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,64 @@
+"""The rows of an export, in a file while it is made: none is kept, however many there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import benchmark_of
+from bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
+from dsl.pool_text import pool_digest
+
+
+class ExportRows:
+    """The rows of pools, in the order of their files, with all columns; they can be gone through again and again."""
+
+    def __init__(self, pools: Sequence[Path], file: Path) -> None:
+        """file: to keep them in. `PoolError` as the readers of pools have it."""
+        digests: list[str] = []
+        encode = msgspec.json.Encoder().encode
+        with file.open("xb") as lines:
+            for path in pools:
+                for row in _rows(benchmark_of(path), path):
+                    lines.write(encode(row) + b"\n")
+                    digests.append(row["digest"])
+        self._file, self._number, self._canary = file, len(digests), canary_of(digests)
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[Row]:
+        decode = msgspec.json.Decoder(dict[str, Any]).decode
+        with self._file.open("rb") as lines:
+            for line in lines:
+                yield {**decode(line), "canary": self._canary}
+
+
+def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
+    pool, digest = of.read_pool(path), pool_digest(path)
+    for item in pool.items:
+        *system, user = of.messages(item)
+        told = "\n\n".join(message["content"] for message in system)
+        record = record_text(of.record(item))
+        gold = of.training.gold(item)
+        labels = of.training.difficulty(item)
+        yield {
+            "id": item.id,
+            "benchmark": of.name,
+            "pool": pool.name,
+            "setting": item.setting,
+            "stratum": item.stratum,
+            "system": told,
+            "prompt": user["content"],
+            "digest": prompt_digest(told, user["content"]),
+            "record": record,
+            "answer": "" if gold is None else json.dumps(gold, sort_keys=True),
+            "record_digest": text_digest(record),
+            "pool_digest": digest,
+            **{f"{DIFFICULTY}{name}": value for name, value in labels.items()},
+        }
