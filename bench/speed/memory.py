@@ -1,12 +1,15 @@
 """What a pool of 100,000 items takes: the largest resident set of each command, and items a second.
 
-Items are those of a bundled pool over and over, under ids of their own. Commands run in one process each.
+Items are those of a bundled pool over and over, under ids of their own. Commands run in one process each. ReplaySCM's
+that take milliseconds an item get its easiest items; `audit` finds records of all but the last hundred, `generate`
+makes a fifth. `export` needs the extra `hub`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +25,22 @@ ITEMS = 100_000
 MOST = 500e6  # bytes
 CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
 
+EASY = 3  # items of the easiest stratum that a bundled pool begins with
+NEW = 100
+
 Commands = Mapping[str, tuple[str, ...]]
+SLOW: Commands = {
+    "audit": ("audit", "pool.jsonl", "--out", "audits", "--workers", "1"),
+    "audit --json": ("audit", "pool.jsonl", "--out", "audits", "--workers", "1", "--json"),
+    "harden": (*("harden", "pool.jsonl", "--out", "hardened.jsonl", "--mode", "extra-worlds"), "--workers", "1"),
+    "generate": (
+        *("generate", "--out", "made.jsonl", "--seed", "1", "--strata", "hs_n6_easy_calibration"),
+        *("--per-stratum", "NUMBER", "--workers", "1"),
+    ),
+    "run first-found": ("run", "first-found", "pool.jsonl", "--out", "found", "--workers", "1"),
+    "alternatives": ("alternatives", "found", "--out", "alternatives.jsonl"),
+    "export": ("export", "pool.jsonl", "--out", "exported"),
+}
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -33,6 +51,19 @@ def rows(options: Options) -> Iterator[Row]:
             _write_pool(pool, number, folder)
             for name, line in _commands(CHEAP[benchmark]).items():
                 yield _row(benchmark, name, line, number, folder)
+    with TemporaryDirectory(prefix="calibrant-memory-") as scratch:
+        yield from _slow_rows(number, Path(scratch))
+
+
+def _slow_rows(number: int, folder: Path) -> Iterator[Row]:
+    easiest = next(iter(bundled_files()["replayscm"]))
+    _write_pool(easiest, number, folder, first=EASY)
+    for name, line in SLOW.items():
+        made = max(1, number // 5) if name == "generate" else number
+        if name == "audit":
+            _write_audits(folder, min(number, EASY), number - min(number // 2, NEW))
+        if name != "export" or find_spec("pyarrow"):
+            yield _row("replayscm", name, [str(made) if word == "NUMBER" else word for word in line], made, folder)
 
 
 def _commands(protocol: str) -> Commands:
@@ -48,7 +79,7 @@ def _commands(protocol: str) -> Commands:
     }
 
 
-def _row(benchmark: str, name: str, line: tuple[str, ...], number: int, folder: Path) -> Row:
+def _row(benchmark: str, name: str, line: Sequence[str], number: int, folder: Path) -> Row:
     case = f"{benchmark}, {number:,} items"
     try:
         cost = command_cost(OURS, *line, folder=folder)
@@ -58,9 +89,20 @@ def _row(benchmark: str, name: str, line: tuple[str, ...], number: int, folder: 
     return Row(TOPIC, case, name, "item", number / cost.processor, met=cost.peak <= MOST, counts=counts)
 
 
-def _write_pool(bundled: Path, number: int, folder: Path) -> None:
-    """The pool, and for every item a response that answers nothing."""
-    head, *items = bundled.read_text(encoding="utf-8").splitlines()
+def _write_audits(folder: Path, known: int, number: int) -> None:
+    """The records that an audit of the first so many items would have written, from those of the first few."""
+    command_cost(OURS, *SLOW["audit"], "--limit", str(known), folder=folder)
+    path = folder / "audits" / "audits.jsonl"
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with path.open("a", encoding="utf-8") as lines, (folder / "pool.jsonl").open(encoding="utf-8") as pool:
+        for index, item in enumerate(islice(pool, known + 1, number + 1), known):
+            made = records[index % known] | {"instance": json.loads(item)["id"], "index": index}
+            lines.write(json.dumps(made, separators=(",", ":")) + "\n")
+
+
+def _write_pool(bundled: Path, number: int, folder: Path, *, first: int | None = None) -> None:
+    """The pool, of the first so many of the bundled items, and for every item a response that answers nothing."""
+    head, *items = bundled.read_text(encoding="utf-8").splitlines()[: None if first is None else first + 1]
     ids = [json.loads(item)["id"] for item in items]
     with (folder / "pool.jsonl").open("w", encoding="utf-8") as pool, (folder / "responses.jsonl").open("w") as told:
         pool.write(head + "\n")
