@@ -69,6 +69,19 @@ def plain_pool(path: Path) -> Iterator[IO[bytes]]:
 
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
     """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
+    return (line for line in _all_lines(file) if line.text.strip())
+
+
+def text_lines(file: IO[bytes]) -> Iterator[str]:
+    """Its text as `split` takes it apart at line feeds; `PoolError` without the file's name."""
+    line = Line(0, 0, 0, "")
+    for line in _all_lines(file):  # the last is looked at
+        yield line.text
+    if line.size == len(line.text.encode()) + 1:
+        yield ""  # after the last line feed
+
+
+def _all_lines(file: IO[bytes]) -> Iterator[Line]:
     mark = place = 0
     for number, raw in enumerate(file, 1):
         start, place = place, place + len(raw)
@@ -79,8 +92,7 @@ def pool_lines(file: IO[bytes]) -> Iterator[Line]:
             text = raw.decode()
         except UnicodeDecodeError as error:
             raise PoolError(f"not UTF-8 at byte {start - mark + error.start}") from None
-        if text.strip():
-            yield Line(number, start, len(raw), text.removesuffix("\n"))
+        yield Line(number, start, len(raw), text.removesuffix("\n"))
 
 
 def pool_digest(path: Path) -> str:

@@ -10,6 +10,7 @@ import yaml
 from dsl.errors import PoolError
 from dsl.garbage import no_collections
 from dsl.nesting import MAX_DEPTH, check_nesting
+from dsl.plain_yaml import UNREADABLE, NotPlainError, plain_document, unreadable
 
 MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
 
@@ -28,20 +29,27 @@ class _Loader(yaml.CSafeLoader):
 def load_yaml(text: str) -> Any:
     """Parse YAML text; `PoolError` with the parser's one-line reason."""
     try:
+        with no_collections():  # half of the time would go into them
+            return plain_document(text)
+    except (NotPlainError, RecursionError, *UNREADABLE):
+        return load_whole(text)
+
+
+def load_whole(text: str) -> Any:
+    """The same by way of the parser's nodes, which takes any YAML and says what is wrong with the rest."""
+    try:
         if _may_nest_deeply(text):
             _check_events(text)
-        with no_collections():  # half of the time would go into them
+        with no_collections():
             document = yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise PoolError("nested too deeply to be a pool file") from None
-    except _UNREADABLE as error:
-        raise PoolError(f"not readable YAML: {' '.join(str(error).split())[:200]}") from None
+    except UNREADABLE as error:
+        raise unreadable(error) from None
     check_nesting(document, max_items=len(text) + 1)
     return document
 
 
-# PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
-_UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
 _DEEP_LINE = re.compile(r"(?:^\ufeff?|[\n\r\x85\u2028\u2029])(?:[ \t]|[-?:][ \t]){1000}")
 
 

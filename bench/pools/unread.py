@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dsl.pool_text import plain_pool, pool_lines, pool_text
+from dsl.pool_text import plain_pool, pool_lines
+from dsl.replayscm.pools.documents import raw_records
 from dsl.replayscm.pools.official import problem_from_official
-from dsl.replayscm.pools.results import cut_results
-from dsl.yaml_text import load_yaml
 
 
 class _Watched(dict[str, Any]):
@@ -52,11 +51,10 @@ def unread_fields(path: Path) -> Mapping[str, int]:
         first = next(pool_lines(plain), None)
     if first is not None and first.text.lstrip().startswith("{"):
         return {}
-    document = load_yaml(cut_results(pool_text(path))[0])
     counts: Counter[str] = Counter()
-    for index, raw in enumerate(document["problems"]):
+    for index, raw in enumerate(raw_records(path)):
         record = _Watched(raw)
-        problem_from_official(record, index, None)
+        problem_from_official(record, index)
         counts.update(set(_unread(record, "")))
     return dict(sorted(counts.items()))
 

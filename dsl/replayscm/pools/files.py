@@ -15,7 +15,7 @@ import msgspec
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
-from dsl.pool_text import Line, plain_pool, pool_digest, pool_lines, pool_text
+from dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
 from dsl.records import decoded, decoded_again
 from dsl.replayscm.pools.build import problem_from_record
 from dsl.replayscm.pools.disclosures import record_from_disclosure
@@ -50,9 +50,9 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
         if first is not None and first.text.lstrip().startswith("{"):
             pool = _read_native(first, lines, plain, path.name, keep_results=keep_results)
         else:
-            from dsl.replayscm.pools.official import read_official  # the YAML parser is only needed here
+            from dsl.replayscm.pools.documents import read_official  # the YAML parser is only needed here
 
-            pool = read_official(pool_text(path), path.name, keep_results=keep_results)
+            pool = read_official(plain, path.name, keep_results=keep_results)
         seen: set[str] = set()
         for name in item_ids(pool.problems):
             if name in seen:

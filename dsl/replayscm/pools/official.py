@@ -1,8 +1,7 @@
-"""The benchmark's official runtime YAML (compact binary rows, or expanded rows): read only.
+"""Records of the benchmark's official runtime YAML (compact binary rows, or expanded rows): read only.
 
-Official files are 34 to 86 MB because they embed model results. Those blocks are cut out by indentation before the
-YAML parser sees them and are parsed when somebody asks. Each record becomes a native pool record, so every check of
-meaning is the one in dsl.replayscm.pools.build; here are only the checks of what the official fields say to each other.
+Each becomes a native pool record, so every check of meaning is the one in dsl.replayscm.pools.build; here are only the
+checks of what the official fields say to each other.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.replayscm.pools.build import Results, ResultsInMemory, problem_from_record
+from dsl.replayscm.pools.build import Results, problem_from_record
 from dsl.replayscm.pools.disclosures import (
     BlocksRecord,
     DisclosureRecord,
@@ -26,9 +25,8 @@ from dsl.replayscm.pools.records import (
     SealedRecord,
     WorldRecord,
 )
-from dsl.replayscm.pools.results import EmbeddedResults, are_self_contained, cut_results
-from dsl.replayscm.problem import Pool, Problem, TaskKind
-from dsl.yaml_text import load_yaml
+from dsl.replayscm.pools.results import EmbeddedResults
+from dsl.replayscm.problem import Problem, TaskKind
 
 ORDERED_VARIANTS = frozenset({"with_topological_order"})
 BLOCK_VARIANTS = frozenset({"partial_topological_order", "partial_order", "partial_topo"})
@@ -43,47 +41,27 @@ SUMMARY_FIELDS |= {"InterventionTargetsConstant", "InterventionTargetsAll"}
 OWN_LABELS = "calibrantLabels"  # all labels, where files that we wrote have other ones than the fields below say
 
 
-def read_official(text: str, name: str, *, keep_results: bool = True) -> Pool:
-    """The pool of an official runtime file; `PoolError` names instance and field.
+def problem_from_official(raw: Any, index: int) -> Problem:
+    """The problem of one official record, as the YAML parser gives it; `index` names records without an id."""
+    return OfficialRecord(raw, index).problem
 
-    keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
+
+class OfficialRecord:
+    """One official record, as the YAML parser gives it; `PoolError` with the instance.
+
+    problem: what it means; native: its record in the native format, without the stored results
+    results: those that it holds, or those that are given in their place
     """
-    lean, blocks = cut_results(text)
-    if blocks and are_self_contained(blocks, text):
-        try:
-            return _pool(lean, blocks, name, keep_results=keep_results)
-        except PoolError:
-            pass  # perhaps an unusual layout: let the parser see everything
-    return _pool(text, [], name, keep_results=keep_results)
 
-
-def _pool(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
-    """The pool of a text; `blocks` are the results that were cut out of it, none where it still holds them."""
-    top = Fields(load_yaml(text), "the file")
-    records = top.sequence("problems")
-    if blocks and len(blocks) != len(records):
-        raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")
-    problems = []
-    for index, raw in enumerate(records):
-        results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
-        problems.append(problem_from_official(raw, index, results if keep_results else ResultsInMemory(())))
-    return Pool(name, tuple(problems), top.mapping("metadata", {}))
-
-
-def problem_from_official(raw: Any, index: int, results: Results | None = None) -> Problem:
-    """The problem of one official record, as the YAML parser gives it; `index` names records without an id.
-
-    results: in place of those that the record holds
-    """
-    record = Fields(raw, "record")
-    problem = record.child("problem")
-    instance = problem.get("instanceId")
-    with located(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
-        native = _native(record, problem)
-        stored = record.mapping("modelResults", {})
-        if stored and results is None:
-            results = EmbeddedResults.from_mapping(stored)
-        return problem_from_record(native, results)
+    def __init__(self, raw: Any, index: int, results: Results | None = None) -> None:
+        record = Fields(raw, "record")
+        problem = record.child("problem")
+        instance = problem.get("instanceId")
+        with located(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
+            self.native = _native(record, problem)
+            stored = record.mapping("modelResults", {})
+            self.results = EmbeddedResults.from_mapping(stored) if stored and results is None else results
+            self.problem = problem_from_record(self.native, self.results)
 
 
 def _native(record: Fields, problem: Fields) -> ProblemRecord:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import yaml
 
 from dsl.errors import PoolError, shown
 from dsl.replayscm.problem import ModelResult
@@ -13,51 +15,80 @@ from dsl.yaml_text import load_yaml
 _KEY = "modelResults:"
 
 
-def cut_results(text: str) -> tuple[str, list[str]]:
-    """The file without its model results, and the text of each record's results (empty where it has none).
+def cut_results(text: str) -> tuple[str, ResultsCut]:
+    """The file without its model results, and what was cut out of it."""
+    cut = ResultsCut()
+    if _KEY not in text:
+        return text, cut
+    return "\n".join(cut.lean(text.split("\n"))), cut
+
+
+class ResultsCut:
+    """Takes model results out of the lines of a file.
 
     Works on block-style YAML, which the official files are: a record's block ends at the first line that is not
     indented deeper than its key. Anything else stays in the text and is parsed with it. The cut is right if there are
-    as many blocks as records, and if they are self-contained.
+    as many blocks as records, and none holds an alias of an anchor that stands elsewhere.
+
+    blocks: the text of each record's results, empty where it has none; complete up to the last line that was yielded
+    is_whole: no line was left out so far
     """
-    if _KEY not in text:
-        return text, []
-    kept: list[str] = []
-    blocks: list[str] = []
-    cut: list[str] | None = None
-    indent = -1  # column of the record's keys, known from its first line
-    for line in text.split("\n"):  # not splitlines: responses contain other line separators
-        stripped = line.lstrip(" ")
-        column = len(line) - len(stripped)
-        if cut is not None:
-            if column > indent or not stripped.strip():
-                cut.append(line)
+
+    def __init__(self) -> None:
+        self.blocks: list[str] = []
+        self.is_whole = True
+        self._anchors: set[str] = set()
+        self._foreign: set[str] = set()  # aliases in blocks that have no such anchor
+
+    def lean(self, lines: Iterable[str]) -> Iterator[str]:
+        """The other lines."""
+        cut: list[str] | None = None
+        indent = -1  # column of the record's keys, known from its first line
+        for line in lines:  # which end at line feeds alone: responses contain other separators
+            stripped = line.lstrip(" ")
+            column = len(line) - len(stripped)
+            if cut is not None:
+                if column > indent or not stripped.strip():
+                    cut.append(line)
+                    continue
+                self._keep("\n".join(cut))
+                cut = None
+            if "&" in line:
+                self._anchors.update(_ANCHOR.findall(f"\n{line}"))
+            if stripped.startswith("- problem:") and (not self.blocks or column + 2 == indent):
+                indent = column + 2
+                self.blocks.append("")
+            elif column == indent and stripped.rstrip() == _KEY:
+                self.is_whole = False
+                cut = []
+                yield f"{' ' * column}{_KEY} {{}}"
                 continue
-            blocks[-1] = "\n".join(cut)
-            cut = None
-        if stripped.startswith("- problem:") and (not blocks or column + 2 == indent):
-            indent = column + 2
-            blocks.append("")
-        elif column == indent and stripped.rstrip() == _KEY:
-            kept.append(f"{' ' * column}{_KEY} {{}}")
-            cut = []
-            continue
-        kept.append(line)
-    if cut is not None:
-        blocks[-1] = "\n".join(cut)
-    return "\n".join(kept), blocks
+            yield line
+        if cut is not None:
+            self._keep("\n".join(cut))
+
+    def _keep(self, block: str) -> None:
+        self.blocks[-1] = block
+        own = set(_ANCHOR.findall(block)) if "&" in block else set()
+        self._anchors |= own
+        if "*" in block:
+            self._foreign.update(set(_ALIAS.findall(block)) - own)
+
+    def take(self, record: int) -> str:
+        """The block of a record, which is kept no longer; empty if there is no such one."""
+        if record >= len(self.blocks):
+            return ""
+        block, self.blocks[record] = self.blocks[record], ""
+        return block
+
+    @property
+    def are_self_contained(self) -> bool:
+        """Of all blocks together; False in doubt."""
+        return self._anchors.isdisjoint(self._foreign)
 
 
 _ANCHOR = re.compile(r"&(?<=[\s\[,{]&)([^\s\[\]{},]+)")
 _ALIAS = re.compile(r"\*(?<=[\s\[,{]\*)([^\s\[\]{},]+)")
-
-
-def are_self_contained(blocks: Iterable[str], text: str) -> bool:
-    """Whether no block holds an alias of an anchor that stands elsewhere in the text; False in doubt."""
-    anchors = set(_ANCHOR.findall(text))
-    if not anchors:
-        return True
-    return all(anchors.isdisjoint({*_ALIAS.findall(block)} - {*_ANCHOR.findall(block)}) for block in blocks)
 
 
 class EmbeddedResults:
@@ -81,6 +112,13 @@ class EmbeddedResults:
             raise PoolError("expected a mapping from model to result", field="modelResults")
         results = self._mapping.items()
         return tuple(_result(model if isinstance(model, str) else shown(model), raw) for model, raw in results)
+
+    def as_text(self) -> str:
+        """YAML that says the same; whatever its writer raises if these results do not fit it."""
+        if not self._text:
+            text: str = yaml.dump({_KEY[:-1]: self._mapping}, Dumper=yaml.CSafeDumper, sort_keys=False)
+            self._text = text.partition("\n")[2]
+        return self._text
 
 
 VERDICT = ("valid", "correct")  # what a result says of itself, beside its evaluation

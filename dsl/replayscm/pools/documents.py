@@ -1,0 +1,212 @@
+"""The benchmark's official runtime files: one YAML document, read a record at a time where it is plain.
+
+Official files are 34 to 86 MB because they embed model results. Those blocks are cut out by indentation before the
+YAML parser sees them and are parsed when somebody asks. Of a large pool the records are put, as native ones, into an
+unnamed file, where items stay (dsl.stored_items). What only the whole document tells is left to `load_yaml`: the same
+problems come of it, and the same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import msgspec
+
+import dsl.stored_items
+from dsl.errors import PoolError
+from dsl.garbage import rare_collections
+from dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
+from dsl.pool_text import Line, plain_pool, text_lines
+from dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
+from dsl.replayscm.pools.fields import Fields
+from dsl.replayscm.pools.official import OfficialRecord
+from dsl.replayscm.pools.records import ProblemRecord
+from dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
+from dsl.replayscm.problem import Pool, Problem
+from dsl.yaml_text import load_yaml
+
+RECORDS = "problems"
+_NONE = ResultsInMemory(())
+_LINES = 512  # that are handed to the parser together
+
+
+def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
+    """The pool of an official runtime file; `PoolError` names instance and field.
+
+    file: that can be read from any place again
+    keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
+    """
+    cut = ResultsCut()
+    try:
+        return _streamed(file, name, cut, keep_results=keep_results)
+    except NotPlainError:
+        return read_official_whole(file, name, keep_results=keep_results)
+    except PoolError:
+        if cut.is_whole:
+            raise
+    try:  # perhaps an unusual layout: let the parser see everything
+        return _streamed(file, name, None, keep_results=keep_results)
+    except NotPlainError:
+        return read_official_whole(file, name, keep_results=keep_results)
+
+
+def raw_records(path: Path) -> Iterator[Any]:
+    """The records of an official file as the YAML parser gives them, their results left out where they can be.
+
+    The file has been read without error before.
+    """
+    with plain_pool(path) as file:
+        index = 0
+        try:
+            with _opened(file, ResultsCut()) as document:
+                for raw in document:
+                    yield raw
+                    index += 1
+        except (NotPlainError, PoolError):
+            yield from islice(load_yaml(_text(file))[RECORDS], index, None)
+
+
+class _Text:
+    """Lines of a text as the parser reads them; `failed` is what kept it from being read to the end."""
+
+    name = "<unicode string>"  # which errors of texts in memory say
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self.failed: PoolError | OSError | None = None
+        self._lines = lines
+        self._rest = b""
+        self._between = ""
+
+    def read(self, size: int = -1, /) -> bytes:
+        while len(self._rest) < size:
+            try:
+                lines = list(islice(self._lines, _LINES))
+            except (PoolError, OSError) as error:  # which would get lost in the parser
+                self.failed = error
+                return b""
+            if not lines:
+                break
+            self._rest += (self._between + "\n".join(lines)).encode()
+            self._between = "\n"
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken
+
+    def require_read(self, lines: Iterable[str]) -> None:
+        """Raises what is wrong with the text itself, up to its end, which is said before anything else."""
+        if self.failed is None:
+            for _ in lines:
+                pass
+        else:
+            raise self.failed
+
+
+@contextmanager
+def _opened(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
+    file.seek(0)
+    lines = text_lines(file)
+    text = _Text(lines if cut is None else cut.lean(lines))
+    try:
+        yield ListedRecords(text, RECORDS)
+    except (NotPlainError, PoolError):
+        text.require_read(lines)
+        raise
+    text.require_read(lines)
+
+
+def _streamed(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
+    with rare_collections(), _opened(file, cut) as document:
+        problems = _kept_or_stored(_found(document, cut, keep_results))
+        top = Fields(document.rest, "the file")
+        top.sequence(RECORDS)
+        if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
+            raise PoolError("results that belong to no record", field="modelResults")
+        return Pool(name, problems, top.mapping("metadata", {}))
+
+
+def _found(document: Iterable[Any], cut: ResultsCut | None, keep_results: bool) -> Iterator[OfficialRecord]:
+    """Raises what the first wrong record is refused for at the end: what is not YAML is said before."""
+    refusal: PoolError | None = None
+    for index, raw in enumerate(document):
+        if refusal is not None:
+            continue
+        block = cut.take(index) if cut is not None else ""
+        results = (EmbeddedResults(block) if block else None) if keep_results else _NONE
+        try:
+            found = OfficialRecord(raw, index, results)
+        except PoolError as error:
+            refusal = error
+        else:
+            yield found
+    if refusal is not None:
+        raise refusal
+
+
+def read_official_whole(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
+    """The same by way of the whole document."""
+    text = _text(file)
+    lean, cut = cut_results(text)
+    if not cut.is_whole and cut.are_self_contained:
+        try:
+            return _whole(lean, cut.blocks, name, keep_results=keep_results)
+        except PoolError:
+            pass
+    return _whole(text, [], name, keep_results=keep_results)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return "\n".join(text_lines(file))
+
+
+def _whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
+    """The pool of a text; `blocks` are the results that were cut out of it, none where it still holds them."""
+    top = Fields(load_yaml(text), "the file")
+    records = top.sequence(RECORDS)
+    if blocks and len(blocks) != len(records):
+        raise PoolError(f"results of {len(blocks)} records, but {len(records)} records", field="modelResults")
+    problems = []
+    for index, raw in enumerate(records):
+        results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
+        problems.append(OfficialRecord(raw, index, results if keep_results else _NONE).problem)
+    return Pool(name, tuple(problems), top.mapping("metadata", {}))
+
+
+class _Stored(msgspec.Struct):
+    """A line of the unnamed file. results: YAML, as `EmbeddedResults` takes it; empty if there are none"""
+
+    record: ProblemRecord
+    results: str
+
+
+def _kept_or_stored(found: Iterator[OfficialRecord]) -> Sequence[Problem]:
+    """Problems as they are, or of a large number those that stay in a file."""
+    first = list(islice(found, dsl.stored_items.KEPT + 1))
+    if len(first) <= dsl.stored_items.KEPT:
+        return tuple(record.problem for record in first)
+    with TemporaryFile() as copy:
+        return dsl.stored_items.stored_items(copy, _written(copy, chain(first, found)), _again)
+
+
+def _written(copy: IO[bytes], found: Iterable[OfficialRecord]) -> Iterator[tuple[Line, Problem]]:
+    encode = msgspec.json.Encoder().encode
+    place = 0
+    for number, official in enumerate(found, 1):
+        try:
+            results = official.results.as_text() if isinstance(official.results, EmbeddedResults) else ""
+        except UNREADABLE:  # such as an integer of more digits than are written
+            raise NotPlainError from None
+        line = encode(_Stored(official.native, results))
+        copy.write(line)
+        yield Line(number, place, len(line), line.decode()), official.problem
+        place += len(line)
+    copy.flush()
+
+
+def _again(line: str) -> Problem:
+    stored = msgspec.json.decode(line, type=_Stored)
+    return problem_from_record(stored.record, EmbeddedResults(stored.results) if stored.results else None)
