@@ -12,7 +12,7 @@ from audits.replayscm.bounded import BoundedAudit
 from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
 from audits.replayscm.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum, Survivors
 from audits.replayscm.patterns import pattern_coverage
-from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cut, uniform_ceiling
+from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cuts, uniform_ceiling
 from audits.replayscm.spaces import MOST_SETS, Spaces
 from audits.replayscm.survivors import most_different
 from dsl.replayscm.problem import Problem
@@ -71,8 +71,7 @@ def audit_instance(problem: Problem, options: AuditOptions) -> Findings:
                 ceilings.append(ceiling.found)
                 left_out |= {f"{part}, narrower": ceiling.cut} if ceiling.cut else {}
     divided = attempted("split", lambda: split(spaces, prior)) if prior else None
-    if divided is not None and (cut := split_cut(problem, divided)):
-        left_out["split by other worlds"] = cut
+    left_out |= split_cuts(problem, divided) if divided is not None else {}
     return Findings(
         num_variables=len(task.variables),
         num_roots=task.disclosure.num_roots,

@@ -109,6 +109,8 @@ def _ceiling_cut(found: BestAnswer, counts: int) -> str:
     cut = []
     if counts < CEILING_COUNTS:
         cut.append(f"{counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed")
+    else:
+        cut.append(f"at most {CEILING_COUNTS} exact counts are made")
     if found.descent_cost:
         cost = f"{found.descent_cost:,} parent sets times held-out rows"
         cut.append(f"no heavier class looked for by descent: {cost}, at most {MAX_DESCENT:,}")
@@ -165,13 +167,22 @@ def _num_sets(space: VersionSpace) -> int:
     return sum(len(space.local(variable).masks) for variable in space.index.values())
 
 
-def split_cut(problem: Problem, found: Split) -> str | None:
-    """Why fewer worlds were compared than there would be; None if all were."""
+def split_cuts(problem: Problem, found: Split) -> dict[str, str]:
+    """What of a split could not be afforded: part -> which limit that was."""
+    cut = {}
     whole = 3 * len(problem.task.variables) + SPLIT_CANDIDATES
-    if found.candidates >= whole:
-        return None
-    work = "variables times parent sets times truths times worlds"
-    return f"{found.candidates} of {whole} worlds compared: {work} is at most {SPLIT_WORK:,}"
+    if found.candidates < whole:
+        work = "variables times parent sets times truths times worlds"
+        cut["split by other worlds"] = (
+            f"{found.candidates} of {whole} worlds compared: {work} is at most {SPLIT_WORK:,}"
+        )
+    contexts = 1 << problem.task.disclosure.num_roots
+    if contexts > MAX_CONTEXTS:
+        drawn = f"{MAX_CONTEXTS} of {contexts:,} root assignments drawn for each world"
+        cut["split by worlds of more rows"] = f"{drawn}: none shows more"
+    if found.removed is not None and found.removed[0] < found.removed[1]:
+        cut["split, narrower"] = f"at most {SPLIT_COUNTS} exact counts are made"
+    return cut
 
 
 def _described(

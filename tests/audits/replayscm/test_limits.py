@@ -83,6 +83,52 @@ def test_counts_of_a_ceiling(place: int, part: str, cost: int, monkeypatch: pyte
         )
 
 
+@pytest.mark.parametrize(("place", "part"), [(0, "ceiling"), (1, "ceiling by size")])
+def test_most_counts_of_a_ceiling(place: int, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = open_problem()
+    full = audited(problem).ceilings[place]
+    for counts in (full.counts, full.counts - 2):
+        monkeypatch.setattr(prior, "CEILING_COUNTS", counts)
+        found = audited(problem)
+        enough = counts == full.counts
+        assert found.ceilings[place].exact == enough
+        assert found.ceilings[place].lower <= full.lower <= found.ceilings[place].upper
+        said = None if enough else f"at most {counts} exact counts are made"
+        assert found.left_out.get(f"{part}, narrower") == said
+
+
+def test_counts_of_a_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One count less than it takes leaves an interval; of seven members."""
+    problem = gold_problem(0, KNOWN, Shape(roots=1, endogenous=2, units=3, training=2))
+    whole, exact = audited(problem).split, []
+    assert whole
+    for most in range(1, prior.SPLIT_COUNTS + 1):
+        monkeypatch.setattr(prior, "SPLIT_COUNTS", most)
+        found = audited(problem)
+        assert found.split
+        assert found.split.removed
+        assert whole.removed
+        low, high = found.split.removed
+        assert low <= whole.removed[0] == whole.removed[1] <= high
+        exact.append(low == high)
+        said = None if low == high else f"at most {most} exact counts are made"
+        assert found.left_out.get("split, narrower") == said
+    assert exact == sorted(exact)
+    assert set(exact) == {False, True}
+
+
+@pytest.mark.parametrize("setting", [KNOWN, HIDDEN])
+def test_root_assignments_of_a_world(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two roots have four."""
+    for most in (4, 3):
+        monkeypatch.setattr(prior, "MAX_CONTEXTS", most)
+        found = audited(open_problem(setting))
+        assert found.split
+        assert len(found.split.rows) <= most
+        said = "3 of 4 root assignments drawn for each world: none shows more" if most < 4 else None
+        assert found.left_out.get("split by worlds of more rows") == said
+
+
 def test_descents(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = open_problem()
     cost = weighed(problem) * problem.sealed.heldout.num_rows
