@@ -9,19 +9,21 @@ fifteen years later, 2009). What a variable is expected to take falls with the n
 miss, or orders are missed that hold most of the weight: few runs then agree on too little.
 
 Runs are independent, and the whole sum is made of every run anew, over all components and root sets. So the standard
-error is that of a mean of as many numbers, the interval is that of a mean of lognormal numbers
-(G. Y. Zou, C. Y. Huo and J. Taleban, Simple confidence intervals for lognormal means, 2009, have D. R. Cox's), which
-estimates of this kind come to be (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle
-approximations of normalizing constants, 2014), and since each of the numbers is unbiased and not
-negative, Markov's inequality on their product bounds the sum from below whatever their distribution (C. P. Gomes,
-J. Hoffmann, A. Sabharwal and B. Selman, From sampling to model counting, 2007).
+error is that of a mean of as many numbers, and the interval is that of a mean of lognormal numbers, which estimates of
+this kind come to be (J. Berard, P. Del Moral and A. Doucet, A lognormal central limit theorem for particle
+approximations of normalizing constants, 2014). Its ends take the limits of both parameters at once, Student's of the
+mean and those that a chi-square has for the variance: D. R. Cox's interval, and the one that G. Y. Zou, C. Y. Huo and
+J. Taleban have from these limits (Simple confidence intervals for lognormal means, 2009), hold too seldom where few
+runs have met what weighs most. Since each of the numbers is unbiased and not negative, Markov's inequality on their
+product bounds the sum from below whatever their distribution (C. P. Gomes, J. Hoffmann, A. Sabharwal and B. Selman,
+From sampling to model counting, 2007).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import isqrt, log, log2, sqrt
+from math import exp, isqrt, lgamma, log, log2, log10, sqrt
 from statistics import NormalDist, fmean, variance
 from typing import NamedTuple, TypeAlias
 
@@ -39,6 +41,8 @@ EXACT = "exact"
 AHEAD = 0.3  # for each parent that a set misses, how likely it is thought to be placed before the variable comes
 CONFIDENCE = 0.95
 FEW = 0.5  # of the particles: with fewer of them in effect they are drawn again
+MOST_BITS = 10_000  # of a number that is written in digits
+FARTHEST = 100_000  # powers of e above the runs, where an interval tells nothing any more
 CELLS = 1 << 22  # of a matrix of particles by parent sets
 
 F64: TypeAlias = npt.NDArray[np.float64]
@@ -68,8 +72,10 @@ class Estimate(NamedTuple):
             return 0, self.value + round(t * Fraction(self.standard_error))
         logs = [log2(one) * log(2) for one in self.runs]
         square = variance(logs)
-        middle, reach = fmean(logs) + square / 2, t * sqrt(square / number + square**2 / (2 * (number - 1)))
-        low, high = (_exponential(end / log(2)) for end in (middle - reach, middle + reach))
+        sides = (1 + CONFIDENCE) / 2, (1 - CONFIDENCE) / 2
+        least, most = ((number - 1) * square / _chi_square(share, number - 1) for share in sides)
+        ends = least / 2 - t * sqrt(square / number), most / 2 + t * sqrt(most / number)
+        low, high = (_exponential((fmean(logs) + min(end, FARTHEST)) / log(2)) for end in ends)
         return min(self.value, max(self.at_least, low)), max(self.value, high)
 
     @property
@@ -145,8 +151,30 @@ def _student(freedom: int) -> float:
     return float(sum(term / freedom**power for power, term in enumerate(terms)))
 
 
+def _chi_square(share: float, freedom: int) -> float:
+    """The point below which that share of a chi-square distribution lies, by halving."""
+    low, high = 0.0, freedom + 20 * sqrt(freedom) + 20
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _chi_square_below(middle, freedom) < share else (low, middle)
+    return high
+
+
+def _chi_square_below(point: float, freedom: int) -> float:
+    """The share below a point: the series of the incomplete gamma function."""
+    half, place, below = point / 2, freedom / 2, 0.0
+    term = exp(freedom / 2 * log(half) - half - lgamma(freedom / 2 + 1)) if half else 0.0
+    while term > below * 1e-16:
+        below += term
+        place += 1
+        term *= half / place
+    return below
+
+
 def _short(number: int) -> str:
-    """Three digits and a power of ten, however large."""
+    """Three digits and a power of ten, however large; the power alone beyond those that are written out."""
+    if number.bit_length() > MOST_BITS:
+        return f"1e{int(log2(number) * log10(2))}"
     digits = str(number)
     return digits if len(digits) < 7 else f"{digits[0]}.{digits[1:3]}e{len(digits) - 1}"
 
