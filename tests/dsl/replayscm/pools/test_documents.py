@@ -117,7 +117,7 @@ def test_damaged_files(layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
         "", "a", "- a", "problems: x", "problems:", "metadata: {}", "problems: []", "problems: []\nmetadata: x",
         "problems: [{}]", "problems: [x]\nmetadata: [", "problems: [x]\na: 1\na: 2", "problems: [x]\nproblems: []",
         "problems: &p []\nmetadata: *p", "problems: []\n--- x", "problems: []\n...\n", "\ufeffproblems: []",
-        "problems: [\xff",
+        "problems: [\xff", "problems: [x, y]\nmetadata: [",
         "problems: [x]\n" + "#\n" * 20_000 + "]", "problems: [x]\n" + "#\n" * 20_000 + "\0", "? [problems]\n: []",
     ],
 )  # fmt: skip
