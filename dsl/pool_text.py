@@ -18,6 +18,7 @@ from dsl.errors import PoolError
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
 _LONGEST_HEAD = 1 << 20
+_BLOCK = 1 << 16
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
 
@@ -69,30 +70,37 @@ def plain_pool(path: Path) -> Iterator[IO[bytes]]:
 
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
     """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
-    return (line for line in _all_lines(file) if line.text.strip())
-
-
-def text_lines(file: IO[bytes]) -> Iterator[str]:
-    """Its text as `split` takes it apart at line feeds; `PoolError` without the file's name."""
-    line = Line(0, 0, 0, "")
-    for line in _all_lines(file):  # the last is looked at
-        yield line.text
-    if line.size == len(line.text.encode()) + 1:
-        yield ""  # after the last line feed
-
-
-def _all_lines(file: IO[bytes]) -> Iterator[Line]:
     mark = place = 0
     for number, raw in enumerate(file, 1):
         start, place = place, place + len(raw)
         if number == 1 and raw.startswith(_MARK):
             mark = start = len(_MARK)
             raw = raw[mark:]
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError as error:
-            raise PoolError(f"not UTF-8 at byte {start - mark + error.start}") from None
-        yield Line(number, start, len(raw), text.removesuffix("\n"))
+        text = _decoded(raw, start - mark)
+        if text.strip():
+            yield Line(number, start, len(raw), text.removesuffix("\n"))
+
+
+def text_lines(file: IO[bytes]) -> Iterator[str]:
+    """Its text as `split` takes it apart at line feeds; `PoolError` without the file's name."""
+    place = 0
+    while raw := b"".join(file.readlines(_BLOCK)):
+        raw = raw if place else raw.removeprefix(_MARK)
+        *lines, rest = _decoded(raw, place).split("\n")
+        yield from lines
+        if rest:  # the last line of all, which does not end
+            yield rest
+            return
+        place += len(raw)
+    if place:
+        yield ""
+
+
+def _decoded(raw: bytes, place: int) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise PoolError(f"not UTF-8 at byte {place + error.start}") from None
 
 
 def pool_digest(path: Path) -> str:
