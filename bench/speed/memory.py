@@ -2,12 +2,14 @@
 
 Items are those of a bundled pool over and over, under ids of their own. Commands run in one process each. ReplaySCM's
 that take milliseconds an item get its easiest items; `audit` finds records of all but the last hundred, `generate`
-makes a fifth. `export` needs the extra `hub`.
+makes a fifth. Of official YAML, which takes 17 kB an item, a pool has as many as fit into the 1 GiB that one may have.
+`export` needs the extra `hub`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import cycle, islice
@@ -19,10 +21,14 @@ from bench.speed.comparison import Row
 from bench.speed.options import Options
 from bench.speed.processes import OURS, command_cost
 from dsl.errors import CalibrantError
+from dsl.replayscm.pools.files import read_pool
+from dsl.stored_items import item_ids
 
 TOPIC = "memory"
 ITEMS = 100_000
+OFFICIAL_ITEMS = 60_000
 MOST = 500e6  # bytes
+BUDGET = 3600.0  # seconds that a command may take
 CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
 
 EASY = 3  # items of the easiest stratum that a bundled pool begins with
@@ -42,6 +48,15 @@ SLOW: Commands = {
     "export": ("export", "pool.jsonl", "--out", "exported"),
 }
 
+OFFICIAL: Commands = {
+    "pool check": ("pool", "check", "official.yaml"),
+    "pool stats": ("pool", "stats", "official.yaml"),
+    "pool convert": ("pool", "convert", "official.yaml", "converted.jsonl"),
+    "pool convert back": ("pool", "convert", "converted.jsonl", "converted.yaml"),
+    "prompts": ("prompts", "official.yaml", "--out", "prompts.jsonl"),
+    "score": ("score", "official.yaml", "responses.jsonl", "--out", "scores.jsonl", "--workers", "1"),
+}
+
 
 def rows(options: Options) -> Iterator[Row]:
     number = max(1, round(ITEMS * options.scale))
@@ -53,6 +68,15 @@ def rows(options: Options) -> Iterator[Row]:
                 yield _row(benchmark, name, line, number, folder)
     with TemporaryDirectory(prefix="calibrant-memory-") as scratch:
         yield from _slow_rows(number, Path(scratch))
+    with TemporaryDirectory(prefix="calibrant-memory-") as scratch:
+        yield from _official_rows(max(1, round(OFFICIAL_ITEMS * options.scale)), Path(scratch))
+
+
+def _official_rows(number: int, folder: Path) -> Iterator[Row]:
+    _write_pool(bundled_files()["replayscm"][0], number, folder)
+    _write_official(number, folder)
+    for name, line in OFFICIAL.items():
+        yield _row("replayscm, official YAML", name, line, number, folder)
 
 
 def _slow_rows(number: int, folder: Path) -> Iterator[Row]:
@@ -82,7 +106,7 @@ def _commands(protocol: str) -> Commands:
 def _row(benchmark: str, name: str, line: Sequence[str], number: int, folder: Path) -> Row:
     case = f"{benchmark}, {number:,} items"
     try:
-        cost = command_cost(OURS, *line, folder=folder)
+        cost = command_cost(OURS, *line, folder=folder, budget=BUDGET)
     except CalibrantError as error:
         return Row(TOPIC, case, name, met=False, note=" ".join(str(error).split()))
     counts = {"peak MB": cost.peak / 1e6, "at most": MOST / 1e6, "processor s": cost.processor}
@@ -110,3 +134,15 @@ def _write_pool(bundled: Path, number: int, folder: Path, *, first: int | None =
             name = f"{known}-{index}"
             pool.write(item.replace(json.dumps(known), json.dumps(name), 1) + "\n")
             told.write(json.dumps({"instanceId": name, "model": "none", "response": "{}"}) + "\n")
+
+
+def _write_official(number: int, folder: Path) -> None:
+    """The same items in the official format, repeated as text."""
+    bundled = bundled_files()["replayscm"][0]
+    command_cost(OURS, "pool", "convert", str(bundled), "bundled.yaml", folder=folder)
+    head, *records = re.split(r"^(?=- problem:)", (folder / "bundled.yaml").read_text(encoding="utf-8"), flags=re.M)
+    ids = item_ids(read_pool(bundled).problems)
+    with (folder / "official.yaml").open("w", encoding="utf-8") as pool:
+        pool.write(head)
+        for index, (record, known) in enumerate(islice(cycle(zip(records, ids, strict=True)), number)):
+            pool.write(record.replace(f"instanceId: {known}\n", f"instanceId: {known}-{index}\n", 1))

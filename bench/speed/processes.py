@@ -35,11 +35,17 @@ class Cost(NamedTuple):
     peaks: int | None = None
 
 
-def command_cost(python: Path, *arguments: str, folder: Path, environment: dict[str, str] | None = None) -> Cost:
+def command_cost(
+    python: Path,
+    *arguments: str,
+    folder: Path,
+    environment: dict[str, str] | None = None,
+    budget: float = threading.TIMEOUT_MAX,
+) -> Cost:
     """Of `calibrant ARGUMENTS` as installed for that Python, run in the folder; its output goes into files there.
 
     This Python runs the checkout that it was started in, every other one what is installed for it. Raises
-    CalibrantError with the end of what the command said if it does not end with 0.
+    CalibrantError with the end of what the command said if it does not end with 0, or not within so many seconds.
     """
     said = folder / "said.txt"
     start = time.monotonic()
@@ -51,14 +57,34 @@ def command_cost(python: Path, *arguments: str, folder: Path, environment: dict[
             stderr=errors,
             env=_environment(python) | (environment or {}),
         )
-        with _watched(process.pid) as peaks:
+        with _watched(process.pid) as peaks, _ended_after(budget, process) as is_late:
             _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
+    if is_late.is_set():
+        raise CalibrantError(f"{arguments[0]}: not done in {budget:.0f} s")
     if process.returncode:
         raise CalibrantError(f"{python} -m bench.cli {arguments[0]}: {said.read_text(errors='replace')[-SAID:]}")
     return Cost(
         used.ru_utime + used.ru_stime, time.monotonic() - start, used.ru_maxrss * KIB, sum(peaks.values()) or None
     )
+
+
+@contextmanager
+def _ended_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[threading.Event]:
+    """Set once the process has been killed for taking longer; it is waited for while the context is open."""
+    is_late = threading.Event()
+
+    def kill() -> None:
+        is_late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield is_late
+    finally:
+        timer.cancel()
 
 
 @contextmanager

@@ -283,7 +283,7 @@ def _rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str,
 MEASURED_FROM_OUTSIDE = ("memory", "startup", "replayscm.audits", "replayscm.bulk")
 
 
-def cost_in_this_process(_: Path, *arguments: str, folder: Path, environment: object = None) -> Cost:
+def cost_in_this_process(_: Path, *arguments: str, folder: Path, **_options: object) -> Cost:
     """Of a command that has to end with 0; what is measured here is a process that has started long ago."""
     printed, said = io.StringIO(), io.StringIO()
     start = time.process_time()
@@ -302,6 +302,8 @@ def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
     assert "sample_block" in (tmp_path / "printed.txt").read_text(encoding="utf-8")
     with pytest.raises(CalibrantError, match=r"-m bench\.cli pool: calibrant: .*gone"):
         command_cost(OURS, "pool", "stats", "gone.jsonl", folder=tmp_path)
+    with pytest.raises(CalibrantError, match="pool: not done in 0 s"):
+        command_cost(OURS, "pool", "stats", pool, folder=tmp_path, budget=0.01)
 
 
 @pytest.mark.soak
@@ -313,6 +315,7 @@ def test_every_benchmark_runs_in_a_tiny_mode(
         for place in MEASURED_FROM_OUTSIDE:
             monkeypatch.setattr(f"bench.speed.{place}.command_cost", cost_in_this_process)
         monkeypatch.setattr("bench.speed.memory.ITEMS", 10_000)
+        monkeypatch.setattr("bench.speed.memory.OFFICIAL_ITEMS", 1_000)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))
     assert list(dict.fromkeys(row["topic"] for row in rows)) == list(BENCHMARKS)
     assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {

@@ -21,6 +21,7 @@ from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.world import World
 from dsl.whole_file import whole_file
+from dsl.yaml_text import load_yaml
 
 SUFFIXES = (".yaml", ".yml")
 _METADATA = {
@@ -59,7 +60,7 @@ def _texts_of(pool: Pool) -> Iterator[str]:
     for index, problem in enumerate(pool.problems):
         record = official_record(problem)
         text = _dumped([record])
-        (read,) = yaml.load(text, Loader=yaml.CSafeLoader)
+        (read,) = load_yaml(text)
         if problem_from_official(read, index) != problem:
             raise PoolError("official files have no way to say all of it", instance=problem.id)
         yield text
