@@ -32,18 +32,6 @@ class Line(NamedTuple):
     text: str
 
 
-def pool_text(path: Path) -> str:
-    """The text of a file, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
-    with _opened(path) as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise PoolError(f"larger than {MAX_BYTES} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise PoolError(f"not UTF-8 at byte {error.start}") from None
-
-
 def pool_head(path: Path) -> str:
     """The first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
     with _opened(path) as file:

@@ -12,6 +12,8 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, islice
+from tempfile import TemporaryFile
 from typing import IO, Any, Generic, TypeVar, overload
 from zlib import crc32
 
@@ -23,6 +25,7 @@ KEPT = 2000  # items of a file that are kept as they are; of ReplaySCM they take
 AT_HAND = 64  # items found by their id that are kept, of those that are not
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
+F = TypeVar("F")  # what is found in a file: an item, or what one is made of
 
 
 def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
@@ -41,6 +44,32 @@ def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callab
         elif items:
             items.clear()
     return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
+
+
+def copied_items(
+    found: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], again: Callable[[str], I]
+) -> Sequence[I]:
+    """Items of a file that does not hold each in a line of its own: of many, lines go into an unnamed file.
+
+    item, line: of what was found; again: the item of such a line; it can be pickled
+    """
+    first = list(islice(found, KEPT + 1))
+    if len(first) <= KEPT:
+        return tuple(item(one) for one in first)
+    with TemporaryFile() as copy:
+        return stored_items(copy, _written(copy, chain(first, found), item, line), again)
+
+
+def _written(
+    copy: IO[bytes], found: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
+) -> Iterator[tuple[Line, I]]:
+    place = 0
+    for number, one in enumerate(found, 1):
+        raw = line(one)
+        copy.write(raw)
+        yield Line(number, place, len(raw), raw.decode()), item(one)
+        place += len(raw)
+    copy.flush()
 
 
 def item_ids(items: Sequence[Item[Any, Any]]) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 
@@ -16,11 +17,13 @@ from dsl.causalab.equations import equation
 from dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
 from dsl.causalab.noise import Noise
+from dsl.causalab.pool import LabRecord, item_of_record, record_of_item
 from dsl.causalab.reference import Reading
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.item import Pool
-from dsl.pool_text import pool_head, pool_text
-from dsl.records import decoded
+from dsl.pool_text import plain_pool, pool_head, pool_lines
+from dsl.records import decoded, decoded_again
+from dsl.stored_items import copied_items
 
 RELEASED_SEED = 42  # of the records of every released episode
 NUM_RECORDS = 2
@@ -117,11 +120,33 @@ class Config:
 
 def read_configs(path: Path) -> tuple[Config, ...]:
     """The configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
-    suite = Path(path.name.removesuffix(".gz")).stem
+    with _configs(path) as found:
+        return tuple(found)
+
+
+@contextmanager
+def _configs(path: Path) -> Iterator[Iterator[Config]]:
     try:
-        return tuple(config(line, suite, i) for i, line in enumerate(pool_text(path).split("\n")) if line.strip())
+        with plain_pool(path) as plain:
+            yield _in_lines(plain, Path(path.name.removesuffix(".gz")).stem)
     except PoolError as error:
         raise error.located(file=path.name) from None
+
+
+def _in_lines(plain: IO[bytes], suite: str) -> Iterator[Config]:
+    lines = pool_lines(plain)
+    for line in lines:
+        try:
+            made = config(line.text, suite, line.number - 1)
+        except PoolError:
+            _finish(lines)  # bytes that are no text are told first
+            raise
+        yield made
+
+
+def _finish(rest: Iterator[object]) -> None:
+    for _ in rest:
+        pass
 
 
 def is_config(found: object) -> bool:
@@ -140,9 +165,35 @@ def is_suite(path: Path) -> bool:
 
 
 def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
-    """An item on each config of a released file, with crystals and noise drawn from seed, file name and line."""
-    items = tuple(item_of_config(made, seed) for made in read_configs(path))
+    """An item on each config of a released file, with crystals and noise drawn from seed, file name and line.
+
+    Of a large file the items stay in an unnamed one (dsl.stored_items).
+    """
+    with _configs(path) as found:
+        items = copied_items(_items(found, seed), _itself, _line, _again)
     return Pool(items[0].suite if items else path.stem, BENCHMARK, items, {"seed": seed})
+
+
+def _items(found: Iterator[Config], seed: int) -> Iterator[LabItem]:
+    for made in found:
+        try:
+            item = item_of_config(made, seed)
+        except CalibrantError as error:
+            _finish(found)  # configs that cannot be meant are told first
+            raise PoolError(str(error), instance=f"line {made.line + 1}") from None
+        yield item
+
+
+def _itself(item: LabItem) -> LabItem:
+    return item
+
+
+def _line(item: LabItem) -> bytes:
+    return msgspec.json.encode(record_of_item(item))
+
+
+def _again(line: str) -> LabItem:
+    return item_of_record(decoded_again(line, LabRecord))
 
 
 def config(text: str, suite: str, line: int) -> Config:

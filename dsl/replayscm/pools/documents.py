@@ -8,26 +8,26 @@ problems come of it, and the same errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import islice
+from operator import attrgetter
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any
 
 import msgspec
 
-import dsl.stored_items
 from dsl.errors import PoolError
 from dsl.garbage import rare_collections
 from dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
-from dsl.pool_text import Line, plain_pool, text_lines
+from dsl.pool_text import plain_pool, text_lines
 from dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
 from dsl.replayscm.pools.fields import Fields
 from dsl.replayscm.pools.official import OfficialRecord
 from dsl.replayscm.pools.records import ProblemRecord
 from dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
 from dsl.replayscm.problem import Pool, Problem
+from dsl.stored_items import copied_items
 from dsl.yaml_text import load_yaml
 
 RECORDS = "problems"
@@ -120,7 +120,7 @@ def _opened(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
 
 def _streamed(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
     with rare_collections(), _opened(file, cut) as document:
-        problems = _kept_or_stored(_found(document, cut, keep_results))
+        problems = copied_items(_found(document, cut, keep_results), attrgetter("problem"), _line, _again)
         top = Fields(document.rest, "the file")
         top.sequence(RECORDS)
         if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
@@ -183,28 +183,12 @@ class _Stored(msgspec.Struct):
     results: str
 
 
-def _kept_or_stored(found: Iterator[OfficialRecord]) -> Sequence[Problem]:
-    """Problems as they are, or of a large number those that stay in a file."""
-    first = list(islice(found, dsl.stored_items.KEPT + 1))
-    if len(first) <= dsl.stored_items.KEPT:
-        return tuple(record.problem for record in first)
-    with TemporaryFile() as copy:
-        return dsl.stored_items.stored_items(copy, _written(copy, chain(first, found)), _again)
-
-
-def _written(copy: IO[bytes], found: Iterable[OfficialRecord]) -> Iterator[tuple[Line, Problem]]:
-    encode = msgspec.json.Encoder().encode
-    place = 0
-    for number, official in enumerate(found, 1):
-        try:
-            results = official.results.as_text() if isinstance(official.results, EmbeddedResults) else ""
-        except UNREADABLE:  # such as an integer of more digits than are written
-            raise NotPlainError from None
-        line = encode(_Stored(official.native, results))
-        copy.write(line)
-        yield Line(number, place, len(line), line.decode()), official.problem
-        place += len(line)
-    copy.flush()
+def _line(official: OfficialRecord) -> bytes:
+    try:
+        results = official.results.as_text() if isinstance(official.results, EmbeddedResults) else ""
+    except UNREADABLE:  # such as an integer of more digits than are written
+        raise NotPlainError from None
+    return msgspec.json.encode(_Stored(official.native, results))
 
 
 def _again(line: str) -> Problem:

@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dsl.stored_items
 from dsl.causalab.candidates import explains, transitions_of
-from dsl.causalab.configs import config, item_of_config, read_configs
+from dsl.causalab.configs import config, item_of_config, read_configs, suite_pool
 from dsl.causalab.equations import WrittenTerm, written_equation
 from dsl.causalab.item import Family
 from dsl.causalab.mechanism import FREQUENCY
 from dsl.errors import PoolError
+from dsl.stored_items import StoredItems
 from tests.support.causalab.laboratories import SUITES, released_suite
 from tests.support.effort import examples
+from tests.support.shared import shared_file
 
 
 def sample() -> dict[str, Any]:
@@ -146,3 +149,32 @@ def test_items_of_configs_depend_on_the_seed_alone() -> None:
 
 def test_static_traces_allow_no_settings() -> None:
     assert item_of_config(released_suite("6nodes_golden")[0], 1).task.allowance == 0
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_items_of_a_large_suite_stay_in_a_file(suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shared_file(f"data/{suite}.jsonl", part="causalab")
+    kept = suite_pool(path, 3)
+    assert kept.items == tuple(item_of_config(made, 3) for made in released_suite(suite))
+    monkeypatch.setattr(dsl.stored_items, "KEPT", 9)
+    stored = suite_pool(path, 3)
+    assert isinstance(stored.items, StoredItems)
+    assert stored == kept
+
+
+def test_what_is_wrong_with_a_suite_is_told_in_this_order(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    good, no_budget = json.dumps(sample()).encode(), json.dumps(sample() | {"budget": -1}).encode()
+    endless = sample()
+    endless["params"]["base_freq"] = 1e308
+    endless["params"]["coeff_ph_freq"] = 1e308
+    beyond = json.dumps(endless).encode()
+    path.write_bytes(b"\n".join([good, b"", no_budget, b"\xff"]))
+    with pytest.raises(PoolError, match=rf"s\.jsonl.*not UTF-8 at byte {len(good) + len(no_budget) + 3}"):
+        suite_pool(path, 0)
+    path.write_bytes(b"\n".join([beyond, b"", no_budget]))
+    with pytest.raises(PoolError, match=r"s\.jsonl.*line 3.*budget"):
+        suite_pool(path, 0)
+    path.write_bytes(beyond)
+    with pytest.raises(PoolError, match=r"s\.jsonl.*line 1.*resonanceFreq would not be a finite number"):
+        suite_pool(path, 0)
