@@ -51,30 +51,27 @@ class Reliability:
 
 def reliability(forecasts: Iterable[Forecast], *, num_bins: int = 10) -> Reliability:
     """Predicted against realised, in bins of equal width."""
-    listed = list(forecasts)
-    binned: list[list[Forecast]] = [[] for _ in range(num_bins)]
-    for one in listed:
-        binned[max(0, -int(-one.predicted * num_bins // 1) - 1)].append(one)
+    numbers, realised = [0] * num_bins, [0] * num_bins
+    predicted, spread = [Fraction()] * num_bins, Fraction()
+    for one in forecasts:
+        place = max(0, -int(-one.predicted * num_bins // 1) - 1)
+        numbers[place] += 1
+        realised[place] += one.realised
+        predicted[place] += one.predicted
+        spread += one.predicted * (1 - one.predicted)
     bins = [
         ReliabilityBin(
             place / num_bins,
             (place + 1) / num_bins,
-            len(inside),
-            float(sum(one.predicted for one in inside) / len(inside)),
-            sum(one.realised for one in inside) / len(inside),
-            wilson(sum(one.realised for one in inside), len(inside)),
+            number,
+            float(predicted[place] / number),
+            realised[place] / number,
+            wilson(realised[place], number),
         )
-        for place, inside in enumerate(binned)
-        if inside
+        for place, number in enumerate(numbers)
+        if number
     ]
-    spread = sum(one.predicted * (1 - one.predicted) for one in listed)
-    return Reliability(
-        len(listed),
-        float(sum(one.predicted for one in listed)),
-        sum(one.realised for one in listed),
-        sqrt(spread),
-        tuple(bins),
-    )
+    return Reliability(sum(numbers), float(sum(predicted)), sum(realised), sqrt(spread), tuple(bins))
 
 
 def wilson(successes: float, number: int) -> tuple[float, float]:

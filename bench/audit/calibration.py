@@ -89,12 +89,12 @@ def calibration(records: Sequence[AuditRecord], runs: Sequence[Path] = ()) -> Ca
         if known
     }
     forecasts = {
-        prior: [Forecast(Fraction(c.lower), c.realised) for c in known.values() if c.realised is not None]
+        prior: reliability(Forecast(Fraction(c.lower), c.realised) for c in known.values() if c.realised is not None)
         for prior, known in found.items()
     }
     return Calibration(
         means,
-        {prior: reliability(listed) for prior, listed in forecasts.items() if listed},
+        {prior: forecast for prior, forecast in forecasts.items() if forecast.number},
         tuple(row for folder in runs for row in _rows(folder, records, found)),
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 from statistics import median
 
 from audits.replayscm.findings import ClassCount, Split
 from bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from bench.audit.records import AuditRecord
-from bench.pages.aligned import aligned
+from bench.pages.aligned import aligned, aligned_lines
 from dsl.errors import CalibrantError, in_one_line, shown
 
 MAX_CLASS = 6
@@ -65,13 +65,16 @@ def share_text(share: float | None) -> str:
     return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
 
 
-def audits_text(records: Sequence[AuditRecord]) -> str:
+def audits_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
     """One row per instance, then what the verdicts are."""
     bounds = counted_bounds(records)
     headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
-    rows = [_row(record, bounds) for record in records]
-    closing = closing_text(records)
-    return "\n".join([aligned(headings, rows), "", summary(records), *([closing] if closing else [])])
+    known: dict[str, str] = {}  # most cells are those of other instances too
+    rows = [[known.setdefault(cell, cell) for cell in _row(record, bounds)] for record in records]
+    yield from aligned_lines(headings, rows)
+    yield from ("", summary(records))
+    if closing := closing_text(records):
+        yield closing
 
 
 def closing_text(records: Sequence[AuditRecord]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -200,7 +201,7 @@ def _print_details(audited: AuditedPool) -> None:
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
-    from bench.audit.text import audits_text, calibration_text
+    from bench.audit.text import audits_lines, calibration_text
     from bench.pages.long_json import object_pieces
     from bench.report.rate_rows import SHORT_DIGEST
 
@@ -213,7 +214,8 @@ def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details
         if details:
             _print_details(audited)
         which = in_one_line(f"{audited.pool.name} ({file.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
-        typer.echo("\n".join(filter(None, (which, audits_text(audited.records), calibration_text(calibrated)))))
+        for line in chain([which], audits_lines(audited.records), filter(None, [calibration_text(calibrated)])):
+            typer.echo(line)
 
 
 def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:

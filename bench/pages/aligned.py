@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from bench.answers.columns import SUPPRESSED, UNDEFINED
@@ -111,16 +111,21 @@ def _distinct(columns: Sequence[Sequence[str]], number: int) -> bool:
     return len(set(zip(*columns, strict=True))) == number if columns else number <= 1
 
 
-def aligned(headings: list[str], rows: list[list[str]]) -> str:
+def aligned(headings: list[str], rows: Sequence[Sequence[str]]) -> str:
     """A plain text table: columns of numbers to the right, others to the left; every cell stays in its line."""
+    return "\n".join(aligned_lines(headings, rows))
+
+
+def aligned_lines(headings: list[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of such a table, made one at a time."""
     rows = [[in_one_line(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
     number = re.compile(rf"[\d.{SUPPRESSED}{UNDEFINED}]*")
     numeric = [all(map(number.fullmatch, column)) for column in zip(*rows, strict=True)]
     numeric = numeric or [False] * len(headings)
 
-    def line(cells: list[str]) -> str:
+    def line(cells: Sequence[str]) -> str:
         padded = [c.rjust(w) if n else c.ljust(w) for c, w, n in zip(cells, widths, numeric, strict=True)]
         return "  ".join(padded).rstrip()
 
-    return "\n".join(map(line, [headings, *rows]))
+    return map(line, [headings, *rows])

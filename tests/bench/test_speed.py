@@ -314,8 +314,8 @@ def test_every_benchmark_runs_in_a_tiny_mode(
     if not SOAKING:
         for place in MEASURED_FROM_OUTSIDE:
             monkeypatch.setattr(f"bench.speed.{place}.command_cost", cost_in_this_process)
-        monkeypatch.setattr("bench.speed.memory.ITEMS", 10_000)
-        monkeypatch.setattr("bench.speed.memory.OFFICIAL_ITEMS", 1_000)
+        monkeypatch.setattr("bench.speed.memory.ITEMS", 500)
+        monkeypatch.setattr("bench.speed.memory.OFFICIAL_ITEMS", 500)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))
     assert list(dict.fromkeys(row["topic"] for row in rows)) == list(BENCHMARKS)
     assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {
