@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.commands import program
+from tests.support.every_writer import codes
 from tests.support.shared import shared_file
 
 
@@ -24,20 +25,23 @@ def written(folder: Path) -> dict[str, Any]:
 
 
 def test_every_command_writes_the_same_under_every_hash_seed(tmp_path: Path) -> None:
-    """The shared instance is one whose best split once depended on it."""
+    """Here, under a seed of chance or one that was set, and in a process of another one.
+
+    The shared instance is one whose best split once depended on it.
+    """
     pool = shared_file("hash_seed.jsonl", part="replayscm/adversarial")
-    made, printed = [], []
-    for seed in ("0", "3"):
-        folder = tmp_path / seed
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
         folder.mkdir()
-        done = program("-m", "tests.support.every_writer", folder, pool, env={**os.environ, "PYTHONHASHSEED": seed})
-        assert done.returncode == 0, done.stderr
-        assert "Traceback" not in done.stderr
-        made.append(written(folder))
-        printed.append([line for line in done.stdout.splitlines() if line.endswith((": 0", ": 1", ": 2"))])
-    assert printed[0] == printed[1]
-    assert not any(line.endswith(": 2") for line in printed[0])
-    assert len(made[0]) >= 20
-    assert made[0].keys() == made[1].keys()
-    for name, content in made[0].items():
-        assert content == made[1][name], name
+    said = list(codes(here, pool))
+    seed = "3" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
+    done = program("-m", "tests.support.every_writer", there, pool, env={**os.environ, "PYTHONHASHSEED": seed})
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert [line for line in done.stdout.splitlines() if line.endswith((": 0", ": 1", ": 2"))] == said
+    assert not any(line.endswith(": 2") for line in said)
+    made, again = written(here), written(there)
+    assert len(made) >= 20
+    assert made.keys() == again.keys()
+    for name, content in made.items():
+        assert content == again[name], name

@@ -54,7 +54,12 @@ def lines(folder: Path, pool: Path) -> Iterator[list[object]]:
     yield ["separate", small, "CAL_hs_n6_easy_calibration_20000000", "--targets", "2"]
 
 
+def codes(folder: Path, pool: Path) -> Iterator[str]:
+    """Run them; each with its exit code."""
+    for line in lines(folder, pool):
+        yield f"{line[0]}: {main([str(word) for word in line])}"
+
+
 if __name__ == "__main__":
-    for line in lines(Path(sys.argv[1]), Path(sys.argv[2])):
-        code = main([str(word) for word in line])
-        print(f"{line[0]}: {code}")
+    for said in codes(Path(sys.argv[1]), Path(sys.argv[2])):
+        print(said)
