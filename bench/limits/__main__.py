@@ -13,7 +13,7 @@ import msgspec
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Point, Sweep, points
 
-TOPICS = ("replayscm", "rows", "networks", "blickets", "causalab", "causim")
+TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")
 MINUTES = 2.0
 
 
