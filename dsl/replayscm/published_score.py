@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from dsl.replayscm.alternative import AlternativeScore
 from dsl.replayscm.mechanisms import Mechanism, OperatorCounts, summed
@@ -13,6 +13,10 @@ from dsl.replayscm.reference import Cell
 from dsl.replayscm.replay import SplitReplay
 from dsl.replayscm.structure import RootScore
 from dsl.replayscm.submission import Rejection, Submission
+from dsl.replayscm.world import MOST_ORDERS
+
+Kept: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
+"""Of one problem: what answers that are right in every row have in common, by evaluation order."""
 
 BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
 
@@ -34,6 +38,8 @@ class Scored(Protocol):
     def roots(self) -> RootScore | None: ...
     @property
     def alternative(self) -> AlternativeScore | None: ...
+    @property
+    def kept(self) -> Kept | None: ...
     @property
     def valid(self) -> bool: ...
     @property
@@ -77,15 +83,46 @@ def _replayed(score: Scored) -> dict[str, Any]:
     assert train is not None
     assert heldout is not None
     assert submission is not None
+    kept = score.kept
+    if kept is None or train.wrong_rows or heldout.wrong_rows:
+        made = _measured(score, train, heldout)
+    else:
+        made = _right_everywhere(score, train, heldout, kept)
     stats = _candidate_stats(submission.mechanisms)
-    problem = score.problem
-    sealed, size = problem.sealed, stats["astSize"]
+    gold_size, size = made["goldAstSize"], stats["astSize"]
+    if gold_size is None:
+        made["accGoldPlus"] = made["bloat"] = None
+    else:
+        over = size - gold_size
+        made["accGoldPlus"] = _within(made["trainExact"], over, score.problem.sealed.budget_deltas).copy()
+        made["bloat"] = made["trainExact"] and over > BLOAT_SLACK
+    made["candidateStats"] = stats
+    return made
+
+
+def _right_everywhere(score: Scored, train: SplitReplay, heldout: SplitReplay, kept: Kept) -> dict[str, Any]:
+    """As `_measured`; what such answers with one evaluation order have in common is measured once."""
+    order = tuple(train.wrong)
+    common = kept.get(order)
+    if common is None:
+        if len(kept) >= MOST_ORDERS:
+            kept.clear()
+        common = kept[order] = _measured(score, train, heldout)
+    made = common.copy()
+    made["correct"], made["failureExplanation"] = score.correct, score.failure
+    for key in ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy"):
+        made[key] = common[key].copy()
+    return made
+
+
+def _measured(score: Scored, train: SplitReplay, heldout: SplitReplay) -> dict[str, Any]:
+    """All that the replay tells, and nothing of the formulas."""
     train_worlds, heldout_worlds = train.num_exact_worlds, heldout.num_exact_worlds
-    gold_size, train_exact, heldout_exact = sealed.gold_size, train.all_exact, heldout.all_exact
+    train_exact, heldout_exact = train.all_exact, heldout.all_exact
     return {
         "valid": True,
         "correct": score.correct,
-        "taskName": problem.task.kind.value,
+        "taskName": score.problem.task.kind.value,
         "failureExplanation": score.failure,
         "parseError": None,
         "trainExact": train_exact,
@@ -103,18 +140,14 @@ def _replayed(score: Scored) -> dict[str, Any]:
         "firstHeldoutMismatch": _cell(heldout.first_mismatch) if heldout.wrong_rows else None,
         "perVariableTrainAccuracy": train.variable_accuracy,
         "perVariableHeldoutAccuracy": heldout.variable_accuracy,
-        "goldAstSize": gold_size,
-        "accGoldPlus": None
-        if gold_size is None
-        else {name: train_exact and size <= gold_size + delta for name, delta in _named(sealed.budget_deltas)},
-        "bloat": None if gold_size is None else train_exact and size > gold_size + BLOAT_SLACK,
-        "candidateStats": stats,
+        "goldAstSize": score.problem.sealed.gold_size,
     }
 
 
-@lru_cache(maxsize=64)
-def _named(deltas: tuple[int, ...]) -> list[tuple[str, int]]:
-    return [(f"delta_{delta}", delta) for delta in deltas]
+@lru_cache(maxsize=1 << 10)
+def _within(train_exact: bool, over: int, deltas: tuple[int, ...]) -> dict[str, bool]:
+    """Whether an answer is so much larger than gold at most, for each budget."""
+    return {f"delta_{delta}": train_exact and over <= delta for delta in deltas}
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:

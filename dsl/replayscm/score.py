@@ -18,7 +18,7 @@ from dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
 from dsl.replayscm.mechanisms import mismatches
 from dsl.replayscm.plain import PLAIN
 from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.published_score import score_dict
+from dsl.replayscm.published_score import Kept, score_dict
 from dsl.replayscm.replay import Split, SplitReplay
 from dsl.replayscm.scm import Scm
 from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
@@ -63,11 +63,20 @@ class Score:
         roots: RootScore | None = None,
         alternative: AlternativeScore | None = None,
         strict_json: bool | None = None,
+        kept: Kept | None = None,
     ) -> None:
+        """kept: what other scores of the problem have in common, if it is kept; tells nothing of this one"""
         fields = self.__dict__  # as what dataclasses make sets a field that is frozen, in a third of the time
         fields["problem"], fields["answer"], fields["rejection"] = problem, answer, rejection
         fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
         fields["roots"], fields["alternative"], fields["strict_json"] = roots, alternative, strict_json
+        fields["_kept"] = kept
+
+    @property
+    def kept(self) -> Kept | None:
+        """Where `to_dict` keeps what it tells of other answers too."""
+        kept: Kept | None = self.__dict__["_kept"]
+        return kept
 
     @property
     def valid(self) -> bool:
@@ -155,6 +164,7 @@ class Evaluator:
         self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
         self._checker = SubmissionChecker(problem, self._whole if compiles else None)
         self._split = Split(train, heldout)
+        self._kept: Kept = {}
         self._root_scores: dict[tuple[str, ...], RootScore] = {}  # by predicted roots in latent order
 
     def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
@@ -233,4 +243,4 @@ class Evaluator:
         if reference is not None:
             model = Scm(checked.roots, checked.candidate.mechanisms)
             alternative = score_alternative(reference, model, answer, train_exact=train.all_exact)
-        return Score(self.problem, answer, None, checked, train, heldout, roots, alternative, strict)
+        return Score(self.problem, answer, None, checked, train, heldout, roots, alternative, strict, self._kept)

@@ -164,6 +164,28 @@ def test_the_latent_order_decides_which_mismatch_is_first(
     assert score.train.first_mismatch == Cell("w", 0, variable, 0, 1)
 
 
+def test_what_an_evaluator_keeps_is_neither_another_answer_nor_changed_by_who_reads_it() -> None:
+    """Right answers of several sizes and wrong ones in turns, each as an evaluator that met no other one says it."""
+    maps = [
+        {"C": "(or A B)", "D": "(xor C A)"},
+        {"C": "(or B A A)", "D": "(xor A C)"},
+        {"C": "(or A B)", "D": "(xor C B)"},
+        {"C": "A", "D": "(xor C A)"},
+        {"C": "(or A B" + " B" * 30 + ")", "D": "(xor C A)"},
+    ]
+    one, exact = Evaluator(_problem()), set()
+    for mechanisms in [*maps, *maps[::-1]]:
+        made = one.score_answer({"mechanisms": mechanisms}).to_dict()
+        alone = _score(mechanisms).to_dict()
+        assert json.dumps(made) == json.dumps(alone)
+        exact.add((made["trainExact"], made["candidateStats"]["astSize"], made["bloat"]))
+        for inner in (one for one in made.values() if isinstance(one, dict)):
+            inner.clear()
+        made.clear()
+    assert {(True, 6, False), (True, 7, False), (True, 36, True)} < exact
+    assert any(not is_exact for is_exact, _, _ in exact)
+
+
 # --- drawn -------------------------------------------------------------------------------------------------------
 
 
