@@ -17,11 +17,14 @@ class Solving(TypedDict, total=False):
     """max_parents: how many variables a mechanism may mention; nested_roots: only root sets with nested columns
 
     states: a budget, None without a limit
+    engine: what chooses parent sets, `auto` or `integer_program` (extra `large`); seconds: of the clock, for the latter
     """
 
     max_parents: Annotated[int, Meta(ge=1, le=6)]
     nested_roots: bool
     states: Annotated[int, Meta(ge=0)] | None
+    engine: Literal["auto", "integer_program"]
+    seconds: Annotated[float, Meta(ge=0)] | None
 
 
 class Counting(TypedDict, total=False):

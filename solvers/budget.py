@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 LEAST_SCM_STATES = 2_000_000_000  # functions that formula search may compare: under two seconds; pools need none
 
 
@@ -10,12 +12,17 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
 
 
 class Undecided(BudgetSpent):
-    """The budget ran out in a search for a minimum. at_least: proven; nothing costs less."""
+    """The budget ran out in a search for a minimum.
 
-    def __init__(self, at_least: int, reached: str | None = None) -> None:
+    at_least: proven; nothing costs less
+    known: the best choice met so far, by variable; None if none is
+    """
+
+    def __init__(self, at_least: int, reached: str | None = None, known: Mapping[int, int] | None = None) -> None:
         """reached: in words; the bound if nothing is said"""
         super().__init__(reached or f"at least {at_least}")
         self.at_least = at_least
+        self.known = known
 
 
 class Budget:

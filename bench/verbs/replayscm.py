@@ -55,10 +55,12 @@ class ReplayScmVerbs:
         max_parents: int | None = None,
         nested_roots: bool | None = None,
         states: int | None = LEAST_SCM_STATES,
+        engine: str = "auto",
+        seconds: float | None = None,
     ) -> Outcome[Solution[Scm]]:
-        """max_parents: mentions in a mechanism, by default 5; nested_roots, states: see solvers.replayscm.exact
+        """max_parents: mentions in a mechanism, by default 5; the others: see solvers.replayscm.exact
 
-        An alternative explanation is sought to its end, whatever `states` says.
+        An alternative explanation is sought to its end, whatever `states` says, and by no other engine.
         """
         from bench.protocols.replayscm.answers import alternative_answer, scm_answer
         from solvers.replayscm.alternative import find_alternative
@@ -71,7 +73,14 @@ class ReplayScmVerbs:
                 return other
             made = other.value
             return Found(Solution(alternative_answer(made), made.model, made.size, made.provenance))
-        outcome = solve(task, max_parents=max_parents or 5, nested_roots=nested_roots, states=states)
+        outcome = solve(
+            task,
+            max_parents=max_parents or 5,
+            nested_roots=nested_roots,
+            states=states,
+            engine=engine,
+            seconds=seconds,
+        )
         if not isinstance(outcome, Found | BestSoFar):
             return outcome
         found = outcome.value

@@ -8,12 +8,14 @@ where it is small, or not large and finely graded, to a branching where nobody h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import NamedTuple
 
 from solvers.acyclic.branching import least_branching
 from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, distinct, total_size
 from solvers.acyclic.maxsat import least_by_maxsat
+from solvers.acyclic.order_search import good_choice
 from solvers.acyclic.reduction import Part, parts
 from solvers.budget import Budget, Undecided
 
@@ -39,32 +41,39 @@ def optimal_choice(
     *,
     subset_dp: int = MAX_SUBSET_DP,
     engine: str = "auto",
+    seconds: float | None = None,
 ) -> Choice | None:
     """The choice without a cycle of least total cost; None if there is none.
 
     Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget ran out,
-    to which only MaxSAT is charged.
+    to which only MaxSAT is charged, or the seconds.
 
     options: per variable its possible parent sets and what they cost (`by_size`)
     roots: variables that are available to everybody
     subset_dp: the most variables of a part that go to dynamic programming
     engine: "auto", or "integer_program" for every part (solvers.acyclic.integer_program, extra `large`; no budget)
+    seconds: of the clock, for all integer programs together; None means no limit
     """
     if engine not in ENGINES:
         raise ValueError(f"no engine '{engine}'; there are {', '.join(ENGINES)}")
     found = parts(options, roots)
     if found is None:
         return None
+    until = None if seconds is None else monotonic() + seconds
     chosen: dict[int, Mask] = {}
     for number, part in enumerate(found):
         try:
-            own = _by_program(part) if engine != "auto" else _least(part, num_vars, budget or Budget(), subset_dp)
+            if engine == "integer_program":
+                own = _by_program(part, until)
+            else:
+                own = _least(part, num_vars, budget or Budget(), subset_dp)
         except Undecided as spent:
             rest = sum(
                 min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
             )
             reached = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
-            raise Undecided(_total(options, chosen) + spent.at_least + rest, reached) from None
+            at_least = _total(options, chosen) + spent.at_least + rest
+            raise Undecided(at_least, reached, _as_good(found[number:], spent.known, chosen)) from None
         if own is None:
             return None
         chosen |= {v: part[v][mask].mask for v, mask in own.items()}
@@ -88,10 +97,29 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
     return None if best is None else best[1]
 
 
-def _by_program(part: Part) -> Mapping[int, Mask] | None:
+def _by_program(part: Part, until: float | None) -> Mapping[int, Mask] | None:
     from solvers.acyclic.integer_program import least_by_program
 
-    return least_by_program(part)
+    return least_by_program(part, seconds=None if until is None else max(0.0, until - monotonic()))
+
+
+def _as_good(
+    left: Sequence[Part], known: Mapping[int, Mask] | None, chosen: Mapping[int, Mask]
+) -> Mapping[int, Mask] | None:
+    """A choice for all variables: what is chosen, what was met of the first part that is left, and good ones of others.
+
+    None if nothing was met, or a later part has no choice.
+    """
+    first, *later = left
+    if known is None:
+        return None
+    found = dict(chosen) | {v: first[v][own].mask for v, own in known.items()}
+    for part in later:
+        good = good_choice({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
+        if good is None:
+            return None
+        found |= {v: part[v][own].mask for v, own in good[1].items()}
+    return found
 
 
 def _finely_graded(part: Part) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from random import Random
 
 import numpy as np
 
 from solvers.acyclic.least_cost import Cost, Mask
+
+STIRRED = 4  # variables that are moved at random
 
 
 def good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
@@ -14,43 +18,112 @@ def good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tupl
 
     The best order that is reached by moving one variable at a time, from one in which the cheapest comes first.
     """
-    endogenous = sorted(options)
-    ranked = {v: sorted(own, key=own.__getitem__) for v, own in options.items()}
-    masks = {v: np.array(own, np.int64) for v, own in ranked.items()}
+    orders = Orders(options, roots)
+    first = orders.cheapest_first()
+    return None if first is None else orders.improved(first)
 
-    def within(v: int, placed: Mask) -> Mask | None:
-        fits = (masks[v] & ~np.int64(placed)) == 0
-        return ranked[v][int(fits.argmax())] if fits.any() else None
 
-    def chosen(order: Sequence[int]) -> dict[int, Mask] | None:
-        placed, found = roots, dict[int, Mask]()
-        for v in order:
-            mask = within(v, placed)
-            if mask is None:
+class Orders:
+    """options: per variable its possible parent sets and what they cost; roots: available to everybody"""
+
+    def __init__(self, options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> None:
+        self.options = options
+        self.roots = roots
+        self.variables = sorted(options)
+        self.ranked = {v: sorted(own, key=own.__getitem__) for v, own in options.items()}
+        self.masks = {v: np.array(own, np.int64) for v, own in self.ranked.items()}
+
+    def cheapest_first(self) -> list[int] | None:
+        """The order in which always the variable that costs least then comes next; None if none is possible."""
+        order, placed = list[int](), self.roots
+        while len(order) < len(self.variables):
+            ready = [
+                (self.options[v][mask], v)
+                for v in self.variables
+                if not placed >> v & 1 and (mask := self._within(v, placed)) is not None
+            ]
+            if not ready:
                 return None
+            order.append(min(ready)[1])
+            placed |= 1 << order[-1]
+        return order
+
+    def improved(self, order: Sequence[int]) -> tuple[Cost, dict[int, Mask]]:
+        """What a possible order comes to after moves of one variable, to the best place each, while they improve it."""
+        order = list(order)
+        best = int(sum(self._costs(order)))
+        moved = True
+        while moved:
+            moved = False
+            for v in self.variables:
+                rest = [u for u in order if u != v]
+                cost, place = self._best_place(v, rest)
+                if cost < best:
+                    order, best, moved = [*rest[:place], v, *rest[place:]], int(cost), True
+        return best, self.choice(order)
+
+    def stirred(self, chosen: Mapping[int, Mask], times: int, seed: int) -> dict[int, Mask]:
+        """The best choice met when its order is disturbed that often, each time a few moves, and improved again."""
+        random = Random(seed)
+        best, kept = sum(self.options[v][mask] for v, mask in chosen.items()), dict(chosen)
+        for _ in range(times):
+            order = self._order_of(kept)
+            for v in random.sample(order, min(len(order), STIRRED)):
+                order.remove(v)
+                order.insert(random.randint(0, len(order)), v)
+            if not np.isfinite(sum(self._costs(order))):
+                continue
+            cost, found = self.improved(order)
+            if cost < best:
+                best, kept = cost, found
+        return kept
+
+    def _order_of(self, chosen: Mapping[int, Mask]) -> list[int]:
+        order, placed = list[int](), self.roots
+        while len(order) < len(chosen):
+            for v in self.variables:
+                if not placed >> v & 1 and not chosen[v] & ~placed:
+                    order.append(v)
+                    placed |= 1 << v
+        return order
+
+    def choice(self, order: Sequence[int]) -> dict[int, Mask]:
+        """The cheapest choice with a possible order."""
+        found, placed = dict[int, Mask](), self.roots
+        for v in order:
+            mask = self._within(v, placed)
+            assert mask is not None
             found[v] = mask
             placed |= 1 << v
         return found
 
-    order, placed = list[int](), roots
-    while len(order) < len(endogenous):
-        ready = [(options[v][m], v) for v in endogenous if v not in order and (m := within(v, placed)) is not None]
-        if not ready:
-            return None
-        order.append(min(ready)[1])
-        placed |= 1 << order[-1]
-    best = chosen(order)
-    assert best is not None
-    cost = sum(options[v][mask] for v, mask in best.items())
-    improved = True
-    while improved:
-        improved = False
-        for v in endogenous:
-            rest = [u for u in order if u != v]
-            for place in range(len(order)):
-                moved = [*rest[:place], v, *rest[place:]]
-                found = chosen(moved)
-                total = cost if found is None else sum(options[u][mask] for u, mask in found.items())
-                if found is not None and total < cost:
-                    order, best, cost, improved = moved, found, total, True
-    return cost, best
+    def _best_place(self, variable: int, rest: Sequence[int]) -> tuple[float, int]:
+        """What an order costs with the variable in its best place, the first of several."""
+        before = self._costs(rest)
+        after = self._costs(rest, 1 << variable)
+        placed = list(accumulate((1 << u for u in rest), lambda some, one: some | one, initial=self.roots))
+        total = sum(after)
+        best = (np.inf, 0)
+        for place, known in enumerate(placed):
+            cost = total + self._cost(variable, known)
+            best = min(best, (cost, place))
+            if place < len(rest):
+                total = sum(before[: place + 1]) + sum(after[place + 1 :])
+        return best
+
+    def _costs(self, order: Sequence[int], more: Mask = 0) -> list[float]:
+        """What each costs after those before it and `more`."""
+        placed, found = self.roots | more, list[float]()
+        for v in order:
+            found.append(self._cost(v, placed))
+            placed |= 1 << v
+        return found
+
+    def _cost(self, variable: int, placed: Mask) -> float:
+        mask = self._within(variable, placed)
+        return np.inf if mask is None else self.options[variable][mask]
+
+    def _within(self, variable: int, placed: Mask) -> Mask | None:
+        """The cheapest set of a variable whose members are placed."""
+        fits = (self.masks[variable] & ~np.int64(placed)) == 0
+        return self.ranked[variable][int(fits.argmax())] if fits.any() else None

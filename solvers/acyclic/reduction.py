@@ -41,8 +41,13 @@ def parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] 
     start = {
         v: [ParentSet(cost, mask) for mask, cost in own.items() if not mask & ~known] for v, own in options.items()
     }
+    return split(start)
+
+
+def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
+    """The same, of parent sets with what they cost."""
     found: list[Part] = []
-    waiting = [start] if start else []
+    waiting = [sets] if sets else []
     while waiting:
         group = waiting.pop()
         part = without_forced_descendants({v: undominated(sets, group.keys()) for v, sets in group.items()})

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heapreplace
+from time import monotonic
 from typing import Any, NamedTuple
 
 from dsl.formulas.formula import Formula, constant
@@ -56,6 +57,7 @@ def solve(
     nested_roots: bool | None = None,
     states: int | None = LEAST_SCM_STATES,
     engine: str = "auto",
+    seconds: float | None = None,
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
@@ -66,9 +68,10 @@ def solve(
     states: how many candidate functions formula search may try before it gives up, each conflict of MaxSAT counting
         as solvers.acyclic.optimum.STATES_PER_CONFLICT of them; None means no limit
     engine: for the choice of parent sets (solvers.acyclic.optimum.optimal_choice)
+    seconds: of the clock, for all integer programs together; None means no limit
     """
     too_large = _too_large(task)
-    return too_large or _Search(task, max_parents, nested_roots, Budget(states), engine).run()
+    return too_large or _Search(task, max_parents, nested_roots, Budget(states), _Engine(engine, seconds)).run()
 
 
 def _too_large(task: Task) -> OutOfBudget | None:
@@ -103,10 +106,23 @@ class _Choice(NamedTuple):
         return total_size(self.cost)
 
 
+class _Engine:
+    """What chooses parent sets, and until when by the clock."""
+
+    def __init__(self, name: str, seconds: float | None) -> None:
+        self.name = name
+        self.until = None if seconds is None else monotonic() + seconds
+
+    def left(self) -> float | None:
+        return None if self.until is None else max(0.0, self.until - monotonic())
+
+
 class _Search:
     """One run: options per variable, root hypotheses, and the loop that makes bounds exact where it matters."""
 
-    def __init__(self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: str) -> None:
+    def __init__(
+        self, task: Task, max_parents: int, nested_roots: bool | None, budget: Budget, engine: _Engine
+    ) -> None:
         require_literals_alone(task.grammar)
         self.task = task
         self.engine = engine
@@ -182,7 +198,9 @@ class _Search:
             chosen = {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
             best: Choice | None = Choice(sum(costs[v][mask] for v, mask in chosen.items()), chosen)
         else:
-            best = optimal_choice(costs, roots, len(self.index), self.budget, engine=self.engine)
+            best = optimal_choice(
+                costs, roots, len(self.index), self.budget, engine=self.engine.name, seconds=self.engine.left()
+            )
         return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:

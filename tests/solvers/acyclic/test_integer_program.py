@@ -12,6 +12,7 @@ from solvers.acyclic.least_cost import by_size
 from solvers.acyclic.optimum import optimal_choice
 from solvers.budget import Undecided
 from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
+from tests.solvers.acyclic.test_structure import is_acyclic
 from tests.support.packages import needs
 
 TWO = {0: {0: by_size(9, 0), 2: by_size(1, 2)}, 1: {0: by_size(9, 0), 1: by_size(1, 1)}}
@@ -53,3 +54,33 @@ def test_sums_too_large_for_floating_point_are_left_undecided() -> None:
     with pytest.raises(Undecided) as told:
         optimal_choice(options, 0, 2, engine="integer_program")
     assert told.value.at_least == sum(min(sets.values()) for sets in options.values())
+
+
+def scores(rng: Random, num: int, most_sets: int) -> dict[int, dict[int, int]]:
+    """As of scores: finely graded, and no set is better than one that it contains."""
+    options: dict[int, dict[int, int]] = {}
+    for v in range(num):
+        others = [u for u in range(num) if u != v]
+        options[v] = {0: by_size(100_000, 0)}
+        for _ in range(most_sets):
+            mask = sum(1 << u for u in rng.sample(others, rng.randint(1, 3)))
+            options[v][mask] = by_size(rng.choice([rng.randint(0, 90_000), 50_000, 60_000]), mask)
+    return options
+
+
+def test_the_same_as_by_subsets_on_fine_grades_where_it_has_to_branch() -> None:
+    rng = Random("graded programs")
+    for _ in range(6):
+        options = scores(rng, 9, 25)
+        assert optimal_choice(options, 0, 9, engine="integer_program") == by_subsets(options, 0, 9)
+
+
+def test_out_of_time_it_has_a_bound_and_a_choice() -> None:
+    options = scores(Random("late"), 9, 25)
+    least = by_subsets(options, 0, 9)
+    with pytest.raises(Undecided) as told:
+        optimal_choice(options, 0, 9, engine="integer_program", seconds=0.0)
+    assert least is not None
+    assert told.value.known is not None
+    assert told.value.at_least <= least.cost <= sum(options[v][mask] for v, mask in told.value.known.items())
+    assert is_acyclic(dict(told.value.known))

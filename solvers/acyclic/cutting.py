@@ -1,0 +1,146 @@
+"""Cluster cuts that a fractional choice of parent sets violates.
+
+A k-cluster cut of a group C of variables says that at least k of them have fewer than k parents in C: the first k of
+C in a topological order (T. Jaakkola and others, Learning Bayesian network structure using LP relaxations, 2010, for
+k = 1; J. Cussens, Bayesian network learning with cutting planes, 2011, for larger k). Sought cheapest first: along
+shortest cycles, by groups that grow greedily, and at last by a small integer program, which finds every violated cut
+of k = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+VIOLATION = 1e-4  # below which a cut is taken to be met
+MAX_LEVEL = 2
+PROGRAM_GAP = 0.05  # so that the program need not find the most violated cut
+PROGRAM_NODES = 200
+PROGRAM_SECONDS = 1.0
+
+F64: TypeAlias = npt.NDArray[np.float64]
+Bits: TypeAlias = npt.NDArray[np.bool_]
+
+
+class Cluster(NamedTuple):
+    """At least `level` of the members (places, ascending) take a set with fewer than `level` parents among them."""
+
+    members: tuple[int, ...]
+    level: int = 1
+
+
+class Support(NamedTuple):
+    """The parent sets that a fractional choice takes.
+
+    owner: shape (sets,), whose it is, as a place from 0; parents: shape (sets, variables)
+    share: shape (sets,), above 0; those of each variable add up to one
+    """
+
+    owner: npt.NDArray[np.int64]
+    parents: Bits
+    share: F64
+
+    @property
+    def num_variables(self) -> int:
+        return int(self.parents.shape[1])
+
+
+def violated(support: Support) -> set[Cluster]:
+    """Cuts that are violated; none if greedy search finds none."""
+    found = {cluster for level in range(1, MAX_LEVEL + 1) for cluster in _grown(support, level)}
+    circles = {Cluster(circle) for circle in _circles(support)}
+    return found | {one for one in circles if _short(support, one) > VIOLATION}
+
+
+def most_violated(support: Support) -> set[Cluster]:
+    """A cut of level 1 that is violated by nearly the most, by an integer program; none only if there is none."""
+    members = _by_program(support)
+    if members is None:
+        return set()
+    cluster = Cluster(members)
+    return {cluster} if _short(support, cluster) > VIOLATION else set()
+
+
+def _short(support: Support, cluster: Cluster) -> float:
+    """By how much the cut is violated."""
+    within = np.zeros(support.num_variables, np.bool_)
+    within[list(cluster.members)] = True
+    few = support.parents[:, within].sum(axis=1) < cluster.level
+    return float(cluster.level - support.share[few & within[support.owner]].sum())
+
+
+def _grown(support: Support, level: int) -> Iterable[Cluster]:
+    """One group from every variable, always by the variable that leaves the least outside, up to the first cut."""
+    num = support.num_variables
+    owners = np.zeros((len(support.owner), num))
+    owners[np.arange(len(support.owner)), support.owner] = support.share
+    parents = support.parents.astype(np.float64)
+    groups = np.eye(num)
+    alive = np.ones(num, np.bool_)
+    for size in range(2, num + 1):
+        hits = groups @ parents.T  # groups x sets
+        inside = groups @ owners.T
+        added = (hits < level) @ owners  # what a variable would bring itself
+        saved = (inside * (hits == level - 1)) @ parents  # what it would take from those there are
+        change = np.where(groups > 0, np.inf, added - saved)
+        best = change.argmin(axis=1)
+        groups[np.arange(len(groups)), best] = 1.0
+        outside = (inside * (hits < level)).sum(axis=1) + change[np.arange(len(groups)), best]
+        done = alive & (outside < level - VIOLATION) & (size > level)
+        for group in groups[done]:
+            yield Cluster(tuple(np.flatnonzero(group).tolist()), level)
+        alive &= ~done
+        if not alive.any() or size == num:
+            return
+        groups, alive = groups[alive], alive[alive]
+
+
+def _circles(support: Support) -> Iterable[tuple[int, ...]]:
+    """Shortest cycles through each variable of which the arcs lack less than one in all."""
+    num = support.num_variables
+    lacking = np.ones((num, num))  # from parent to child
+    np.subtract.at(lacking.T, support.owner, support.parents * support.share[:, None])
+    far = np.maximum(lacking, 0.0)
+    np.fill_diagonal(far, np.inf)
+    after = np.tile(np.arange(num), (num, 1))
+    for via in range(num):
+        through = far[:, via, None] + far[None, via, :]
+        shorter = through < far - 1e-12
+        far = np.where(shorter, through, far)
+        after = np.where(shorter, after[:, via, None], after)
+    for start in np.flatnonzero(far.diagonal() < 1 - VIOLATION).tolist():
+        way = [start]
+        at = int(after[start, start])
+        while at != start and at not in way:
+            way.append(at)
+            at = int(after[at, start])
+        if at == start and len(way) > 1:
+            yield tuple(sorted(way))
+
+
+def _by_program(support: Support) -> tuple[int, ...] | None:
+    """The group for which sets with a parent in it exceed its size less one by the most; None if none does."""
+    import highspy
+
+    num, sets = support.num_variables, len(support.owner)
+    highs = highspy.Highs()
+    options = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": PROGRAM_GAP}
+    for name, chosen in {**options, "time_limit": PROGRAM_SECONDS, "mip_max_nodes": PROGRAM_NODES}.items():
+        highs.setOptionValue(name, chosen)
+    highs.addVars(num + sets, np.zeros(num + sets), np.ones(num + sets))
+    costs = np.concatenate([np.ones(num), -support.share])
+    highs.changeColsCost(num + sets, np.arange(num + sets, dtype=np.int32), costs)
+    highs.changeColsIntegrality(num, np.arange(num, dtype=np.int32), np.full(num, highspy.HighsVarType.kInteger))
+    for place, (owner, parents) in enumerate(zip(support.owner.tolist(), support.parents, strict=True)):
+        highs.addRow(-np.inf, 0.0, 2, np.array([num + place, owner], np.int32), np.array([1.0, -1.0]))
+        among = np.flatnonzero(parents)
+        places = np.array([num + place, *among], np.int32)
+        highs.addRow(-np.inf, 0.0, len(places), places, np.concatenate([[1.0], -np.ones(len(among))]))
+    highs.addRow(2.0, np.inf, num, np.arange(num, dtype=np.int32), np.ones(num))
+    highs.run()
+    solution = highs.getSolution().col_value
+    chosen_ones = tuple(place for place in range(num) if solution and solution[place] > 1 / 2)
+    return chosen_ones if len(chosen_ones) > 1 else None

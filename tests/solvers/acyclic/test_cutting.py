@@ -1,0 +1,48 @@
+"""Cluster cuts: no choice without a cycle violates one, and what is violated is found."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from random import Random
+
+import numpy as np
+
+from solvers.acyclic.cutting import Cluster, Support, most_violated, violated
+from tests.support.packages import needs
+
+needs("highspy")
+
+
+def drawn(rng: Random, num: int) -> Support:
+    """Up to three sets of each variable, with shares of a whole number of eighths."""
+    owner, parents, share = [], [], []
+    for v in range(num):
+        parts = sorted({0, 8, rng.randint(1, 7), rng.randint(1, 7)})
+        for low, high in pairwise(parts):
+            chosen = rng.sample([u for u in range(num) if u != v], rng.randint(0, 2))
+            owner.append(v)
+            parents.append([u in chosen for u in range(num)])
+            share.append((high - low) / 8)
+    return Support(np.array(owner), np.array(parents), np.array(share))
+
+
+def outside(support: Support, cluster: Cluster) -> float:
+    sets = zip(support.owner.tolist(), support.parents.tolist(), support.share.tolist(), strict=True)
+    few = (s for v, own, s in sets if v in cluster.members and sum(own[u] for u in cluster.members) < cluster.level)
+    return float(sum(few))
+
+
+def test_cuts_that_are_found_are_violated_and_by_a_program_all_are_found() -> None:
+    rng, without = Random("cuts"), 0
+    for _ in range(30):
+        num = rng.randint(3, 6)
+        support = drawn(rng, num)
+        found = violated(support)
+        assert all(outside(support, one) < one.level for one in found)
+        groups = [Cluster(group) for size in range(2, num + 1) for group in combinations(range(num), size)]
+        any_short = any(outside(support, one) < 1 for one in groups)
+        last = most_violated(support)
+        assert bool(last) == any_short
+        assert all(outside(support, one) < 1 for one in last)
+        without += not any_short
+    assert 3 < without < 27
