@@ -29,7 +29,10 @@ class Placement:
             raise ValueError(f"{len(options)} variables; sets of at most {MAX_POSITIONS} are words")
         self._masks = [np.array(sorted(own), np.int64) for own in options]
         self._weights = [_numbers([own[mask] for mask in sorted(own)]) for own in options]
-        self._least = [minimal(masks) for masks in self._masks]
+        least = {i: minimal(masks) for i, masks in enumerate(self._masks) if len(masks)}
+        self._least = np.concatenate([*least.values(), np.empty(0, np.int64)])
+        self._starts = np.cumsum([0, *map(len, least.values())])[:-1]
+        self._bits = np.int64(1) << np.array([*least], np.int64)
         self._full = (1 << len(options)) - 1
         self._able: dict[Mask, Mask] = {}
 
@@ -42,10 +45,9 @@ class Placement:
         """The variables outside of `placed` that have a parent set within it."""
         if placed not in self._able:
             rest = self._full & ~placed
-            outside = np.int64(rest)
-            self._able[placed] = sum(
-                1 << i for i, least in enumerate(self._least) if rest >> i & 1 and ((least & outside) == 0).any()
-            )
+            within = (self._least & np.int64(rest)) == 0
+            able = np.logical_or.reduceat(within, self._starts) if len(within) else within
+            self._able[placed] = int(self._bits[able].sum()) & rest
         return self._able[placed]
 
     def num_beginnings(self, limit: int) -> int:
