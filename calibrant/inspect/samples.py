@@ -6,10 +6,11 @@ and record, the item's native record. The record holds what is sealed; models ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import msgspec
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
@@ -20,6 +21,7 @@ from bench.benchmarks.registry import benchmark, benchmark_of
 from dsl.errors import CalibrantError, in_one_line
 from dsl.item import Item
 from dsl.pool_text import pool_digest
+from dsl.stored_items import StoredItems
 
 CLUSTER = "cluster"
 _KEPT = 4_096  # items; the epochs of a sample ask for the same one
@@ -38,11 +40,79 @@ def pool_dataset(path: Path, wanted: str) -> Dataset:
     if of.name != wanted:
         raise CalibrantError(f"{path.name}: a pool of '{of.name}'; the task is calibrant/{of.name}")
     pool, digest = of.read_pool(path), pool_digest(path)
-    samples = [_sample(of, item, {"pool": pool.name, "poolDigest": digest}) for item in pool.items]
-    return MemoryDataset(samples, name=pool.name, location=str(path))
+    sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest})
+    if isinstance(pool.items, StoredItems):
+        return StoredSamples(pool.items, range(len(pool)), sample, Named(pool.name, str(path)))
+    return MemoryDataset([sample(item) for item in pool.items], name=pool.name, location=str(path))
 
 
-def _sample(of: Benchmark[Any], item: Item[Any, Any], pool: Mapping[str, str]) -> Sample:
+class Named(NamedTuple):
+    """What a dataset says of itself."""
+
+    name: str
+    location: str
+    shuffled: bool = False
+
+
+class StoredSamples(Dataset):
+    """Samples of a large pool, each made of its item whenever it is asked for.
+
+    order: which items, one after the other
+    """
+
+    def __init__(
+        self, items: Sequence[Any], order: Sequence[int], sample: Callable[[Any], Sample], named: Named
+    ) -> None:
+        self._items, self._order, self._sample, self._named = items, order, sample, named
+
+    @property
+    def name(self) -> str:
+        return self._named.name
+
+    @property
+    def location(self) -> str:
+        return self._named.location
+
+    @property
+    def shuffled(self) -> bool:
+        return self._named.shuffled
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Dataset: ...
+    def __getitem__(self, index: int | slice) -> Sample | Dataset:
+        if isinstance(index, slice):
+            return StoredSamples(self._items, self._order[index], self._sample, self._named)
+        return self._sample(self._items[self._order[index]])
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def sort(self, reverse: bool = False, key: Callable[[Sample], Any] | None = None) -> None:
+        keys = {index: (key or _length)(sample) for index, sample in zip(self._order, self, strict=True)}
+        self._order = sorted(self._order, key=keys.__getitem__, reverse=reverse)
+
+    def filter(self, predicate: Callable[[Sample], bool], name: str | None = None) -> Dataset:
+        order = [index for index, sample in zip(self._order, self, strict=True) if predicate(sample)]
+        return StoredSamples(self._items, order, self._sample, self._named._replace(name=name or self.name))
+
+    def shuffle(self, seed: int | None = None) -> None:
+        order = list(self._order)
+        random.Random(seed).shuffle(order)
+        self._order, self._named = order, self._named._replace(shuffled=True)
+
+    def shuffle_choices(self, seed: int | None = None) -> None:
+        """There are none."""
+
+
+def _length(sample: Sample) -> int:
+    """What Inspect sorts by if it is told nothing else: characters of the messages."""
+    asked = sample.input
+    return len(asked) if isinstance(asked, str) else sum(len(message.text) for message in asked)
+
+
+def _sample(of: Benchmark[Any], pool: Mapping[str, str], item: Item[Any, Any]) -> Sample:
     metadata = {
         "benchmark": of.name,
         **pool,
