@@ -33,13 +33,13 @@ class ReplayScm(Benchmark[Problem]):
     @cached_property
     def protocols(self) -> Protocols:
         from bench.protocols.replayscm.discovery import DISCOVERY
-        from bench.protocols.replayscm.exact import Exact
+        from bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
         from bench.protocols.replayscm.posterior import MostPosterior
         from bench.protocols.replayscm.score_portfolios import SCORE_PROTOCOLS
         from bench.protocols.replayscm.simple import SIMPLE
         from bench.protocols.replayscm.staged import StagedExactSearch
 
-        listed = (Exact, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
+        listed = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
         return {protocol.name: protocol for protocol in listed}
 
     @property

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 VIOLATION = 1e-4  # below which a cut is taken to be met
 MAX_LEVEL = 2
+MOST_GROWN = 16  # members of a group
 PROGRAM_GAP = 0.05  # so that the program need not find the most violated cut
 PROGRAM_NODES = 200
 PROGRAM_SECONDS = 1.0
@@ -35,7 +36,7 @@ class Cluster(NamedTuple):
 class Support(NamedTuple):
     """The parent sets that a fractional choice takes.
 
-    owner: shape (sets,), whose it is, as a place from 0; parents: shape (sets, variables)
+    owner: shape (sets,), ascending: whose it is, as a place from 0, none left out; parents: shape (sets, variables)
     share: shape (sets,), above 0; those of each variable add up to one
     """
 
@@ -50,7 +51,7 @@ class Support(NamedTuple):
 
 def violated(support: Support) -> set[Cluster]:
     """Cuts that are violated; none if greedy search finds none."""
-    found = {cluster for level in range(1, MAX_LEVEL + 1) for cluster in _grown(support, level)}
+    found = {one for level in range(1, MAX_LEVEL + 1) for one in _grown(support, level)}
     circles = {Cluster(circle) for circle in _circles(support)}
     return found | {one for one in circles if _short(support, one) > VIOLATION}
 
@@ -75,27 +76,27 @@ def _short(support: Support, cluster: Cluster) -> float:
 def _grown(support: Support, level: int) -> Iterable[Cluster]:
     """One group from every variable, always by the variable that leaves the least outside, up to the first cut."""
     num = support.num_variables
-    owners = np.zeros((len(support.owner), num))
-    owners[np.arange(len(support.owner)), support.owner] = support.share
-    parents = support.parents.astype(np.float64)
-    groups = np.eye(num)
-    alive = np.ones(num, np.bool_)
-    for size in range(2, num + 1):
-        hits = groups @ parents.T  # groups x sets
-        inside = groups @ owners.T
-        added = (hits < level) @ owners  # what a variable would bring itself
+    starts = np.flatnonzero(np.diff(support.owner, prepend=-1))
+    parents = support.parents.astype(np.float32)
+    by_parent = support.parents.T.astype(np.int8)
+    share = support.share.astype(np.float32)
+    groups = np.eye(num, dtype=np.bool_)
+    hits = by_parent.copy()  # groups x sets: how many parents in the group
+    inside = np.where(support.owner == np.arange(num)[:, None], share, np.float32(0))  # shares of sets of members
+    for size in range(2, min(num, MOST_GROWN) + 1):
+        rows = np.arange(len(groups))
+        added = np.add.reduceat((hits < level) * share, starts, axis=1)  # what a variable would bring itself
         saved = (inside * (hits == level - 1)) @ parents  # what it would take from those there are
-        change = np.where(groups > 0, np.inf, added - saved)
-        best = change.argmin(axis=1)
-        groups[np.arange(len(groups)), best] = 1.0
-        outside = (inside * (hits < level)).sum(axis=1) + change[np.arange(len(groups)), best]
-        done = alive & (outside < level - VIOLATION) & (size > level)
+        best = np.where(groups, np.inf, added - saved).argmin(axis=1)
+        groups[rows, best] = True
+        hits += by_parent[best]
+        inside += np.where(support.owner == best[:, None], share, np.float32(0))
+        done = ((inside * (hits < level)).sum(axis=1) < level - VIOLATION) & (size > level)
         for group in groups[done]:
             yield Cluster(tuple(np.flatnonzero(group).tolist()), level)
-        alive &= ~done
-        if not alive.any() or size == num:
+        groups, hits, inside = groups[~done], hits[~done], inside[~done]
+        if not len(groups):
             return
-        groups, alive = groups[alive], alive[alive]
 
 
 def _circles(support: Support) -> Iterable[tuple[int, ...]]:

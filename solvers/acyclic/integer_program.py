@@ -49,6 +49,12 @@ Value: TypeAlias = Callable[[int, Mask], int]
 """What a column costs, by one criterion."""
 
 
+def require_highs() -> None:
+    """`MissingExtraError` without HiGHS."""
+    if not find_spec("highspy"):
+        raise MissingExtraError("highspy is not installed; it comes with: pip install 'calibrant[large]'")
+
+
 def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, Mask] | None:
     """The parents within the part of every variable; None if every choice has a cycle.
 
@@ -56,8 +62,7 @@ def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, M
 
     seconds: of the clock; None means no limit
     """
-    if not find_spec("highspy"):
-        raise MissingExtraError("highspy is not installed; it comes with: pip install 'calibrant[large]'")
+    require_highs()
     orders = Orders({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
     first = orders.cheapest_first()
     if first is None:
@@ -245,6 +250,8 @@ class _Tree:
             position = {v: i for i, v in enumerate(self.search.variables)}
             return {Cluster(tuple(position[v] for v in group)) for group in clusters(sets, left)}
         places = [place for place, _ in shares]
+        if len(set(self.owner[places])) < len(self.search.variables):  # HiGHS gave up
+            return set()
         support = Support(self.owner[places], self.parents[places], np.array([share for _, share in shares]))
         return violated(support) or (most_violated(support) if root else set())
 

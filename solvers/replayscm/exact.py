@@ -293,6 +293,7 @@ class _Search:
             "nested_roots": note,
             "states": self.budget.used,
             "certified_by": "dsl.reference",
+            **({} if self.engine.name == "auto" else {"engine": self.engine.name}),
         }
 
     def _formula(self, variable: int, mask: Mask) -> Formula:

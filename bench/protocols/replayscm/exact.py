@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypedDict
+
+from msgspec import Meta
+
 from bench.protocols.base import Protocol, ProtocolResult, nothing_found
 from bench.protocols.replayscm.answers import alternative_answer, scm_answer
 from dsl.replayscm.problem import Task, TaskKind
 
 MAX_PARENTS = 6  # the solver's own limit
+
+
+class Choosing(TypedDict, total=False):
+    """Arguments of solvers.replayscm.exact.solve."""
+
+    engine: str
+    seconds: float | None
 
 
 class Exact(Protocol, frozen=True):
@@ -21,6 +32,11 @@ class Exact(Protocol, frozen=True):
     def __post_init__(self) -> None:
         if not 1 <= self.max_parents <= MAX_PARENTS:
             raise ValueError(f"max_parents is {self.max_parents}; it has to be 1 to {MAX_PARENTS}")
+
+    @property
+    def choosing(self) -> Choosing:
+        """What chooses parent sets."""
+        return {}
 
     def warm_up(self) -> None:
         self.answer(warming_task())
@@ -37,11 +53,32 @@ class Exact(Protocol, frozen=True):
                     "found", alternative_answer(other.value), other.value.size, dict(other.value.provenance)
                 )
             return nothing_found(other)
-        outcome = solve(task, max_parents=self.max_parents)
+        outcome = solve(task, max_parents=self.max_parents, **self.choosing)
         if isinstance(outcome, Found):
             found = outcome.value
             return ProtocolResult("found", scm_answer(task.kind, found.model), found.size, dict(found.provenance))
         return nothing_found(outcome)
+
+
+class ExactIntegerProgram(Exact, frozen=True):
+    """The same answer as `exact`, its parent sets chosen by an integer program.
+
+    Out of time its record has the bound and the size of the best model met, which may differ between two runs.
+
+    seconds: of the clock, for an instance's integer programs together; none means no limit
+    """
+
+    name = "exact-integer-program"
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+
+    def require(self) -> None:
+        from solvers.acyclic.integer_program import require_highs
+
+        require_highs()
+
+    @property
+    def choosing(self) -> Choosing:
+        return {"engine": "integer_program", "seconds": self.seconds}
 
 
 def warming_task() -> Task:
