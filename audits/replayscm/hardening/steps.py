@@ -17,7 +17,7 @@ from solvers.budget import Budget, BudgetSpent
 
 DESIGNS = 2  # worlds designed in a step
 TARGET_SETS = 48  # whose rows are looked at before a design; all of them where none of these helps
-MOST_WEIGHED = 150_000_000
+MOST_WEIGHED = 220_000_000
 MAX_TIES = 8  # equally good proposals between which the members they leave decide
 
 
