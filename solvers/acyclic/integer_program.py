@@ -230,6 +230,9 @@ class _Tree:
             if bound == self.most:
                 self.ended.append(_Node(bound, next(self.numbers), allowed))
                 return ()
+            if np.count_nonzero(allowed) == len(self.search.variables):
+                self._end_single(allowed)
+                return ()
             if dull > PATIENCE and not root:
                 break
             found = self._violated(taken, root) - self.cuts
@@ -254,6 +257,15 @@ class _Tree:
             return set()
         support = Support(self.owner[places], self.parents[places], np.array([share for _, share in shares]))
         return violated(support) or (most_violated(support) if root else set())
+
+    def _end_single(self, allowed: Bits) -> None:
+        """Of a node with one column for each variable, whatever its relaxation proves."""
+        chosen = dict(self.columns[place] for place in np.flatnonzero(allowed).tolist())
+        if placed({v: [own] for v, own in chosen.items()})[1]:
+            return
+        self._meet(chosen)
+        if self._sum(chosen) == self.most:
+            self.ended.append(_Node(self.most, next(self.numbers), allowed))
 
     def _meet_whole(self, taken: F64) -> None:
         """If a choice is what the relaxation takes."""
