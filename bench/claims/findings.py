@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -13,10 +15,11 @@ import msgspec
 from audits.finding import Finding, Standing
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark as benchmark_named
-from bench.pages.aligned import aligned
+from bench.pages.aligned import aligned_lines
 from bench.runs.crews.opening import completed
 from bench.runs.jobs import HERE, Execution, Failure, Jobs
 from bench.runs.runner import Selection
+from bench.runs.stored import StoredLines
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item
 from dsl.stored_items import items_by_id
@@ -25,9 +28,19 @@ from dsl.whole_file import write_whole
 CERTIFICATES = "*.claim.json"
 
 
+class PoolFindings(Iterable[Finding]):
+    """What was found in a pool, item by item; it can be gone through again and again, and much of it is in a file."""
+
+    def __init__(self, items: Sequence[Sequence[Finding]]) -> None:
+        self._items = items
+
+    def __iter__(self) -> Iterator[Finding]:
+        return chain.from_iterable(self._items)
+
+
 def pool_findings(
     benchmark: Benchmark[Any], pool: Path, selection: Selection, execution: Execution = HERE
-) -> list[Finding]:
+) -> PoolFindings:
     """Of the chosen items, in their order; `CalibrantError` for an item that is not there or cannot be audited."""
     read = benchmark.read_pool(pool)
     places = selection.places(read)
@@ -35,13 +48,17 @@ def pool_findings(
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
     items = items_by_id(read.items)
-    found: dict[str, Sequence[Finding]] = {}
+    found: dict[str, tuple[int, int]] = {}
     jobs = Jobs(places.values(), items.__getitem__)
-    for name, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
-        if isinstance(made, Failure):
-            raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
-        found[name] = made
-    return [finding for name in places.values() for finding in found[name]]
+    with TemporaryFile() as file:
+        for name, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
+            if isinstance(made, Failure):
+                raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
+            start = file.tell()
+            found[name] = start, file.write(msgspec.json.encode(made))
+        file.flush()
+        lines = StoredLines(file.fileno(), [found[name] for name in places.values()])
+    return PoolFindings(lines.read_as(msgspec.json.Decoder(list[Finding]).decode))
 
 
 def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:
@@ -49,12 +66,10 @@ def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:
     return list(benchmark_named(name).findings(item))
 
 
-def findings_text(found: Sequence[Finding]) -> str:
+def findings_lines(found: Iterable[Finding]) -> Iterator[str]:
     """A line each."""
-    if not found:
-        return "nothing found"
     lines = [[one.where, one.kind, str(one.verdict), one.claim] for one in found]
-    return aligned(["Instance", "Kind", "Verdict", "Claim"], lines)
+    return aligned_lines(["Instance", "Kind", "Verdict", "Claim"], lines) if lines else iter(["nothing found"])
 
 
 def finding_record(found: Finding) -> dict[str, Any]:
@@ -64,10 +79,10 @@ def finding_record(found: Finding) -> dict[str, Any]:
     return fields | {"data": dict(found.data), "certificate": certificate}
 
 
-def fails(found: Sequence[Finding], kind: str) -> bool:
+def fails(found: Iterable[Finding], kind: str) -> bool:
     """Whether a flaw of that kind is proved; `CalibrantError` names the kinds there are where it is none of them."""
-    kinds = sorted({one.kind for one in found})
-    if found and kind not in kinds and kind not in KINDS:
+    kinds = {one.kind for one in found}
+    if kinds and kind not in kinds and kind not in KINDS:
         raise CalibrantError(f"unknown kind {shown(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
     return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
 
@@ -86,13 +101,15 @@ KINDS = (
 )
 
 
-def write_certificates(found: Sequence[Finding], folder: Path) -> int:
+def write_certificates(found: Iterable[Finding], folder: Path) -> int:
     """A file for each finding that has a certificate, numbered; how many."""
-    with_one = [one for one in found if one.certificate is not None]
-    for number, one in enumerate(with_one):
-        made = {"instance": one.where, "certificate": msgspec.to_builtins(one.certificate)}
-        write_whole(folder / f"{number:04}.claim.json", json.dumps(made, indent=1) + "\n")
-    return len(with_one)
+    number = 0
+    for one in found:
+        if one.certificate is not None:
+            made = {"instance": one.where, "certificate": msgspec.to_builtins(one.certificate)}
+            write_whole(folder / f"{number:04}.claim.json", json.dumps(made, indent=1) + "\n")
+            number += 1
+    return number
 
 
 def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, Any]]) -> tuple[bool, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Mapping
 from itertools import chain
@@ -135,7 +134,8 @@ def _claims(
 ) -> int:
     """The findings of a pool of another benchmark. theirs: options that only ReplaySCM's audits have"""
     from bench.benchmarks.registry import benchmark_of
-    from bench.claims.findings import fails, finding_record, findings_text, pool_findings, write_certificates
+    from bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
+    from bench.pages.long_json import list_pieces
 
     of = benchmark_of(pool)
     for option, value in theirs.items():
@@ -145,7 +145,13 @@ def _claims(
     found = pool_findings(of, pool, selection, by)
     if certificates:
         typer.echo(f"{write_certificates(found, certificates)} certificates written to {certificates}", err=True)
-    typer.echo(json.dumps([finding_record(one) for one in found], indent=1) if as_json else findings_text(found))
+    if as_json:
+        for piece in list_pieces(map(finding_record, found)):
+            typer.echo(piece, nl=False)
+        typer.echo()
+    else:
+        for line in findings_lines(found):
+            typer.echo(line)
     return 1 if fail_on is not None and fails(found, fail_on) else 0
 
 

@@ -48,6 +48,7 @@ def outputs(benchmark: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> 
         ["run", CHEAP[benchmark], pool, "--out", folder / "runs", "--workers", "1"],
         ["score", pool, told, "--out", written["scores.jsonl"], "--workers", "1"],
         ["show", pool, ids[2]],
+        *([["audit", pool], ["audit", pool, "--json"]] if benchmark != "replayscm" else []),
     ]
     found: dict[str, object] = {}
     for command in commands:
