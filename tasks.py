@@ -29,7 +29,8 @@ SITE = "docs/_build/html"
 
 CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
 TYPES = ("mypy",)  # one process, which would leave a core idle: it works while the tests are collected
-TESTS = ("pytest", "-q", "-n", "2", "--dist", "worksteal")
+# three workers on two cores: tests of processes, browsers and servers wait for a fifth of their time
+TESTS = ("pytest", "-q", "-n", "3", "--dist", "worksteal")
 # with the types of the packages that there are adapters for
 TYPED = ("calibrant", "calibrant_tasks", "bench.speed.inspect", "tests.integrations")
 INTEGRATION_TESTS = (

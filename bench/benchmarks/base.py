@@ -311,7 +311,7 @@ class Benchmark(ABC, Generic[I]):
     def write_items(self, path: Path, items: Sequence[I], suites: Sequence[str], seed: int, count: int) -> int:
         """Write what was drawn, wherever it was; how many items."""
         about = {"seed": seed, "suites": list(suites), "count": count}
-        self.write_native(Pool(path.name.partition(".")[0], self.name, tuple(items), about), path)
+        self.write_native(Pool(path.name.partition(".")[0], self.name, items, about), path)
         return len(items)
 
     def write_native(self, pool: Any, path: Path) -> None:

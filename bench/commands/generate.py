@@ -86,7 +86,9 @@ def _drawn(out: Path, name: str, suites: str, seed: int, count: int, by: Executi
         if suite not in of.suites:
             known = ", ".join(of.suites)
             raise typer.BadParameter(f"unknown suite '{suite}'; known: {known}", param_hint="--strata")
-    typer.echo(f"{write_drawn(of, out, chosen, seed, count, by)} instances written to {out}", err=True)
+    with progress_bar() as progress:
+        written = write_drawn(of, out, chosen, seed, count, by, progress=progress)
+    typer.echo(f"{written} instances written to {out}", err=True)
 
 
 def sample(

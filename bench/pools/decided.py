@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -15,15 +15,19 @@ from audits.claims import Certificate, verify
 from bench.benchmarks.base import Benchmark, HardenedItem
 from bench.benchmarks.registry import benchmark as benchmark_named
 from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Progress
+from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from bench.runs.runner import EVERYTHING, Selection
+from bench.runs.stored import PutAside
 from dsl.errors import CalibrantError, shown
 from dsl.item import Item, Pool
 from dsl.pool_text import pool_digest
+from dsl.stored_items import item_ids
 from dsl.whole_file import write_whole
 from solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
+
+_Named: TypeAlias = tuple[str, Certificate]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class DecidedPool:
 
     pool: Pool[Any]
     reports: Sequence[dict[str, Any]]
-    certificates: Sequence[tuple[str, Certificate]]
+    certificates: Sequence[_Named]
 
     @property
     def num_short(self) -> int:
@@ -54,24 +58,25 @@ def decided_pool(
     if type(benchmark).hardened is Benchmark.hardened:
         raise CalibrantError(f"hardening: {benchmark.title} has no such thing here")
     pool = benchmark.read_pool(path)
-    items: list[Item[Any, Any]] = [item for _, item in selection.of(pool)]
-    missing = sorted(set(selection.only) - {item.id for item in items})
+    chosen = selection.places(pool)
+    missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
         raise CalibrantError(f"{path.name}: no instance {shown(missing[0])}")
-    made: dict[str, tuple[Item[Any, Any], dict[str, Any], Certificate | None]] = {}
-    jobs = {item.id: item for item in items}
-    progress(pool.name, 0, len(jobs))
-    for done, (name, found) in enumerate(completed(partial(_made, benchmark.name), jobs, execution), 1):
-        made[name] = (
-            (jobs[name], _report(name, "failed", why=found.error), None) if isinstance(found, Failure) else found
-        )
-        progress(pool.name, done, len(jobs))
-    metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
-    return DecidedPool(
-        Pool(pool.name, benchmark.name, tuple(made[item.id][0] for item in items), metadata),
-        [made[item.id][1] for item in items],
-        [(item.id, certificate) for item in items if (certificate := made[item.id][2]) is not None],
-    )
+    with PutAside[Any]() as made, PutAside[dict[str, Any]]() as reports, PutAside[_Named]() as certificates:
+        jobs = Jobs(chosen, lambda place: pool.items[place])
+        progress(pool.name, 0, len(chosen))
+        for done, (place, found) in enumerate(completed(partial(_made, benchmark.name), jobs, execution), 1):
+            if isinstance(found, Failure):
+                found = pool.items[place], _report(chosen[place], "failed", why=found.error), None
+            item, report, certificate = found
+            made.put((place,), item)
+            reports.put((place,), report)
+            if certificate is not None:
+                certificates.put((place,), (chosen[place], certificate))
+            progress(pool.name, done, len(chosen))
+        metadata = {**getattr(pool, "metadata", {}), "hardened_from": pool_digest(path)}
+        new = Pool(pool.name, benchmark.name, made.values(), metadata)
+        return DecidedPool(new, reports.values(), certificates.values())
 
 
 def _made(name: str, item: Item[Any, Any]) -> tuple[Item[Any, Any], dict[str, Any], Certificate | None]:

@@ -10,24 +10,38 @@ from typing import Any
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark
 from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure
+from bench.runs.jobs import HERE, Execution, Failure, Progress
+from bench.runs.stored import PutAside
 from dsl.errors import CalibrantError
 
 
 def write_drawn(
-    of: Benchmark[Any], path: Path, suites: Sequence[str], seed: int, count: int, execution: Execution = HERE
+    of: Benchmark[Any],
+    path: Path,
+    suites: Sequence[str],
+    seed: int,
+    count: int,
+    execution: Execution = HERE,
+    *,
+    progress: Progress = lambda name, done, total: None,
 ) -> int:
     """Write a pool of so many items of each suite, each part of a suite a job; how many items in all.
 
     The same arguments give the same bytes, whoever draws: what is drawn of a part depends on no other one.
     """
     parts = [(suite, places) for suite in suites for places in of.parts(count)]
-    made: dict[int, Sequence[Any]] = {}
-    for number, items in completed(partial(_drawn, of.name, seed), dict(enumerate(parts)), execution):
-        if isinstance(items, Failure):
-            raise CalibrantError(f"suite {parts[number][0]}: {items.error}")
-        made[number] = items
-    return of.write_items(path, [item for number in sorted(made) for item in made[number]], suites, seed, count)
+    done, total = 0, count * len(suites)
+    progress(path.name, done, total)
+    with PutAside[Any]() as made:
+        for number, items in completed(partial(_drawn, of.name, seed), dict(enumerate(parts)), execution):
+            suite, places = parts[number]
+            if isinstance(items, Failure):
+                raise CalibrantError(f"suite {suite}: {items.error}")
+            for place, item in enumerate(items):
+                made.put((number, place), item)
+            done += len(places)
+            progress(path.name, done, total)
+        return of.write_items(path, made.values(), suites, seed, count)
 
 
 def _drawn(name: str, seed: int, part: tuple[str, range]) -> Sequence[Any]:

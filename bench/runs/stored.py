@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import weakref
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar, overload
+from tempfile import TemporaryFile
+from typing import Generic, Self, TypeVar, overload
 
 from dsl import stored_items
 
@@ -33,6 +35,34 @@ class StoredLines:
         """What is read in each line: of a few lines at once, of many whenever it is asked for."""
         found = _StoredRecords(self, range(len(self)), read)
         return tuple(found) if len(self) <= stored_items.KEPT else found
+
+
+class PutAside(Generic[T]):
+    """Values that arrive in any order and are asked for in the order of their places, meanwhile in an unnamed file.
+
+    A context manager for as long as values arrive; those asked for stay.
+    """
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  # closed by `__exit__`
+        self._places: dict[tuple[int, ...], tuple[int, int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._file.close()
+
+    def put(self, place: tuple[int, ...], value: T) -> None:
+        raw = pickle.dumps(value)
+        self._places[place] = self._file.tell(), len(raw)
+        self._file.write(raw)
+
+    def values(self) -> Sequence[T]:
+        """Those that are there now."""
+        self._file.flush()
+        lines = StoredLines(self._file.fileno(), [self._places[place] for place in sorted(self._places)])
+        return lines.read_as(pickle.loads)
 
 
 class _StoredRecords(Sequence[T], Generic[T]):
