@@ -1,7 +1,7 @@
 """What a pool of 100,000 items takes: the largest resident set of each command, and items a second.
 
 Items are those of a bundled pool over and over, under ids of their own. Commands run in one process each. ReplaySCM's
-that take milliseconds an item get its easiest items; `audit` finds records of all but the last hundred, `generate`
+that take milliseconds an item get its easiest items; its `audit` finds records of all but the last hundred. `generate`
 makes a fifth. Of official YAML, which takes 17 kB an item, a pool has as many as fit into the 1 GiB that one may have.
 `export` needs the extra `hub`.
 """
@@ -30,6 +30,7 @@ OFFICIAL_ITEMS = 60_000
 MOST = 500e6  # bytes
 BUDGET = 3600.0  # seconds that a command may take
 CHEAP = {"replayscm": "majority", "blickets": "abstain", "causalab": "random", "causim": "random_symbols"}
+SUITES = {"blickets": "easy-3", "causalab": "4nodes", "causim": "chain"}
 
 EASY = 3  # items of the easiest stratum that a bundled pool begins with
 NEW = 100
@@ -66,6 +67,8 @@ def rows(options: Options) -> Iterator[Row]:
             _write_pool(pool, number, folder)
             for name, line in _commands(CHEAP[benchmark]).items():
                 yield _row(benchmark, name, line, number, folder)
+            if benchmark in SUITES:
+                yield from _sibling_rows(benchmark, number, folder)
     with TemporaryDirectory(prefix="calibrant-memory-") as scratch:
         yield from _slow_rows(number, Path(scratch))
     with TemporaryDirectory(prefix="calibrant-memory-") as scratch:
@@ -77,6 +80,15 @@ def _official_rows(number: int, folder: Path) -> Iterator[Row]:
     _write_official(number, folder)
     for name, line in OFFICIAL.items():
         yield _row("replayscm, official YAML", name, line, number, folder)
+
+
+def _sibling_rows(benchmark: str, number: int, folder: Path) -> Iterator[Row]:
+    """Of what ReplaySCM does in another way."""
+    yield _row(benchmark, "audit", ("audit", "pool.jsonl"), number, folder)
+    yield _row(benchmark, "audit --json", ("audit", "pool.jsonl", "--json"), number, folder)
+    made = max(1, number // 5)
+    drawn = ("generate", "--benchmark", benchmark, "--strata", SUITES[benchmark], "--per-stratum", str(made))
+    yield _row(benchmark, "generate", (*drawn, "--seed", "1", "--workers", "1", "--out", "made.jsonl"), made, folder)
 
 
 def _slow_rows(number: int, folder: Path) -> Iterator[Row]:
