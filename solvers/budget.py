@@ -1,4 +1,7 @@
-"""Budgets in states, never in seconds: the same budget gives the same answer on every machine."""
+"""Budgets in states, not in seconds: the same budget gives the same answer on every machine.
+
+Integer programs alone (solvers.acyclic.integer_program) are given seconds, at the end of which they say what they have.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ class BudgetSpent(Exception):  # noqa: N818  # a signal between parts of a solve
 
 
 class Undecided(BudgetSpent):
-    """The budget ran out in a search for a minimum.
+    """The budget ran out in a search for a minimum, or it cannot be decided at all.
 
     at_least: proven; nothing costs less
+    reached: why, in words; None if it was the budget
     known: the best choice met so far, by variable; None if none is
     """
 
     def __init__(self, at_least: int, reached: str | None = None, known: Mapping[int, int] | None = None) -> None:
-        """reached: in words; the bound if nothing is said"""
         super().__init__(reached or f"at least {at_least}")
         self.at_least = at_least
+        self.reached = reached
         self.known = known
 
 

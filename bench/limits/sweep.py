@@ -93,12 +93,12 @@ def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
         one, why = _apart(ask, sweep.most_seconds) if sweep.apart else ask()
         took.append(one)
         refused += [why] if why else []
-        if 2 * sum(one > sweep.most_seconds for one in took) > len(seeds):
+        if 2 * sum(one >= sweep.most_seconds for one in took) > len(seeds):
             break
     stop = ""
     if len(refused) == len(took):
         stop = refused[0]
-    elif median(took) > sweep.most_seconds:
+    elif median(took) >= sweep.most_seconds:
         stop = _late(sweep.most_seconds)
     return Point(sweep.key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
 
@@ -106,7 +106,9 @@ def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
 def _measured(ask: Ask, most_seconds: float) -> tuple[float, str]:
     refused: list[str] = []
     took = seconds(lambda: refused.extend(filter(None, [_within(ask, most_seconds)])), 1)
-    return took, "".join(refused)
+    why = "".join(refused)
+    # the system's clock that interrupts may be a few milliseconds ahead of the one that measures
+    return max(took, most_seconds) if why == _late(most_seconds) else took, why
 
 
 def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[float, str]:

@@ -3,8 +3,8 @@
 A k-cluster cut of a group C of variables says that at least k of them have fewer than k parents in C: the first k of
 C in a topological order (T. Jaakkola and others, Learning Bayesian network structure using LP relaxations, 2010, for
 k = 1; J. Cussens, Bayesian network learning with cutting planes, 2011, for larger k). Sought cheapest first: along
-shortest cycles, by groups that grow greedily, and at last by a small integer program, which finds every violated cut
-of k = 1.
+shortest cycles, by groups that grow greedily, and at last by a small integer program for k = 1. A cut that none of
+these finds may still be violated, by a little.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from solvers.highs import empty_program, run
+
 VIOLATION = 1e-4  # below which a cut is taken to be met
 MAX_LEVEL = 2
 MOST_GROWN = 16  # members of a group
 PROGRAM_GAP = 0.05  # so that the program need not find the most violated cut
 PROGRAM_NODES = 200
-PROGRAM_SECONDS = 1.0
 
+Places: TypeAlias = npt.NDArray[np.int64]
 F64: TypeAlias = npt.NDArray[np.float64]
 Bits: TypeAlias = npt.NDArray[np.bool_]
 
@@ -40,7 +42,7 @@ class Support(NamedTuple):
     share: shape (sets,), above 0; those of each variable add up to one
     """
 
-    owner: npt.NDArray[np.int64]
+    owner: Places
     parents: Bits
     share: F64
 
@@ -56,9 +58,12 @@ def violated(support: Support) -> set[Cluster]:
     return found | {one for one in circles if _short(support, one) > VIOLATION}
 
 
-def most_violated(support: Support) -> set[Cluster]:
-    """A cut of level 1 that is violated by nearly the most, by an integer program; none only if there is none."""
-    members = _by_program(support)
+def most_violated(support: Support, seconds: float | None = None) -> set[Cluster]:
+    """A cut of level 1 that is violated by nearly the most, by an integer program of few nodes.
+
+    None if it finds none: one that is violated by less than PROGRAM_GAP may be missed.
+    """
+    members = _by_program(support, seconds)
     if members is None:
         return set()
     cluster = Cluster(members)
@@ -122,15 +127,14 @@ def _circles(support: Support) -> Iterable[tuple[int, ...]]:
             yield tuple(sorted(way))
 
 
-def _by_program(support: Support) -> tuple[int, ...] | None:
-    """The group for which sets with a parent in it exceed its size less one by the most; None if none does."""
+def _by_program(support: Support, seconds: float | None) -> tuple[int, ...] | None:
+    """The group for which sets with a parent in it exceed its size less one by the most; None if none is found."""
     import highspy
 
     num, sets = support.num_variables, len(support.owner)
-    highs = highspy.Highs()
-    options = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": PROGRAM_GAP}
-    for name, chosen in {**options, "time_limit": PROGRAM_SECONDS, "mip_max_nodes": PROGRAM_NODES}.items():
-        highs.setOptionValue(name, chosen)
+    highs = empty_program(mip_rel_gap=0.0, mip_abs_gap=PROGRAM_GAP, mip_max_nodes=PROGRAM_NODES)
+    if seconds is not None:
+        highs.setOptionValue("time_limit", max(seconds, 0.01))
     highs.addVars(num + sets, np.zeros(num + sets), np.ones(num + sets))
     costs = np.concatenate([np.ones(num), -support.share])
     highs.changeColsCost(num + sets, np.arange(num + sets, dtype=np.int32), costs)
@@ -141,7 +145,7 @@ def _by_program(support: Support) -> tuple[int, ...] | None:
         places = np.array([num + place, *among], np.int32)
         highs.addRow(-np.inf, 0.0, len(places), places, np.concatenate([[1.0], -np.ones(len(among))]))
     highs.addRow(2.0, np.inf, num, np.arange(num, dtype=np.int32), np.ones(num))
-    highs.run()
+    run(highs)  # of an unfinished one too, what it has found is looked at
     solution = highs.getSolution().col_value
     chosen_ones = tuple(place for place in range(num) if solution and solution[place] > 1 / 2)
     return chosen_ones if len(chosen_ones) > 1 else None

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from heapq import heappop, heappush
-from importlib.util import find_spec
 from itertools import count
 from math import ceil
 from time import monotonic
@@ -24,7 +23,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from dsl.errors import MissingExtraError
 from solvers.acyclic.cutting import F64, Bits, Cluster, Support, most_violated, violated
 from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
 from solvers.acyclic.maxsat import CRITERIA, clusters, placed
@@ -32,6 +30,7 @@ from solvers.acyclic.order_search import Orders
 from solvers.acyclic.reduction import Part, split
 from solvers.acyclic.relaxation import Relaxation, Row
 from solvers.budget import Undecided
+from solvers.highs import require_highs
 
 LARGEST_SUM = 10**8
 TAKEN = 1e-6  # of a column, below which it counts as not taken
@@ -49,20 +48,15 @@ Value: TypeAlias = Callable[[int, Mask], int]
 """What a column costs, by one criterion."""
 
 
-def require_highs() -> None:
-    """`MissingExtraError` without HiGHS."""
-    if not find_spec("highspy"):
-        raise MissingExtraError("highspy is not installed; it comes with: pip install 'calibrant[large]'")
-
-
 def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, Mask] | None:
     """The parents within the part of every variable; None if every choice has a cycle.
 
     `Undecided` with a bound and the best choice known if time ran out, `MissingExtraError` without HiGHS.
 
-    seconds: of the clock; None means no limit
+    seconds: of the clock, which is looked at between steps; None means no limit
     """
     require_highs()
+    until = None if seconds is None else monotonic() + seconds
     orders = Orders({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
     first = orders.cheapest_first()
     if first is None:
@@ -73,7 +67,7 @@ def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, M
         least = sum(min(own.values()).cost for own in part.values())
         reached = f"sizes differ by more than {LARGEST_SUM:,} in all: too much for floating point"
         raise Undecided(least, reached, known)
-    return _Search(part, known, None if seconds is None else monotonic() + seconds).least()
+    return _Search(part, known, until).least()
 
 
 class _LateError(Exception):
@@ -150,15 +144,23 @@ class _Search:
     def _settle(self, value: Value) -> int:
         """What the least choice comes to by a value; only groups and columns with such choices stay."""
         cheapest = {v: min(value(u, own) for u, own in self.columns if u == v) for v in self.variables}
-        total = sum(value(v, own) for v, own in self.known.items())
-        if total == sum(cheapest.values()):
-            least = np.array([value(v, own) == cheapest[v] for v, own in self.columns])
+        base = sum(cheapest.values())
+
+        def above(v: int, own: Mask) -> int:
+            return value(v, own) - cheapest[v]
+
+        if sum(above(v, own) for v, own in self.known.items()) == 0:
+            least = np.array([above(v, own) == 0 for v, own in self.columns])
             groups = [own & least for own in self.groups]
+            total = base
         else:
-            tree = _Tree(self, value)
-            groups = tree.grow(self.groups)
-            total = tree.most
-            self.settled.append((value, total))
+            tree = _Tree(self, above)
+            try:
+                groups = tree.grow(self.groups)
+            except _LateError as late:
+                raise _LateError(base + late.at_least) from None
+            total = base + tree.most
+            self.settled.append((above, tree.most))
         needed = np.logical_or.reduce(groups)
         self.columns = [one for one, kept in zip(self.columns, needed, strict=True) if kept]
         places = {v: place for place, v in enumerate(self.variables)}
@@ -176,7 +178,7 @@ class _Node(NamedTuple):
 
 
 class _Tree:
-    """Branch and cut for one value.
+    """Branch and cut for one value, of which every variable has a column that costs 0.
 
     most: what the known choice comes to; ended: nodes in which no choice is better, and some may be as good
     """
@@ -197,17 +199,16 @@ class _Tree:
         self.queue: list[_Node] = []
         self.numbers = count()
         self.rounds = 0
-        self.cheapest = {v: min(value(v, own) for u, own in self.columns if u == v) for v in search.variables}
         self.orders = Orders({v: {own: one.cost for own, one in sets.items()} for v, sets in search.part.items()}, 0)
         for settled, total in search.settled:
-            entries = np.array([settled(v, own) for v, own in self.columns], np.float64)
-            self.relaxed.add([Row(-entries, -float(total))])
+            values = np.array([settled(v, own) for v, own in self.columns], np.float64)
+            places = np.flatnonzero(values)
+            self.relaxed.add([Row(places, -values[places], -float(total))])
         self._cut(search.cuts)
 
     def grow(self, groups: Sequence[Bits]) -> list[Bits]:
         """Until no better choice is left in these groups; in which of them, or parts of them, one may be as good."""
-        start = float(sum(self.cheapest.values()))
-        self.queue = [_Node(start, next(self.numbers), own) for own in groups]
+        self.queue = [_Node(0.0, next(self.numbers), own) for own in groups]
         while self.queue and self.queue[0].bound < self.most:
             node = heappop(self.queue)
             for child in self._children(node):
@@ -223,7 +224,8 @@ class _Tree:
             enough = max(1.0, LITTLE * (self.most - bound))
             dull = dull + 1 if proof.bound - bound < enough else 0
             bound = max(bound, ceil(proof.bound))
-            self._point(taken, root)
+            if taken is not None:
+                self._point(taken, root)
             allowed = allowed & (np.ceil(proof.bound + proof.dearer) <= self.most)
             if bound > self.most or not self._some_left(allowed):
                 return ()
@@ -233,17 +235,21 @@ class _Tree:
             if np.count_nonzero(allowed) == len(self.search.variables):
                 self._end_single(allowed)
                 return ()
+            if taken is None:
+                return self._grown_from(bound, self._split(allowed))
             if dull > PATIENCE and not root:
                 break
             found = self._violated(taken, root) - self.cuts
             if not found:
                 self._meet_whole(taken)
                 if root and bound < self.most and not self.search.settled:
-                    self._meet(self.orders.stirred(self.search.known, STIRRED, len(self.columns)))
+                    self._meet(self.orders.stirred(self.search.known, STIRRED, len(self.columns), self._is_late))
                 break
             self._cut(found)
-        sides = [side for side in self._branches(taken, allowed, bound) if self._some_left(side)]
-        return [_Node(bound, next(self.numbers), side) for side in sides]
+        return self._grown_from(bound, self._branches(taken, allowed, bound))
+
+    def _grown_from(self, bound: float, sides: Sequence[Bits]) -> Sequence[_Node]:
+        return [_Node(bound, next(self.numbers), side) for side in sides if self._some_left(side)]
 
     def _violated(self, taken: F64, root: bool) -> set[Cluster]:
         shares = [(place, share) for place, share in enumerate(taken.tolist()) if share > TAKEN]
@@ -253,10 +259,8 @@ class _Tree:
             position = {v: i for i, v in enumerate(self.search.variables)}
             return {Cluster(tuple(position[v] for v in group)) for group in clusters(sets, left)}
         places = [place for place, _ in shares]
-        if len(set(self.owner[places])) < len(self.search.variables):  # HiGHS gave up
-            return set()
         support = Support(self.owner[places], self.parents[places], np.array([share for _, share in shares]))
-        return violated(support) or (most_violated(support) if root else set())
+        return violated(support) or (most_violated(support, self._left()) if root else set())
 
     def _end_single(self, allowed: Bits) -> None:
         """Of a node with one column for each variable, whatever its relaxation proves."""
@@ -285,7 +289,7 @@ class _Tree:
         self.rounds += 1
         costs = dict[int, dict[Mask, Cost]]()
         for (v, own), cost, share in zip(self.columns, self.costs.tolist(), taken.tolist(), strict=True):
-            costs.setdefault(v, {})[own] = round((cost - self.cheapest[v]) * (1 - share) * FINELY)
+            costs.setdefault(v, {})[own] = round(cost * (1 - share) * FINELY)
         order = Orders(costs, 0).cheapest_first()
         if order is None:
             return
@@ -316,14 +320,13 @@ class _Tree:
         """By how much a branch raises the bound, as far as it matters."""
         if not self._some_left(allowed):
             return float(self.most - bound)
+        self._in_time(bound)
         _, proof = self.relaxed.solve(allowed, self._left())
         return float(min(max(proof.bound - bound, 1.0), self.most - bound))
 
     def _split(self, allowed: Bits) -> tuple[Bits, Bits]:
-        """With one column and without: of a variable that has several; without any if none has."""
+        """With one column and without: of a variable that has several, as one has."""
         several = allowed & (np.bincount(self.owner[allowed])[self.owner] > 1)
-        if not several.any():
-            return several, several
         first = np.arange(len(allowed)) == several.argmax()
         return allowed & (first | (self.owner != self.owner[several.argmax()])), allowed & ~first
 
@@ -338,8 +341,8 @@ class _Tree:
         for cluster in sorted(found):
             within = np.zeros(len(self.search.variables), np.bool_)
             within[list(cluster.members)] = True
-            few = within[self.owner] & (self.parents[:, within].sum(axis=1) < cluster.level)
-            rows.append(Row(few.astype(np.float64), float(cluster.level)))
+            few = np.flatnonzero(within[self.owner] & (self.parents[:, within].sum(axis=1) < cluster.level))
+            rows.append(Row(few, np.broadcast_to(1.0, len(few)), float(cluster.level)))
         self.relaxed.add(rows)
         self.cuts |= set(found)
         self.search.cuts |= set(found)
@@ -347,9 +350,12 @@ class _Tree:
     def _left(self) -> float | None:
         return None if self.search.until is None else self.search.until - monotonic()
 
-    def _in_time(self, bound: float) -> None:
+    def _is_late(self) -> bool:
         left = self._left()
-        if left is not None and left <= 0:
+        return left is not None and left <= 0
+
+    def _in_time(self, bound: float) -> None:
+        if self._is_late():
             raise _LateError(int(min([self.most, bound, *(node.bound for node in self.queue)])))
 
 

@@ -46,12 +46,13 @@ def optimal_choice(
     """The choice without a cycle of least total cost; None if there is none.
 
     Of several the one with the smallest parent sets, as numbers, variable 0 first. `Undecided` if the budget ran out,
-    to which only MaxSAT is charged, or the seconds.
+    to which only MaxSAT is charged, or the seconds, or if sizes differ by too much for an integer program.
 
     options: per variable its possible parent sets and what they cost (`by_size`)
     roots: variables that are available to everybody
     subset_dp: the most variables of a part that go to dynamic programming
-    engine: "auto", or "integer_program" for every part (solvers.acyclic.integer_program, extra `large`; no budget)
+    engine: "auto", or "integer_program" for every part (solvers.acyclic.integer_program, extra `large`; no budget;
+        `ValueError` for more than 63 variables)
     seconds: of the clock, for all integer programs together; None means no limit
     """
     if engine not in ENGINES:
@@ -71,9 +72,9 @@ def optimal_choice(
             rest = sum(
                 min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
             )
-            reached = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
+            late = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
             at_least = _total(options, chosen) + spent.at_least + rest
-            raise Undecided(at_least, reached, _as_good(found[number:], spent.known, chosen)) from None
+            raise Undecided(at_least, spent.reached or late, _as_good(found[number:], spent.known, chosen)) from None
         if own is None:
             return None
         chosen |= {v: part[v][mask].mask for v, mask in own.items()}

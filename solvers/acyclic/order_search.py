@@ -1,20 +1,22 @@
-"""A small acyclic choice of parent sets for any number of variables, by a search over orders; not always least."""
+"""A small acyclic choice of parent sets for up to 63 variables, by a search over orders; not always least."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from math import isinf
 from random import Random
 
 import numpy as np
 
 from solvers.acyclic.least_cost import Cost, Mask
 
+MAX_VARIABLES = 63  # of a machine word
 STIRRED = 4  # variables that are moved at random
 
 
 def good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
-    """An acyclic choice of small total cost, for any number of variables; None if there is none.
+    """An acyclic choice of small total cost, for up to MAX_VARIABLES variables; None if there is none.
 
     The best order that is reached by moving one variable at a time, from one in which the cheapest comes first.
     """
@@ -27,6 +29,8 @@ class Orders:
     """options: per variable its possible parent sets and what they cost; roots: available to everybody"""
 
     def __init__(self, options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> None:
+        if max(options, default=0) >= MAX_VARIABLES:
+            raise ValueError(f"a search over orders is for up to {MAX_VARIABLES} variables")
         self.options = options
         self.roots = roots
         self.variables = sorted(options)
@@ -62,16 +66,20 @@ class Orders:
                     order, best, moved = [*rest[:place], v, *rest[place:]], int(cost), True
         return best, self.choice(order)
 
-    def stirred(self, chosen: Mapping[int, Mask], times: int, seed: int) -> dict[int, Mask]:
+    def stirred(
+        self, chosen: Mapping[int, Mask], times: int, seed: int, is_late: Callable[[], bool] = lambda: False
+    ) -> dict[int, Mask]:
         """The best choice met when its order is disturbed that often, each time a few moves, and improved again."""
         random = Random(seed)
         best, kept = sum(self.options[v][mask] for v, mask in chosen.items()), dict(chosen)
         for _ in range(times):
+            if is_late():
+                break
             order = self._order_of(kept)
             for v in random.sample(order, min(len(order), STIRRED)):
                 order.remove(v)
                 order.insert(random.randint(0, len(order)), v)
-            if not np.isfinite(sum(self._costs(order))):
+            if isinf(sum(self._costs(order))):
                 continue
             cost, found = self.improved(order)
             if cost < best:

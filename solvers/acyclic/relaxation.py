@@ -3,9 +3,9 @@
 One column for each parent set of each variable, of which exactly one is taken; every other row says that something is
 at least something. Whatever the prices y >= 0 of those rows, no choice costs less than y times their right sides plus,
 for each variable, the least that a set of it costs after the rows have paid: weak duality. Prices come from HiGHS in
-floating point and are cut to multiples of 1/SCALE; with whole costs and entries every product and sum is then exact
-below 2**53 / SCALE, so that bounds are proofs (in the way of A. Neumaier and O. Shcherbina, Safe bounds in linear and
-mixed-integer programming, 2004).
+floating point and are cut to multiples of 1/SCALE; with whole costs and entries what is left of a cost is then exact
+below 2**53 / SCALE, and the bound is added up in whole numbers, so that bounds are proofs (in the way of A. Neumaier
+and O. Shcherbina, Safe bounds in linear and mixed-integer programming, 2004).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.acyclic.cutting import F64, Bits
+from solvers.acyclic.cutting import F64, Bits, Places
+from solvers.highs import empty_program, run
 
 SCALE = 2.0**14
 LARGEST = 2.0**53 / SCALE
@@ -33,9 +34,10 @@ class Proof(NamedTuple):
 
 
 class Row(NamedTuple):
-    """entries: shape (columns,), whole numbers; entries times what is taken is at least `least`"""
+    """values: whole numbers, of the columns at these places; times what is taken they come to at least `least`"""
 
-    entries: F64
+    places: Places
+    values: F64
     least: float
 
 
@@ -46,18 +48,14 @@ class Relaxation:
     """
 
     def __init__(self, owner: Sequence[int], costs: F64) -> None:
-        import highspy
-
         self.owner = np.array(owner)
         self.costs = costs
         self.starts = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        self.entries = np.zeros((0, len(costs)))
-        self.least = np.zeros(0)
         self.num_equal = len(self.starts)
+        self.rows: list[Row] = []
+        self.units = np.zeros(0)  # of each row, what it is divided by
+        self.highs = empty_program(solver="simplex", presolve="off")
         span = np.maximum.reduceat(costs, self.starts) - np.minimum.reduceat(costs, self.starts)
-        self.highs = highspy.Highs()
-        for name, chosen in {"output_flag": False, "threads": 1, "solver": "simplex", "presolve": "off"}.items():
-            self.highs.setOptionValue(name, chosen)
         number = len(costs)
         self.slack = number  # a column that meets every row, at a price
         self.highs.addVars(number + 1, np.zeros(number + 1), np.array([*np.ones(number), np.inf]))
@@ -69,39 +67,44 @@ class Relaxation:
 
     def add(self, rows: Sequence[Row]) -> None:
         """From now on these rows hold too."""
-        for entries, least in rows:
-            places = np.flatnonzero(entries)
-            unit = max(1.0, float(abs(entries).max(initial=0.0)))  # so that rows of large numbers look like others
-            values = np.array([*(entries[places] / unit), max(1.0, abs(least) / unit)])
-            self.highs.addRow(least / unit, np.inf, len(places) + 1, np.array([*places, self.slack], np.int32), values)
-        self.entries = np.vstack([self.entries, *(row.entries for row in rows)])
-        self.least = np.append(self.least, [row.least for row in rows])
+        units = [max(1.0, float(abs(row.values).max(initial=0.0))) for row in rows]  # so that all rows look alike
+        for (places, values, least), unit in zip(rows, units, strict=True):
+            scaled = np.array([*(values / unit), max(1.0, abs(least) / unit)])
+            self.highs.addRow(least / unit, np.inf, len(scaled), np.array([*places, self.slack], np.int32), scaled)
+        self.rows += rows
+        self.units = np.append(self.units, units)
 
-    def solve(self, allowed: Bits, seconds: float | None = None) -> tuple[F64, Proof]:
-        """What is taken of each column in an optimum, and what it proves.
+    def solve(self, allowed: Bits, seconds: float | None = None) -> tuple[F64 | None, Proof]:
+        """What is taken of each column in an optimum, None without one, and what is proved.
 
-        allowed: shape (columns,); seconds: after which HiGHS gives up, where nothing may be taken for an optimum
+        allowed: shape (columns,); seconds: after which HiGHS gives up
         """
         number = len(self.costs)
         if seconds is not None:
             self.highs.setOptionValue("time_limit", float(self.highs.getRunTime()) + max(seconds, 0.01))
         places = np.arange(number, dtype=np.int32)
         self.highs.changeColsBounds(number, places, np.zeros(number), allowed.astype(np.float64))
-        self.highs.run()
+        is_solved = run(self.highs)
         solution = self.highs.getSolution()
-        taken = np.clip(np.array(solution.col_value[:number]), 0.0, 1.0)
-        return taken, self._proved(np.array(solution.row_dual), allowed)
+        proof = self._proved(np.array(solution.row_dual), allowed)
+        return (np.clip(np.array(solution.col_value[:number]), 0.0, 1.0) if is_solved else None), proof
 
     def _proved(self, duals: F64, allowed: Bits) -> Proof:
-        units = np.maximum(1.0, abs(self.entries).max(axis=1, initial=0.0))
-        prices = np.zeros(len(self.least))
-        if len(duals) == self.num_equal + len(self.least):
-            prices = np.floor(np.maximum(duals[self.num_equal :], 0.0) / units * SCALE) / SCALE
-            largest = float(prices @ (units + abs(self.least))) + float(abs(self.costs).max()) * self.num_equal
-            if not largest < LARGEST / 2:
-                prices[:] = 0.0
-        used = np.flatnonzero(prices)
-        left = np.where(allowed, self.costs - prices[used] @ self.entries[used], np.inf)
+        if len(duals) == self.num_equal + len(self.rows):
+            prices = np.floor(np.maximum(duals[self.num_equal :], 0.0) / self.units * SCALE) / SCALE
+            largest = float(prices @ self.units) + float(abs(self.costs).max())
+            if largest < LARGEST / 2 and abs((proof := self._priced(prices, allowed)).bound) < LARGEST / 2:
+                return proof
+        return self._priced(np.zeros(len(self.rows)), allowed)
+
+    def _priced(self, prices: F64, allowed: Bits) -> Proof:
+        """prices: multiples of 1/SCALE, in all so small that what is left of a cost is exact"""
+        left = self.costs.copy()
+        used = np.flatnonzero(prices).tolist()
+        for at in used:
+            left[self.rows[at].places] -= prices[at] * self.rows[at].values
+        left[~allowed] = np.inf
         cheapest = np.minimum.reduceat(left, self.starts)
-        bound = float(prices @ self.least + cheapest.sum())
-        return Proof(bound, left - np.repeat(cheapest, np.diff([*self.starts, len(left)])))
+        units = sum(int(least * SCALE) for least in cheapest.tolist())
+        units += sum(int(prices[at] * SCALE) * int(self.rows[at].least) for at in used)
+        return Proof(units / SCALE, left - np.repeat(cheapest, np.diff([*self.starts, len(left)])))

@@ -161,17 +161,18 @@ class _Search:
         """The optimum over these root sets; None if none of them admits any choice."""
         numbers = [sum(1 << self.index[root] for root in roots) for roots in hypotheses]
         queue: list[_Choice] = []
-        begun = 0
+        begun = asked = 0
         try:
-            for roots in numbers:
+            for asked in numbers:
                 begun += 1
-                queue += filter(None, [self._choose(roots)])
+                queue += filter(None, [self._choose(asked)])
             considered = len(queue)
             heapify(queue)
             while queue:
                 best = queue[0]
                 if best.refinements < self.refinements:  # the sizes of its options may have grown since
-                    again = self._choose(best.roots)
+                    asked = best.roots
+                    again = self._choose(asked)
                     if again is None:
                         heappop(queue)
                     else:
@@ -186,7 +187,8 @@ class _Search:
                     return self._out_of_budget(best.cost, note, numbers)
         except Undecided as spent:
             others = [choice.cost for choice in queue] + [self._floor(roots) for roots in numbers[begun:]]
-            return self._out_of_budget(min([spent.at_least, *others]), note, numbers)
+            met = None if spent.known is None else (asked, spent.known)
+            return self._out_of_budget(min([spent.at_least, *others]), note, numbers, met)
         return None
 
     def _choose(self, roots: Mask) -> _Choice | None:
@@ -213,8 +215,13 @@ class _Search:
         """What every choice under one root set costs at least, cyclic or not."""
         return sum(min(self._costs(v).values(), default=0) for v in self.index.values() if not roots >> v & 1)
 
-    def _out_of_budget(self, at_least: Cost, note: str, hypotheses: list[Mask]) -> OutOfBudget:
-        """The bound, and the best model that is known, under one of the likeliest root sets."""
+    def _out_of_budget(
+        self, at_least: Cost, note: str, hypotheses: list[Mask], met: tuple[Mask, Mapping[int, Mask]] | None = None
+    ) -> OutOfBudget:
+        """The bound, and the best model that is known, under one of the likeliest root sets.
+
+        met: a choice of parent sets, and the root set under which it was met
+        """
         least = total_size(at_least)
         reached = f"every train-exact SCM of the class{_among(note)} has total size at least {least}"
         models = [
@@ -222,6 +229,8 @@ class _Search:
             for roots in sorted(hypotheses, key=lambda roots: (self._floor(roots), roots))[:MAX_ROOT_SETS_TRIED]
             if (model := self._good(roots))
         ]
+        if met and all(self.options[v][mask].size is not None for v, mask in met[1].items()):
+            models.append(self._model(*met))
         if not models:
             return OutOfBudget(reached, least)
         best = min(models, key=lambda model: model.size)

@@ -88,17 +88,19 @@ class Selector:
         """
         least = objective.left(self.family.reachable)
         left = objective.left(())
-        weighed: Objective = Charged(objective, Budget(self._effort.most_weighed))
+        budget = Budget(self._effort.most_weighed)
+        weighed: Objective = Charged(objective, budget)
         while left > least:
             if len(self.steps) >= self._effort.max_worlds:
                 self.spent.append(f"the budget of {self._effort.max_worlds:,} added worlds was spent")
                 return
             try:
                 drawn, after = self._best(weighed, left)
-            except BudgetSpent:
+            except BudgetSpent as spent:
                 most = f"{self._effort.most_weighed:,} for fewer {objective.name}"
                 by = "parent sets, patterns or mechanisms"
-                self.spent.append(f"the budget of {most} was spent (worlds tried, times the {by} that weigh each)")
+                charged = f"the budget of {most} was spent (worlds tried, times the {by} that weigh each)"
+                self.spent.append(charged if budget.exhausted else str(spent))
                 return
             self.members, weighed = self.members.after(drawn.world), weighed.after(drawn.world)
             self.steps.append(AddedWorld(drawn, objective.name, left, after, self.members.left(())))

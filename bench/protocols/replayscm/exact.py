@@ -72,7 +72,7 @@ class ExactIntegerProgram(Exact, frozen=True):
     seconds: Annotated[float, Meta(ge=0)] | None = None
 
     def require(self) -> None:
-        from solvers.acyclic.integer_program import require_highs
+        from solvers.highs import require_highs
 
         require_highs()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -79,22 +80,23 @@ class _Text:
     def __init__(self, lines: Iterator[str]) -> None:
         self.failed: PoolError | OSError | None = None
         self._lines = lines
-        self._rest = b""
+        self._some = BytesIO()
         self._between = ""
 
     def read(self, size: int = -1, /) -> bytes:
-        while len(self._rest) < size:
-            try:
-                lines = list(islice(self._lines, _LINES))
-            except (PoolError, OSError) as error:  # which would get lost in the parser
-                self.failed = error
-                return b""
-            if not lines:
-                break
-            self._rest += (self._between + "\n".join(lines)).encode()
-            self._between = "\n"
-        taken, self._rest = self._rest[:size], self._rest[size:]
-        return taken
+        """At most so many bytes, and none only at the end."""
+        if taken := self._some.read(size):
+            return taken
+        try:
+            lines = list(islice(self._lines, _LINES))
+        except (PoolError, OSError) as error:  # which would get lost in the parser
+            self.failed = error
+            return b""
+        if not lines:
+            return b""
+        self._some = BytesIO((self._between + "\n".join(lines)).encode())
+        self._between = "\n"
+        return self.read(size)
 
     def require_read(self, lines: Iterable[str]) -> None:
         """Raises what is wrong with the text itself, up to its end, which is said before anything else."""

@@ -32,7 +32,7 @@ def outside(support: Support, cluster: Cluster) -> float:
     return float(sum(few))
 
 
-def test_cuts_that_are_found_are_violated_and_by_a_program_all_are_found() -> None:
+def test_cuts_that_are_found_are_violated_and_by_a_program_all_that_are_by_an_eighth_are_found() -> None:
     rng, without = Random("cuts"), 0
     for _ in range(30):
         num = rng.randint(3, 6)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from dsl.errors import MissingExtraError
-from solvers.acyclic import integer_program
+from solvers import highs
 from solvers.acyclic.least_cost import by_size
 from solvers.acyclic.optimum import optimal_choice
 from solvers.budget import Undecided
+from solvers.highs import empty_program, run
 from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
 from tests.solvers.acyclic.test_structure import is_acyclic
 from tests.support.packages import needs
@@ -19,7 +21,7 @@ TWO = {0: {0: by_size(9, 0), 2: by_size(1, 2)}, 1: {0: by_size(9, 0), 1: by_size
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integer_program, "find_spec", lambda name: None)
+    monkeypatch.setattr(highs, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"highspy is not installed; .* pip install 'calibrant\[large\]'"):
         optimal_choice(TWO, 0, 2, engine="integer_program")
 
@@ -51,9 +53,35 @@ def test_the_same_as_by_subsets_where_much_may_lie_on_a_cycle() -> None:
 
 def test_sums_too_large_for_floating_point_are_left_undecided() -> None:
     options = {v: {own: cost << 30 for own, cost in sets.items()} for v, sets in TWO.items()}
-    with pytest.raises(Undecided) as told:
+    with pytest.raises(Undecided, match="sizes differ by more than 100,000,000 in all") as told:
         optimal_choice(options, 0, 2, engine="integer_program")
     assert told.value.at_least == sum(min(sets.values()) for sets in options.values())
+
+
+@pytest.mark.parametrize("base", [10**12, 2**53, 2**70])
+def test_sizes_may_be_large_if_they_differ_by_little(base: int) -> None:
+    options = scores(Random("far up"), 7, 12)
+    far = {v: {own: by_size(base, 0) + cost for own, cost in sets.items()} for v, sets in options.items()}
+    least, found = by_subsets(options, 0, 7), optimal_choice(far, 0, 7, engine="integer_program")
+    assert least is not None
+    assert found == (least.cost + 7 * by_size(base, 0), least.chosen)
+
+
+def test_more_variables_than_a_word_has_bits_are_refused() -> None:
+    options = {v: {0: by_size(9, 0), 1 << (v + 1) % 64: by_size(1, 1)} for v in range(64)}
+    with pytest.raises(ValueError, match="up to 63 variables"):
+        optimal_choice(options, 0, 64, engine="integer_program")
+
+
+def test_whatever_else_the_process_solves_with_it() -> None:
+    import highspy
+
+    other = empty_program(threads=2)
+    other.addVars(1, np.zeros(1), np.ones(1))
+    highspy.Highs.resetGlobalScheduler(True)
+    assert run(other)
+    options = scores(Random("threads"), 9, 25)
+    assert optimal_choice(options, 0, 9, engine="integer_program") == by_subsets(options, 0, 9)
 
 
 def scores(rng: Random, num: int, most_sets: int) -> dict[int, dict[int, int]]:

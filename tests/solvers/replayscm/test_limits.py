@@ -13,9 +13,11 @@ from dsl.replayscm.sampling.strata import stratum
 from dsl.replayscm.submission import illegality
 from dsl.replayscm.world import Intervention, Panel, World
 from solvers.acyclic.least_cost import by_size
-from solvers.acyclic.optimum import STATES_PER_CONFLICT
+from solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
 from solvers.acyclic.reduction import ParentSet, undominated
+from solvers.budget import Undecided
 from solvers.outcome import BestSoFar, Found, OutOfBudget
+from solvers.replayscm import exact
 from solvers.replayscm.exact import ExactAnswer, solve
 from solvers.replayscm.parents import ParentSearch
 
@@ -111,3 +113,21 @@ def test_a_known_order_has_no_such_limit() -> None:
     outcome = solve(task, max_parents=2)
     assert isinstance(outcome, Found)
     assert outcome.value.size == 27  # every column is a copy of X1 or X2
+
+
+def test_the_best_choice_met_is_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a choice ends with one that is better than a search over orders finds, that is the model."""
+    problem = sample_problem(stratum("large_n12"), 3)
+    least = sized(solve(problem.task, max_parents=4))
+
+    def late(options: dict[int, dict[int, int]], roots: int, *rest: object, **_options: object) -> Choice | None:
+        met = optimal_choice(options, roots, len(problem.task.variables))
+        assert met is not None
+        raise Undecided(0, None, met.chosen)
+
+    monkeypatch.setattr(exact, "optimal_choice", late)
+    monkeypatch.setattr(exact, "good_choice", lambda options, roots: None)
+    outcome = solve(problem.task, max_parents=4)
+    assert isinstance(outcome, BestSoFar)
+    assert outcome.upper_bound == least
+    assert first_mismatch(outcome.value.model, problem.task.training.worlds) is None
