@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
@@ -271,13 +271,13 @@ def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping
         from bench.answers.played import steps_of
 
         checked["steps"] = steps_of(options["steps"])
-    try:
-        for kind in kinds:
-            own = {key: value for key, value in options.items() if key in kind.__annotations__}
+    for kind in kinds:
+        own = {key: value for key, value in options.items() if key in kind.__annotations__}
+        try:
             converted: dict[str, Any] = msgspec.convert(own, kind)
-            checked |= {key: value for key, value in converted.items() if value is not None}
-    except msgspec.ValidationError as error:
-        raise CalibrantError(f"{name}: {error}") from None
+        except msgspec.ValidationError as error:
+            raise CalibrantError(f"{name}: {error}{_allowed(kind, str(error))}") from None
+        checked |= {key: value for key, value in converted.items() if value is not None}
 
     def asked(*arguments: object) -> Any:
         try:
@@ -286,3 +286,9 @@ def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping
             raise CalibrantError(f"{name}: {error}") from error
 
     return asked
+
+
+def _allowed(kind: type, error: str) -> str:
+    """The values of the option that an error is about, if there are only some."""
+    hint = get_type_hints(kind).get(error.rpartition("$.")[2].rstrip("`"))
+    return f"; known: {', '.join(map(str, get_args(hint)))}" if get_origin(hint) is Literal else ""

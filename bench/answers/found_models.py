@@ -93,7 +93,10 @@ class FoundModels:
     """Collects records; the order in which they come does not matter."""
 
     def __init__(self, records: Callable[[], Iterable[Record]]) -> None:
-        """records: all of them, each time it is called; they are read twice rather than kept"""
+        """records: all of them, each time it is called; they are read twice rather than kept
+
+        What a run that goes on meanwhile adds in a new configuration or of another pool is left out.
+        """
         pools: dict[str, str] = {}
         configs: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         for record in filter(_is_scm, records()):
@@ -104,7 +107,8 @@ class FoundModels:
         self.models: dict[tuple[str, Meaning], FoundModel] = {}
         self._systems: dict[tuple[str, str, str], Discoveries] = defaultdict(Discoveries)
         for record in filter(_is_scm, records()):
-            self._add(record, configs[record.protocol])
+            if record.pool_digest in pools and record.config in configs[record.protocol]:
+                self._add(record, configs[record.protocol])
 
     def _add(self, record: Record, configs: list[Mapping[str, Any]]) -> None:
         name = record.protocol + differing_options(record.config, configs)

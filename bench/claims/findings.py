@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
@@ -19,10 +18,9 @@ from bench.pages.aligned import aligned_lines
 from bench.runs.crews.opening import completed
 from bench.runs.jobs import HERE, Execution, Failure, Jobs
 from bench.runs.runner import Selection
-from bench.runs.stored import StoredLines
+from bench.runs.stored import PutAside
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.item import Item
-from dsl.stored_items import items_by_id
 from dsl.whole_file import write_whole
 
 CERTIFICATES = "*.claim.json"
@@ -47,18 +45,13 @@ def pool_findings(
     missing = sorted(set(selection.only) - set(places.values()))
     if missing:
         raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
-    items = items_by_id(read.items)
-    found: dict[str, tuple[int, int]] = {}
-    jobs = Jobs(places.values(), items.__getitem__)
-    with TemporaryFile() as file:
-        for name, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
+    jobs = Jobs(places, lambda place: read.items[place])
+    with PutAside[list[Finding]]() as found:
+        for place, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
             if isinstance(made, Failure):
-                raise CalibrantError(f"{pool.name}: {in_one_line(name)}: {made.error}")
-            start = file.tell()
-            found[name] = start, file.write(msgspec.json.encode(made))
-        file.flush()
-        lines = StoredLines(file.fileno(), [found[name] for name in places.values()])
-    return PoolFindings(lines.read_as(msgspec.json.Decoder(list[Finding]).decode))
+                raise CalibrantError(f"{pool.name}: {in_one_line(places[place])}: {made.error}")
+            found.put((place,), made)
+        return PoolFindings(found.values())
 
 
 def _item_findings(name: str, item: Item[Any, Any]) -> list[Finding]:

@@ -119,7 +119,7 @@ def _decide(
     """Of a pool of another benchmark. theirs: options that only ReplaySCM's hardening has"""
     from bench.benchmarks.registry import benchmark_of
     from bench.pools.decided import decided_pool, write_proofs
-    from dsl.whole_file import write_whole
+    from dsl.whole_file import write_pieces
 
     of = benchmark_of(pool)
     for option, value in theirs.items():
@@ -129,7 +129,7 @@ def _decide(
     with progress_bar() as progress:
         made = decided_pool(of, pool, selection, execution=by, progress=progress)
     if report:
-        write_whole(report, "".join(f"{json.dumps(line)}\n" for line in made.reports))
+        write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:
         typer.echo(f"{write_proofs(made, certificates)} certificates written to {certificates}", err=True)
     of.write_native(made.pool, out)

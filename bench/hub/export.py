@@ -28,8 +28,8 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
     All of it appears, or nothing. Items are read back before that, and are the same.
     """
     _require_free(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+    there = next(folder for folder in out.absolute().parents if folder.exists())
+    made = Path(tempfile.mkdtemp(dir=there, prefix=f".{out.name}."))
     try:
         kept = made / "rows.jsonl"
         rows = ExportRows(pools, kept)
@@ -41,6 +41,7 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
         _require_same(made / GOLD / f"{GOLD}.parquet", rows)
         kept.unlink()
         made.chmod(0o755)
+        out.parent.mkdir(parents=True, exist_ok=True)
         os.rename(made, out)  # onto an empty folder too
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)

@@ -12,6 +12,7 @@ import msgspec
 
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Point, Sweep, points
+from dsl.errors import CalibrantError
 
 TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")
 MINUTES = 2.0
@@ -26,9 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bench.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
         return 2
     given.out.mkdir(parents=True, exist_ok=True)
-    for sweep in sweeps:
-        if not given.key or sweep.key in given.key:
-            _write(sweep, list(_measured(sweep, given.minutes)), given.out)
+    try:
+        for sweep in sweeps:
+            if not given.key or sweep.key in given.key:
+                _write(sweep, list(_measured(sweep, given.minutes)), given.out)
+    except CalibrantError as error:
+        print(f"bench.limits: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

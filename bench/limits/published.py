@@ -16,6 +16,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from math import inf
 from statistics import median
 from typing import NamedTuple
 
@@ -55,12 +56,15 @@ NETWORKS = (
 
 
 class Answer(NamedTuple):
-    """took: processor seconds; low, high: bounds of the least score, in thousandths of a nat above the best sets"""
+    """took: processor seconds; low, high: bounds of the least score, in thousandths of a nat above the best sets
+
+    high: None if no choice was met
+    """
 
     sets: int
     took: float
     low: int
-    high: int
+    high: int | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,9 +93,21 @@ def _arguments() -> argparse.ArgumentParser:
         description="Least scores by the integer program at the sizes of published networks: proved, or the gap left.",
     )
     parser.add_argument("name", nargs="*", metavar="NETWORK", help="which sizes; all if none is named")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of the clock for a problem [{SECONDS:.0f}]")
-    parser.add_argument("--problems", type=int, default=PROBLEMS, help=f"of each size [{PROBLEMS}]")
+    parser.add_argument("--seconds", type=_seconds, default=SECONDS, help=f"of the clock for a problem [{SECONDS:.0f}]")
+    parser.add_argument("--problems", type=_number, default=PROBLEMS, help=f"of each size [{PROBLEMS}]")
     return parser
+
+
+def _seconds(text: str) -> float:
+    if not 0 <= (seconds := float(text)) < inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0 or more")
+    return seconds
+
+
+def _number(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
 
 
 def _answer(network: Network, seed: int, seconds: float) -> Answer:
@@ -101,8 +117,8 @@ def _answer(network: Network, seed: int, seconds: float) -> Answer:
         best = optimal_choice(options, 0, network.variables, engine="integer_program", seconds=seconds)
     except Undecided as late:
         took = time.process_time() - begun
-        high = sum(options[v][mask] for v, mask in (late.known or {}).items())
-        return Answer(number, took, total_size(late.at_least), total_size(high))
+        met = None if late.known is None else sum(options[v][mask] for v, mask in late.known.items())
+        return Answer(number, took, total_size(late.at_least), None if met is None else total_size(met))
     assert best is not None
     return Answer(number, time.process_time() - begun, total_size(best.cost), total_size(best.cost))
 
@@ -115,8 +131,13 @@ def _cells(network: Network, answers: Sequence[Answer]) -> Iterator[str]:
     yield " to ".join(f"{n:,}" for n in sorted({min(a.sets for a in answers), max(a.sets for a in answers)}))
     yield f"{sum(a.low == a.high for a in answers)} of {len(answers)}"
     yield f"{median(a.took for a in answers):.1f} ({max(a.took for a in answers):.1f})"
-    gaps = [f"{(a.high - a.low) / PER_NAT:.1f} of {a.high / PER_NAT:.0f}" for a in answers if a.low < a.high]
-    yield "; ".join(gaps) or "none"
+    yield "; ".join(_gap(one) for one in answers if one.low != one.high) or "none"
+
+
+def _gap(answer: Answer) -> str:
+    if answer.high is None:
+        return f"at least {answer.low / PER_NAT:.0f}"
+    return f"{(answer.high - answer.low) / PER_NAT:.1f} of {answer.high / PER_NAT:.0f}"
 
 
 def scored(network: Network, seed: int) -> Options:

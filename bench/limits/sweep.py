@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from bench.speed.comparison import seconds
+from dsl.errors import CalibrantError
 
 MOST_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
 PROBLEMS = 5
@@ -112,20 +114,26 @@ def _measured(ask: Ask, most_seconds: float) -> tuple[float, str]:
 
 
 def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[float, str]:
-    """In a copy of this process, which the system ends after twice the time."""
+    """In a copy of this process, which the system ends after twice the time; `CalibrantError` if it ends otherwise."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (ceil(2 * most_seconds),) * 2)
             os.write(writing, msgspec.json.encode(ask()))
-        finally:
             os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
     os.close(writing)
     with os.fdopen(reading, "rb") as answer:
         said = answer.read()
-    os.waitpid(child, 0)
-    return msgspec.json.decode(said, type=tuple[float, str]) if said else (2 * most_seconds, _late(most_seconds))
+    _, status = os.waitpid(child, 0)
+    if said:
+        return msgspec.json.decode(said, type=tuple[float, str])
+    if not os.WIFSIGNALED(status):
+        raise CalibrantError("a problem was not asked to its end: its process crashed")
+    return 2 * most_seconds, _late(most_seconds)
 
 
 def _late(most_seconds: float) -> str:

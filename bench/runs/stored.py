@@ -11,12 +11,13 @@ from tempfile import TemporaryFile
 from typing import Generic, Self, TypeVar, overload
 
 from dsl import stored_items
+from dsl.errors import CalibrantError
 
 T = TypeVar("T")
 
 
 class StoredLines:
-    """Lines of an open file, in any order; it may be replaced, added to or deleted meanwhile."""
+    """Lines of an open file, in any order; it may be replaced, added to or deleted meanwhile, but not cut off."""
 
     def __init__(self, descriptor: int, places: Sequence[tuple[int, int]]) -> None:
         """descriptor: copied; places: where each line begins, and how many bytes it has"""
@@ -29,7 +30,10 @@ class StoredLines:
         return len(self._starts)
 
     def line(self, index: int) -> bytes:
-        return os.pread(self._descriptor, self._sizes[index], self._starts[index])
+        raw = os.pread(self._descriptor, self._sizes[index], self._starts[index])
+        if len(raw) < self._sizes[index]:
+            raise CalibrantError("a file of records was cut off while it was read")
+        return raw
 
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
         """What is read in each line: of a few lines at once, of many whenever it is asked for."""

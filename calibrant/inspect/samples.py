@@ -55,7 +55,7 @@ class Named(NamedTuple):
 
 
 class StoredSamples(Dataset):
-    """Samples of a large pool, each made of its item whenever it is asked for.
+    """Samples of a large pool, each made of its item whenever it is asked for; changes to one are not kept.
 
     order: which items, one after the other
     """
@@ -99,7 +99,7 @@ class StoredSamples(Dataset):
 
     def shuffle(self, seed: int | None = None) -> None:
         order = list(self._order)
-        random.Random(seed).shuffle(order)
+        (random if seed is None else random.Random(seed)).shuffle(order)
         self._order, self._named = order, self._named._replace(shuffled=True)
 
     def shuffle_choices(self, seed: int | None = None) -> None:

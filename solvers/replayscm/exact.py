@@ -61,7 +61,8 @@ def solve(
 ) -> Found[ExactAnswer] | Impossible | OutOfBudget:
     """Solve a task whose answer is an SCM (Ordered, Block, Hidden-order, Hidden-roots).
 
-    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.literals).
+    `ValueError` for a grammar in which literals inside formulas would matter (solvers.formulas.literals), and for
+    seconds of an engine that counts states.
 
     max_parents: how many variables a mechanism may mention, 1 to 6
     nested_roots: in Hidden-roots, consider only root sets with nested columns; None means where units are shared
@@ -70,6 +71,8 @@ def solve(
     engine: for the choice of parent sets (solvers.acyclic.optimum.optimal_choice)
     seconds: of the clock, for all integer programs together; None means no limit
     """
+    if seconds is not None and engine != "integer_program":
+        raise ValueError(f"seconds are for the engine integer_program; '{engine}' has a budget of states")
     too_large = _too_large(task)
     return too_large or _Search(task, max_parents, nested_roots, Budget(states), _Engine(engine, seconds)).run()
 
@@ -234,9 +237,14 @@ class _Search:
         if not models:
             return OutOfBudget(reached, least)
         best = min(models, key=lambda model: model.size)
-        provenance = {**self._provenance(note), "minimal": f"not proven: between {least} and {best.size}"}
+        if best.size == least:  # of several answers of least size the tie rule has one
+            reached, minimal = f"{reached}, as the one found has, which may not be the first of them", "size alone"
+        else:
+            reached += f", the best one found has {best.size}"
+            minimal = f"not proven: between {least} and {best.size}"
+        provenance = {**self._provenance(note), "minimal": minimal}
         return BestSoFar(
-            f"{reached}, the best one found has {best.size}",
+            reached,
             least,
             value=ExactAnswer(best, best.size, provenance),
             upper_bound=best.size,

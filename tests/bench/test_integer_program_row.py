@@ -5,16 +5,22 @@ from __future__ import annotations
 import pytest
 
 from bench.limits import published
+from bench.pools.bundled import bundled_pool
 from bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
 from dsl.errors import MissingExtraError
+from dsl.replayscm.pools.files import read_pool
 from dsl.replayscm.sampling.problems import sample_problem
 from dsl.replayscm.sampling.strata import stratum
-from solvers.acyclic import integer_program
+from solvers import highs
+from solvers.acyclic.least_cost import by_size
+from solvers.budget import Undecided
+from solvers.outcome import BestSoFar
+from solvers.replayscm.exact import solve
 from tests.support.packages import needs
 
 
 def test_without_the_package_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integer_program, "find_spec", lambda name: None)
+    monkeypatch.setattr(highs, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[large\]'"):
         ExactIntegerProgram().require()
 
@@ -36,6 +42,17 @@ def test_without_time_it_has_both_bounds() -> None:
     assert 0 < late.provenance["lower_bound"] <= late.provenance["upper_bound"]
 
 
+def test_of_several_of_least_size_it_says_that_they_are_of_least_size() -> None:
+    (problem,) = read_pool(bundled_pool("hidden-order")).problems[-1:]
+    late = solve(problem.task, engine="integer_program", seconds=0.0)
+    assert isinstance(late, BestSoFar)
+    assert late.lower_bound == late.upper_bound
+    assert late.value.provenance["minimal"] == "size alone"
+    assert "as the one found has" in late.reached
+    with pytest.raises(ValueError, match="seconds are for the engine integer_program; 'auto' has a budget of states"):
+        solve(problem.task, seconds=5.0)
+
+
 def test_a_table_of_published_sizes_says_what_is_proved(capsys: pytest.CaptureFixture[str]) -> None:
     assert published.main(["insurance", "--seconds", "0", "--problems", "1"]) == 0
     cells = [cell.strip() for cell in capsys.readouterr().out.splitlines()[-1].split("|")[1:-1]]
@@ -43,3 +60,20 @@ def test_a_table_of_published_sizes_says_what_is_proved(capsys: pytest.CaptureFi
     assert cells[5] == "0 of 1"
     assert " of " in cells[7]
     assert published.main(["earthquake"]) == 2
+
+
+def test_nothing_met_is_no_proof(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object, **_options: object) -> None:
+        raise Undecided(by_size(5000, 0), None, None)
+
+    monkeypatch.setattr(published, "optimal_choice", late)
+    assert published.main(["insurance", "--problems", "1"]) == 0
+    assert "| 0 of 1 |" in (row := capsys.readouterr().out.splitlines()[-1])
+    assert row.endswith("| at least 5 |")
+
+
+@pytest.mark.parametrize("told", [["--problems", "0"], ["--seconds", "-1"], ["--seconds", "nan"]])
+def test_numbers_that_mean_nothing_are_refused(told: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        published.main(["insurance", *told])
+    assert f"{told[1]} is not" in capsys.readouterr().err

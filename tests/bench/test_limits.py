@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -12,6 +13,7 @@ from bench.limits import sweep as sweeping
 from bench.limits.__main__ import TOPICS, _sweeps, main
 from bench.limits.pages import plot, table
 from bench.limits.sweep import Ask, Curve, Point, Sweep, points
+from dsl.errors import CalibrantError
 
 FAR = float("inf")
 
@@ -62,11 +64,21 @@ def test_what_does_not_end_is_interrupted_and_the_others_are_asked() -> None:
 
 def test_what_only_the_system_can_end_is_in_a_process_of_its_own() -> None:
     def gone(x: int, seed: int) -> Ask:
-        return lambda: "too large" if seed == 1 else os._exit(9) if seed == 2 else None
+        return lambda: "too large" if seed == 1 else os.kill(os.getpid(), SIGKILL) if seed == 2 else None
 
     sweep = Sweep("key", "title", "size", [Curve("one", (1,), gone)], most_seconds=0.5, apart=True)
     (point,) = points(sweep, (0, 1, 2), FAR)
     assert (point.problems, point.answered, point.most) == (3, 1, 1.0)
+
+
+def test_a_problem_that_crashes_is_no_late_one(capfd: pytest.CaptureFixture[str]) -> None:
+    def crashed(x: int, seed: int) -> Ask:
+        return lambda: str(1 // seed)
+
+    sweep = Sweep("key", "title", "size", [Curve("one", (1,), crashed)], most_seconds=0.5, apart=True)
+    with pytest.raises(CalibrantError, match="its process crashed"):
+        list(points(sweep, (0,), FAR))
+    assert "ZeroDivisionError" in capfd.readouterr().err
 
 
 def test_no_further_size_is_begun_when_time_is_up() -> None:

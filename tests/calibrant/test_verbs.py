@@ -232,6 +232,12 @@ def test_unknown_options_and_values_out_of_range_are_one_clear_line(item: calibr
         (calibrant.version_space, {"max_parents": 0}, "version_space: Expected `int` >= 1"),
         (calibrant.version_space, {"terms": 0}, "version_space: Expected `int` >= 1"),
         (calibrant.solve, {"states": -1}, "solve: Expected `int` >= 0"),
+        (
+            calibrant.solve,
+            {"engine": "x"},
+            "solve: Invalid enum value 'x' - at `$.engine`; known: auto, integer_program",
+        ),
+        (calibrant.solve, {"seconds": 5}, "solve: seconds are for the engine integer_program; 'auto' has"),
         (calibrant.harden, {"goal": "none"}, "harden: Invalid enum value 'none'"),
         (calibrant.harden, {"seed": "x"}, "a seed is a whole number, not str"),
         (calibrant.separate, {"members": 1}, "separate: Expected `int` >= 2"),

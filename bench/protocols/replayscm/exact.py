@@ -65,7 +65,7 @@ class ExactIntegerProgram(Exact, frozen=True):
 
     Out of time its record has the bound and the size of the best model met, which may differ between two runs.
 
-    seconds: of the clock, for an instance's integer programs together; none means no limit
+    seconds: of the clock, for an instance's integer programs together; null means no limit
     """
 
     name = "exact-integer-program"

@@ -77,6 +77,13 @@ def test_texts_of_one_meaning_are_one_alternative_and_the_smallest_is_kept() -> 
     ]
 
 
+def test_what_is_added_between_two_readings_is_left_out() -> None:
+    there = [record({"X3": "(or X1 X2)"})]
+    readings = iter([there, [*there, record({"X3": "(and X1 X2)"}, seed=1), record({"X3": "X1"}, protocol="two")]])
+    found = FoundModels(lambda: next(readings))
+    assert [model.answer for model in found.alternatives()] == [{"mechanisms": {"X3": "(or X1 X2)"}}]
+
+
 def test_only_what_decides_the_value_belongs_to_a_meaning() -> None:
     base = meaning_of({"mechanisms": {"X3": "X1", "X4": "(and X1 X3)"}})
     assert base == meaning_of({"mechanisms": {"X4": "(and X3 X1)", "X3": "(or X1 (and X1 X2))"}})
