@@ -38,7 +38,7 @@ Options = Mapping[int, Mapping[Mask, Cost]]
 def sweeps() -> tuple[Sweep, ...]:
     ways: dict[str, Callable[[Options, int], object]] = {"optimal_choice": _ours}
     if find_spec("highspy"):
-        ways["HiGHS with cuts"] = _by_highs
+        ways["integer_program"] = _by_highs
     curves = [Curve(name, VARIABLES, _asking(way)) for name, way in ways.items()]
     title = f"least acyclic choice, local scores of up to {MAX_PARENTS} parents"
     counting = [Curve("elimination", NEAR, partial(_count, 0)), Curve("sums", NEAR, partial(_count, NEAR[-1] + 1))]
