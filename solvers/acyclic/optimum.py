@@ -99,7 +99,7 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
 
 
 def _by_program(part: Part, until: float | None) -> Mapping[int, Mask] | None:
-    from solvers.acyclic.integer_program import least_by_program
+    from solvers.acyclic.integer_program.least import least_by_program
 
     return least_by_program(part, seconds=None if until is None else max(0.0, until - monotonic()))
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from math import isinf
-from random import Random
 
 import numpy as np
 
 from solvers.acyclic.least_cost import Cost, Mask
 
 MAX_VARIABLES = 63  # of a machine word
-STIRRED = 4  # variables that are moved at random
 
 
 def good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tuple[Cost, dict[int, Mask]] | None:
@@ -65,35 +62,6 @@ class Orders:
                 if cost < best:
                     order, best, moved = [*rest[:place], v, *rest[place:]], int(cost), True
         return best, self.choice(order)
-
-    def stirred(
-        self, chosen: Mapping[int, Mask], times: int, seed: int, is_late: Callable[[], bool] = lambda: False
-    ) -> dict[int, Mask]:
-        """The best choice met when its order is disturbed that often, each time a few moves, and improved again."""
-        random = Random(seed)
-        best, kept = sum(self.options[v][mask] for v, mask in chosen.items()), dict(chosen)
-        for _ in range(times):
-            if is_late():
-                break
-            order = self._order_of(kept)
-            for v in random.sample(order, min(len(order), STIRRED)):
-                order.remove(v)
-                order.insert(random.randint(0, len(order)), v)
-            if isinf(sum(self._costs(order))):
-                continue
-            cost, found = self.improved(order)
-            if cost < best:
-                best, kept = cost, found
-        return kept
-
-    def _order_of(self, chosen: Mapping[int, Mask]) -> list[int]:
-        order, placed = list[int](), self.roots
-        while len(order) < len(chosen):
-            for v in self.variables:
-                if not placed >> v & 1 and not chosen[v] & ~placed:
-                    order.append(v)
-                    placed |= 1 << v
-        return order
 
     def choice(self, order: Sequence[int]) -> dict[int, Mask]:
         """The cheapest choice with a possible order."""

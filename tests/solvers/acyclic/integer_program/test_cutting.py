@@ -7,7 +7,8 @@ from random import Random
 
 import numpy as np
 
-from solvers.acyclic.cutting import Cluster, Support, most_violated, violated
+from solvers.acyclic.integer_program._kernels_cuts import outside as shares_outside
+from solvers.acyclic.integer_program.cutting import Cluster, Support, most_violated, violated
 from tests.support.packages import needs
 
 needs("highspy")
@@ -46,3 +47,20 @@ def test_cuts_that_are_found_are_violated_and_by_a_program_all_that_are_by_an_ei
         assert all(outside(support, one) < 1 for one in last)
         without += not any_short
     assert 3 < without < 27
+
+
+def test_what_a_variable_changes_is_what_the_cut_changes_by() -> None:
+    rng = Random("changes")
+    for _ in range(50):
+        num, level = rng.randint(3, 8), rng.randint(1, 3)
+        support, group = drawn(rng, num), rng.getrandbits(num)
+        words = (support.parents.astype(np.uint64) << np.arange(num, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+        change = np.empty(num)
+        total = shares_outside(np.uint64(group), level, support.owner, words, support.share, change)
+        assert total == outside(support, members(group, level))
+        others = [outside(support, members(group ^ 1 << v, level)) for v in range(num)]
+        assert np.allclose(change, np.array(others) - total, atol=1e-12)
+
+
+def members(group: int, level: int) -> Cluster:
+    return Cluster(tuple(v for v in range(group.bit_length()) if group >> v & 1), level)

@@ -9,6 +9,9 @@ import pytest
 
 from dsl.errors import MissingExtraError
 from solvers import highs
+from solvers.acyclic.integer_program import tree
+from solvers.acyclic.integer_program.cutting import Bits
+from solvers.acyclic.integer_program.relaxation import Relaxation
 from solvers.acyclic.least_cost import by_size
 from solvers.acyclic.optimum import optimal_choice
 from solvers.budget import Undecided
@@ -101,6 +104,25 @@ def test_the_same_as_by_subsets_on_fine_grades_where_it_has_to_branch() -> None:
     for _ in range(6):
         options = scores(rng, 9, 25)
         assert optimal_choice(options, 0, 9, engine="integer_program") == by_subsets(options, 0, 9)
+
+
+def test_the_same_if_every_cut_is_forgotten_at_once_and_bounds_of_branches_are_poor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng, dropped = Random("forgetful programs"), list[int]()
+    whole = Relaxation.drop
+
+    def drop(relaxed: Relaxation, rows: Bits) -> None:
+        dropped.append(int(np.count_nonzero(rows)))
+        whole(relaxed, rows)
+
+    monkeypatch.setattr(Relaxation, "drop", drop)
+    for name, number in {"AGE": 0, "FORGOTTEN": 0.0, "PATIENCE": 1, "TRIED_STEPS": 1, "WALKS": 0, "STIRRED": 0}.items():
+        monkeypatch.setattr(tree, name, number)
+    for _ in range(10):
+        options = scores(rng, 9, 25)
+        assert optimal_choice(options, 0, 9, engine="integer_program") == by_subsets(options, 0, 9)
+    assert len(dropped) > 10
 
 
 def test_out_of_time_it_has_a_bound_and_a_choice() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.acyclic.relaxation import SCALE, Relaxation, Row
+from solvers.acyclic.integer_program.relaxation import SCALE, Relaxation, Row
 from tests.support.packages import needs
 
 needs("highspy")
@@ -29,6 +29,32 @@ def test_a_bound_is_what_the_prices_prove_or_needs_none(largest: float) -> None:
         none += Fraction(proof.bound) == nothing
         assert np.all(proof.dearer >= 0)
     assert (none == 0) == (largest < 2.0**32)  # prices too large to reckon with prove nothing
+
+
+def test_what_is_tried_and_dropped_leaves_the_solution_as_it_was() -> None:
+    random = np.random.default_rng(5)
+    for _ in range(20):
+        num = 30
+        costs = random.integers(0, 1000, 2 * num).astype(np.float64)
+        relaxed = Relaxation([v for v in range(num) for _ in range(2)], costs)
+        places = [np.flatnonzero(random.random(2 * num) < 0.3) for _ in range(40)]
+        relaxed.add([Row(own, np.ones(len(own)), 10.0) for own in places])
+        everything = np.ones(2 * num, np.bool_)
+        taken, proof = relaxed.solve(everything)
+        without = everything & ~((np.arange(2 * num) == 7) | (np.arange(2 * num) == 20))
+        few, many = relaxed.tried(without, 1), relaxed.tried(without, 1000)
+        assert few.bound <= many.bound + 1e-6 * many.bound
+        assert many.bound >= proof.bound - 1e-6 * proof.bound
+        assert np.isinf(many.dearer[[7, 20]]).all()
+        idle = relaxed.unpriced
+        assert 0 < np.count_nonzero(idle) < len(idle)
+        relaxed.drop(idle)
+        assert len(relaxed.rows) == len(relaxed.units) == np.count_nonzero(~idle)
+        again, still = relaxed.solve(everything)
+        assert taken is not None
+        assert again is not None
+        assert np.isclose(costs @ again, costs @ taken)
+        assert np.isclose(still.bound, proof.bound)
 
 
 def bound(costs: np.ndarray, rows: list[Row], prices: list[float]) -> Fraction:

@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.acyclic.cutting import F64, Bits, Places
+from solvers.acyclic.integer_program.cutting import F64, Bits, Places
 from solvers.highs import empty_program, run
 
 SCALE = 2.0**14
 LARGEST = 2.0**53 / SCALE
+NO_LIMIT = 2**31 - 1  # of steps, to HiGHS
 PENALTY = 64.0  # for a row that is not met, in spans of all costs: no relaxation is without a solution
 
 
@@ -54,6 +55,7 @@ class Relaxation:
         self.num_equal = len(self.starts)
         self.rows: list[Row] = []
         self.units = np.zeros(0)  # of each row, what it is divided by
+        self.unpriced: Bits = np.zeros(0, np.bool_)  # of each row, whether it did without a price in the last solution
         self.highs = empty_program(solver="simplex", presolve="off")
         span = np.maximum.reduceat(costs, self.starts) - np.minimum.reduceat(costs, self.starts)
         number = len(costs)
@@ -73,21 +75,52 @@ class Relaxation:
             self.highs.addRow(least / unit, np.inf, len(scaled), np.array([*places, self.slack], np.int32), scaled)
         self.rows += rows
         self.units = np.append(self.units, units)
+        self.unpriced = np.append(self.unpriced, np.zeros(len(rows), np.bool_))
+
+    def drop(self, rows: Bits) -> None:
+        """These rows hold no more; none of them may have had a price."""
+        dropped = set((self.num_equal + np.flatnonzero(rows)).tolist())
+        basis = self.highs.getBasis()
+        self.highs.deleteRows(len(dropped), np.array(sorted(dropped), np.int32))
+        basis.row_status = [status for row, status in enumerate(basis.row_status) if row not in dropped]
+        self.highs.setBasis(basis)
+        self.rows = [row for row, is_dropped in zip(self.rows, rows.tolist(), strict=True) if not is_dropped]
+        self.units = self.units[~rows]
+        self.unpriced = self.unpriced[~rows]
 
     def solve(self, allowed: Bits, seconds: float | None = None) -> tuple[F64 | None, Proof]:
         """What is taken of each column in an optimum, None without one, and what is proved.
 
         allowed: shape (columns,); seconds: after which HiGHS gives up
         """
-        number = len(self.costs)
+        import highspy
+
         if seconds is not None:
             self.highs.setOptionValue("time_limit", float(self.highs.getRunTime()) + max(seconds, 0.01))
+        is_solved, proof = self._run(allowed)
+        taken = np.array(self.highs.getSolution().col_value[: len(self.costs)])
+        statuses = self.highs.getBasis().row_status[self.num_equal :]
+        self.unpriced = np.array([status == highspy.HighsBasisStatus.kBasic for status in statuses], np.bool_)
+        return (np.clip(taken, 0.0, 1.0) if is_solved else None), proof
+
+    def tried(self, allowed: Bits, steps: int) -> Proof:
+        """What a few steps of the simplex prove, from the last solution on, which is the last one after it too.
+
+        allowed: shape (columns,)
+        """
+        basis = self.highs.getBasis()
+        self.highs.setOptionValue("simplex_iteration_limit", steps)
+        _, proof = self._run(allowed)
+        self.highs.setOptionValue("simplex_iteration_limit", NO_LIMIT)
+        self.highs.setBasis(basis)
+        return proof
+
+    def _run(self, allowed: Bits) -> tuple[bool, Proof]:
+        number = len(self.costs)
         places = np.arange(number, dtype=np.int32)
         self.highs.changeColsBounds(number, places, np.zeros(number), allowed.astype(np.float64))
         is_solved = run(self.highs)
-        solution = self.highs.getSolution()
-        proof = self._proved(np.array(solution.row_dual), allowed)
-        return (np.clip(np.array(solution.col_value[:number]), 0.0, 1.0) if is_solved else None), proof
+        return is_solved, self._proved(np.array(self.highs.getSolution().row_dual), allowed)
 
     def _proved(self, duals: F64, allowed: Bits) -> Proof:
         if len(duals) == self.num_equal + len(self.rows):

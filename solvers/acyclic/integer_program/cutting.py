@@ -2,9 +2,9 @@
 
 A k-cluster cut of a group C of variables says that at least k of them have fewer than k parents in C: the first k of
 C in a topological order (T. Jaakkola and others, Learning Bayesian network structure using LP relaxations, 2010, for
-k = 1; J. Cussens, Bayesian network learning with cutting planes, 2011, for larger k). Sought cheapest first: along
-shortest cycles, by groups that grow greedily, and at last by a small integer program for k = 1. A cut that none of
-these finds may still be violated, by a little.
+k = 1; J. Cussens, Bayesian network learning with cutting planes, 2011, for larger k). Sought along shortest cycles, by
+tabu search from every variable, and at last by a small integer program for k = 1. A cut that none of these finds may
+still be violated, by a little.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from solvers.acyclic.integer_program._kernels_cuts import tabu_search
+from solvers.acyclic.least_cost import members_of
 from solvers.highs import empty_program, run
 
 VIOLATION = 1e-4  # below which a cut is taken to be met
-MAX_LEVEL = 2
-MOST_GROWN = 16  # members of a group
+MAX_LEVEL = 3
+STEPS = 40  # of a walk
+MOST_IN_COMMON = 3  # cuts of a variable, if every member of the next has as many
 PROGRAM_GAP = 0.05  # so that the program need not find the most violated cut
 PROGRAM_NODES = 200
 
@@ -52,8 +55,8 @@ class Support(NamedTuple):
 
 
 def violated(support: Support) -> set[Cluster]:
-    """Cuts that are violated; none if greedy search finds none."""
-    found = {one for level in range(1, MAX_LEVEL + 1) for one in _grown(support, level)}
+    """Cuts that are violated; none if searches from every variable find none."""
+    found = {one for level in range(1, MAX_LEVEL + 1) for one in _met(support, level)}
     circles = {Cluster(circle) for circle in _circles(support)}
     return found | {one for one in circles if _short(support, one) > VIOLATION}
 
@@ -78,30 +81,24 @@ def _short(support: Support, cluster: Cluster) -> float:
     return float(cluster.level - support.share[few & within[support.owner]].sum())
 
 
-def _grown(support: Support, level: int) -> Iterable[Cluster]:
-    """One group from every variable, always by the variable that leaves the least outside, up to the first cut."""
+def _met(support: Support, level: int) -> Iterable[Cluster]:
+    """Of the groups met on walks from every variable the most violated ones, few of which have a variable in common."""
     num = support.num_variables
-    starts = np.flatnonzero(np.diff(support.owner, prepend=-1))
-    parents = support.parents.astype(np.float32)
-    by_parent = support.parents.T.astype(np.int8)
-    share = support.share.astype(np.float32)
-    groups = np.eye(num, dtype=np.bool_)
-    hits = by_parent.copy()  # groups x sets: how many parents in the group
-    inside = np.where(support.owner == np.arange(num)[:, None], share, np.float32(0))  # shares of sets of members
-    for size in range(2, min(num, MOST_GROWN) + 1):
-        rows = np.arange(len(groups))
-        added = np.add.reduceat((hits < level) * share, starts, axis=1)  # what a variable would bring itself
-        saved = (inside * (hits == level - 1)) @ parents  # what it would take from those there are
-        best = np.where(groups, np.inf, added - saved).argmin(axis=1)
-        groups[rows, best] = True
-        hits += by_parent[best]
-        inside += np.where(support.owner == best[:, None], share, np.float32(0))
-        done = ((inside * (hits < level)).sum(axis=1) < level - VIOLATION) & (size > level)
-        for group in groups[done]:
-            yield Cluster(tuple(np.flatnonzero(group).tolist()), level)
-        groups, hits, inside = groups[~done], hits[~done], inside[~done]
-        if not len(groups):
-            return
+    words = (support.parents.astype(np.uint64) << np.arange(num, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
+    met, short = np.empty(STEPS, np.uint64), np.empty(STEPS)
+    groups = dict[int, float]()
+    for start in range(num):
+        number = tabu_search(
+            np.uint64(1 << start), level, STEPS, VIOLATION, support.owner, words, support.share, num, met, short
+        )
+        groups |= zip(met[:number].tolist(), short[:number].tolist(), strict=True)
+    times = [0] * num
+    for group in sorted(groups, key=lambda group: (-groups[group], group)):
+        members = tuple(members_of(group))
+        if min(times[v] for v in members) < MOST_IN_COMMON:
+            for v in members:
+                times[v] += 1
+            yield Cluster(members, level)
 
 
 def _circles(support: Support) -> Iterable[tuple[int, ...]]:

@@ -1,0 +1,135 @@
+"""The acyclic choice of least total cost by an integer program with cluster cuts, through HiGHS (extra `large`).
+
+One binary variable for each parent set of each variable, and branch and cut (solvers.acyclic.integer_program.tree).
+Sizes first, then mentions among the choices of least size, then variable by variable the smallest parent set: the tie
+rule of solvers.acyclic.least_cost. What the search for the least size leaves open is all that is looked
+at for ties. Sums beyond LARGEST_SUM are refused: HiGHS computes in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import monotonic
+
+import numpy as np
+
+from solvers.acyclic.integer_program.cutting import Bits
+from solvers.acyclic.integer_program.known import Column, Known, LateError, Value
+from solvers.acyclic.integer_program.tree import Tree
+from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
+from solvers.acyclic.maxsat import CRITERIA
+from solvers.acyclic.order_search import good_choice
+from solvers.acyclic.reduction import Part, split
+from solvers.budget import Undecided
+from solvers.highs import require_highs
+
+LARGEST_SUM = 10**8
+
+
+def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, Mask] | None:
+    """The parents within the part of every variable; None if every choice has a cycle.
+
+    `Undecided` with a bound and the best choice known if time ran out, `MissingExtraError` without HiGHS.
+
+    seconds: of the clock, which is looked at between steps; None means no limit
+    """
+    require_highs()
+    until = None if seconds is None else monotonic() + seconds
+    good = good_choice({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
+    if good is None:
+        return None
+    known = good[1]
+    spans = (max(own.values()).cost - min(own.values()).cost for own in part.values())
+    if sum(map(total_size, spans)) > LARGEST_SUM:
+        least = sum(min(own.values()).cost for own in part.values())
+        reached = f"sizes differ by more than {LARGEST_SUM:,} in all: too much for floating point"
+        raise Undecided(least, reached, known)
+    return _Search(Known(part, known, until)).least()
+
+
+class _Search:
+    """columns: variable and parents, as far as they are needed
+
+    groups: per column whether it is allowed; every choice that may be the least one is in one of them
+    """
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.part = known.part
+        self.variables = known.variables
+        self.columns: list[Column] = [(v, own) for v in self.variables for own in self.part[v]]
+        self.groups: list[Bits] = [np.ones(len(self.columns), np.bool_)]
+
+    def least(self) -> dict[int, Mask]:
+        sums = [0, 0]
+        for number, criterion in enumerate(CRITERIA):
+            try:
+                sums[number] = self._settle(lambda v, own, by=criterion: by(self.part[v][own].cost))  # type: ignore[misc]
+            except LateError as late:
+                sums[number] = late.at_least
+                raise Undecided(_cost(sums), None, self.known.chosen) from None
+            if number == 0 and (chosen := self._apart(sums)) is not None:
+                return chosen
+        for v in self.variables:
+            ranked = sorted((self.part[v][own].mask, own) for u, own in self.columns if u == v)
+            ranks = {own: rank for rank, (_, own) in enumerate(ranked)}
+            try:
+                self._settle(lambda u, own, v=v, ranks=ranks: ranks[own] if u == v else 0)  # type: ignore[misc]
+            except LateError:
+                raise Undecided(_cost(sums), None, self.known.chosen) from None
+        return self.known.chosen
+
+    def _apart(self, sums: Sequence[int]) -> dict[int, Mask] | None:
+        """The choice, if the columns that are left fall into smaller parts; None if they do not."""
+        left = {v: [self.part[v][own] for u, own in self.columns if u == v] for v in self.variables}
+        found = split(left)
+        if found is None or (len(found) == 1 and _number(found[0]) == _number(self.part)):
+            return None
+        chosen = dict(self.known.chosen)
+        for part in found:
+            try:
+                own = least_by_program(part, seconds=self.known.left())
+            except Undecided:
+                raise Undecided(_cost(sums), None, self.known.chosen) from None
+            assert own is not None
+            chosen |= {v: self._within(part[v][mask].mask) for v, mask in own.items()}
+        return chosen
+
+    def _within(self, mask: Mask) -> Mask:
+        return mask & sum(1 << v for v in self.variables)
+
+    def _settle(self, value: Value) -> int:
+        """What the least choice comes to by a value; only groups and columns with such choices stay."""
+        cheapest = {v: min(value(u, own) for u, own in self.columns if u == v) for v in self.variables}
+        base = sum(cheapest.values())
+
+        def above(v: int, own: Mask) -> int:
+            return value(v, own) - cheapest[v]
+
+        if sum(above(v, own) for v, own in self.known.chosen.items()) == 0:
+            least = np.array([above(v, own) == 0 for v, own in self.columns])
+            groups = [own & least for own in self.groups]
+            total = base
+        else:
+            tree = Tree(self.known, self.columns, above)
+            try:
+                groups = tree.grow(self.groups)
+            except LateError as late:
+                raise LateError(base + late.at_least) from None
+            total = base + tree.most
+            self.known.settled.append((above, tree.most))
+        needed = np.logical_or.reduce(groups)
+        self.columns = [one for one, kept in zip(self.columns, needed, strict=True) if kept]
+        places = {v: place for place, v in enumerate(self.variables)}
+        owner = np.array([places[v] for v, _ in self.columns])
+        self.groups = [own[needed] for own in groups if len(set(owner[own[needed]])) == len(self.variables)]
+        return total
+
+
+def _number(part: Part) -> int:
+    return sum(map(len, part.values()))
+
+
+def _cost(sums: Sequence[int]) -> Cost:
+    size, mentions = sums
+    return by_size(size, 0) + mentions
