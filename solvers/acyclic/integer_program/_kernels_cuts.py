@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import inlined, kernel
+from dsl._jit import kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
 
-@inlined
+@kernel
 def _size(group: np.uint64) -> int:
     size = 0
     while group:
@@ -24,7 +24,7 @@ def _size(group: np.uint64) -> int:
     return size
 
 
-@inlined
+@kernel
 def _place(bit: np.uint64) -> int:
     """Of a bit that is alone in its word."""
     place = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import inlined, kernel
+from dsl._jit import kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -16,7 +16,7 @@ I64 = npt.NDArray[np.int64]
 IMPOSSIBLE = 1 << 56  # costs more than any choice, and a sum of 63 such costs is a word
 
 
-@inlined
+@kernel
 def _cost(v: int, placed: np.uint64, starts: I64, masks: U64, costs: I64) -> int:
     """Of the cheapest set of a variable whose members are placed."""
     for at in range(starts[v], starts[v + 1]):
@@ -69,7 +69,7 @@ def improve(order: I64, starts: I64, masks: U64, costs: I64) -> int:
     return int(total)
 
 
-@inlined
+@kernel
 def _move(order: I64, place: int, to: int) -> None:
     v = order[place]
     if to < place:
