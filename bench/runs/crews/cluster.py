@@ -65,7 +65,7 @@ class Cluster:
         while waiting or self._running:
             with self._connection.errors_in_one_line():
                 self._hand_out(waiting, work, done)
-                results = self._results(_drained(done, self._connection.seconds_to_look()), waiting)
+                results = self._results(_drained(done, self._connection.seconds_to_look()), waiting, done)
             yield from results
 
     def _shared(self, do: Callable[[J], T]) -> bytes | Future:
@@ -90,20 +90,23 @@ class Cluster:
             for future in handed:
                 future.add_done_callback(done.put)
 
-    def _results(self, futures: list[Future], waiting: Shares) -> list[tuple[Any, Any]]:
-        lost = any(future.status not in ("finished", "error") for future in futures)
-        if lost or not self._connection.alive:
+    def _results(self, futures: list[Future], waiting: Shares, done: SimpleQueue[Future]) -> list[tuple[Any, Any]]:
+        ended = [(future, future.status) for future in futures]  # which may change at any time
+        if not (self._connection.alive and {status for _, status in ended} <= {"finished", "error", "lost"}):
             raise self._connection.lost()
-        good = [future for future in futures if future.status == "finished"]
+        for future, status in ended:
+            if status == "lost":  # its result went down with a worker, and is made again
+                future.add_done_callback(done.put)
+        good = [future for future, status in ended if status == "finished"]
         results: list[tuple[Any, Any]] = []
-        for future, done in zip(good, self._connection.client.gather(good), strict=True):
-            if isinstance(done, CalibrantError):
-                raise done
+        for future, answered in zip(good, self._connection.client.gather(good), strict=True):
+            if isinstance(answered, CalibrantError):
+                raise answered
             keys = self._running.pop(future)
-            waiting.came_back(keys, len(done.results), done.early)
-            results += zip(keys, done.results, strict=False)
-        for future in futures:
-            if future.status == "error":
+            waiting.came_back(keys, len(answered.results), answered.early)
+            results += zip(keys, answered.results, strict=False)
+        for future, status in ended:
+            if status == "error":
                 failure, keys = self._failure(future), self._running.pop(future)
                 results += [(key, failure) for key in waiting.guilty(keys)]
         return results

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +18,7 @@ from bench.benchmarks.registry import benchmark
 from bench.cli import main
 from bench.faults.loopback import Loopback
 from bench.pools.bundled import bundled_files
+from bench.runs.crews import cluster
 from bench.runs.crews.opening import completed, open_crew
 from bench.runs.jobs import Execution, Failure
 from bench.runs.records import FILE_NAME, folder_records
@@ -26,6 +29,9 @@ from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
 from tests.support.processes import all_end
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, small_pool
+
+if TYPE_CHECKING:
+    from distributed import Future
 
 needs("distributed")
 
@@ -209,6 +215,26 @@ def test_a_killed_worker_loses_nothing_and_its_process_ends_with_it(loopback: Lo
             killed = True
     assert found == {number: number / 2 for number in range(20)}
     assert all_end([doing], 30.0)
+
+
+def test_a_result_that_goes_down_with_its_worker_is_made_again(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, whole = list[str](), cluster._drained
+
+    def drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
+        ended = whole(done, seconds)
+        if ended and not seen:
+            for worker in loopback.worker_pids():
+                os.kill(worker, signal.SIGKILL)
+            while ended[0].status == "finished":
+                time.sleep(0.01)
+            seen.append(ended[0].status)
+        return ended
+
+    monkeypatch.setattr(cluster, "_drained", drained)
+    assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
+    assert len(seen) == 1
 
 
 def test_a_scheduler_that_is_lost_is_one_line(
