@@ -41,6 +41,7 @@ class Cluster:
         self._wall_budget = wall_budget
         self._connection: Connection = connected(address)
         self._running: dict[Future, list[Any]] = {}  # keys of the jobs of a share
+        self._lost: list[Future] = []  # of these, whose results went down with a worker and are made again
 
     def __enter__(self) -> Cluster:
         return self
@@ -65,7 +66,7 @@ class Cluster:
         while waiting or self._running:
             with self._connection.errors_in_one_line():
                 self._hand_out(waiting, work, done)
-                results = self._results(_drained(done, self._connection.seconds_to_look()), waiting, done)
+                results = self._results([*_drained(done, self._connection.seconds_to_look()), *self._lost], waiting)
             yield from results
 
     def _shared(self, do: Callable[[J], T]) -> bytes | Future:
@@ -90,13 +91,11 @@ class Cluster:
             for future in handed:
                 future.add_done_callback(done.put)
 
-    def _results(self, futures: list[Future], waiting: Shares, done: SimpleQueue[Future]) -> list[tuple[Any, Any]]:
+    def _results(self, futures: list[Future], waiting: Shares) -> list[tuple[Any, Any]]:
         ended = [(future, future.status) for future in futures]  # which may change at any time
         if not (self._connection.alive and {status for _, status in ended} <= {"finished", "error", "lost"}):
             raise self._connection.lost()
-        for future, status in ended:
-            if status == "lost":  # its result went down with a worker, and is made again
-                future.add_done_callback(done.put)
+        self._lost = [future for future, status in ended if status == "lost"]  # nobody calls when that ends
         good = [future for future, status in ended if status == "finished"]
         results: list[tuple[Any, Any]] = []
         for future, answered in zip(good, self._connection.client.gather(good), strict=True):

@@ -220,10 +220,12 @@ def test_a_killed_worker_loses_nothing_and_its_process_ends_with_it(loopback: Lo
 def test_a_result_that_goes_down_with_its_worker_is_made_again(
     loopback: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ends: list[Future] = []
     seen, whole = list[str](), cluster._drained
 
     def drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
         ended = whole(done, seconds)
+        ends.extend(ended)
         if ended and not seen:
             for worker in loopback.worker_pids():
                 os.kill(worker, signal.SIGKILL)
@@ -235,6 +237,7 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
     monkeypatch.setattr(cluster, "_drained", drained)
     assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
     assert len(seen) == 1
+    assert len(ends) == len(set(ends))  # nobody asks without a pause whether it is made again
 
 
 def test_a_scheduler_that_is_lost_is_one_line(
