@@ -3,8 +3,8 @@
 A k-cluster cut of a group C of variables says that at least k of them have fewer than k parents in C: the first k of
 C in a topological order (T. Jaakkola and others, Learning Bayesian network structure using LP relaxations, 2010, for
 k = 1; J. Cussens, Bayesian network learning with cutting planes, 2011, for larger k). Sought along shortest cycles, by
-tabu search from every variable, and at last by a small integer program for k = 1. A cut that none of these finds may
-still be violated, by a little.
+tabu search from every variable, and at last by a small integer program for k = 1. Cuts that none of these finds may
+still be violated.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def violated(support: Support) -> set[Cluster]:
 def most_violated(support: Support, seconds: float | None = None) -> set[Cluster]:
     """A cut of level 1 that is violated by nearly the most, by an integer program of few nodes.
 
-    None if it finds none: one that is violated by less than PROGRAM_GAP may be missed.
+    None if it finds none: one that is violated by less than PROGRAM_GAP may be missed, or one that takes more nodes.
     """
     members = _by_program(support, seconds)
     if members is None:

@@ -119,9 +119,11 @@ class Tree:
             found = self._violated(taken, not node.number) - set(self.cuts) if dull <= PATIENCE else set()
             if not found:
                 self._meet_whole(taken)
-                if not node.number:
+                if not node.number and bound < self.most:
                     self._wander()
-                return self._branches(taken, allowed, bound)
+                if bound < self.most:
+                    return self._branches(taken, allowed, bound)
+                return [_Side(bound, self._within_reach(allowed, proof))]
             self._cut(found)
 
     def _violated(self, taken: F64, root: bool) -> set[Cluster]:

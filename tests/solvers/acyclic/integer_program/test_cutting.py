@@ -49,6 +49,17 @@ def test_cuts_that_are_found_are_violated_and_by_a_program_all_that_are_by_an_ei
     assert 3 < without < 27
 
 
+def test_no_choice_without_a_cycle_violates_a_cut() -> None:
+    rng = Random("without a cycle")
+    for _ in range(30):
+        num = rng.randint(1, 7)
+        order = rng.sample(range(num), num)
+        before = {v: order[: order.index(v)] for v in order}
+        chosen = {v: rng.sample(own, rng.randint(0, len(own))) for v, own in before.items()}
+        parents = np.array([[u in chosen[v] for u in range(num)] for v in range(num)])
+        assert violated(Support(np.arange(num), parents, np.ones(num))) == set()
+
+
 def test_what_a_variable_changes_is_what_the_cut_changes_by() -> None:
     rng = Random("changes")
     for _ in range(50):

@@ -125,6 +125,18 @@ def test_the_same_if_every_cut_is_forgotten_at_once_and_bounds_of_branches_are_p
     assert len(dropped) > 10
 
 
+def test_where_the_relaxation_takes_a_least_choice_nothing_more_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def more(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(tree.Tree, "_point", lambda *_: None)
+    monkeypatch.setattr(tree.Tree, "_wander", more)
+    monkeypatch.setattr(tree.Tree, "_branches", more)
+    for seed in (0, 2, 5):  # a good order is not met first
+        options = scores(Random(seed), 7, 12)
+        assert optimal_choice(options, 0, 7, engine="integer_program") == by_subsets(options, 0, 7)
+
+
 def test_out_of_time_it_has_a_bound_and_a_choice() -> None:
     options = scores(Random("late"), 9, 25)
     least = by_subsets(options, 0, 9)
