@@ -41,7 +41,7 @@ class Cluster:
         self._wall_budget = wall_budget
         self._connection: Connection = connected(address)
         self._running: dict[Future, list[Any]] = {}  # keys of the jobs of a share
-        self._lost: list[Future] = []  # of these, whose results went down with a worker and are made again
+        self._lost: list[Future] = []  # of these, to be looked at again: a result went down with its worker
 
     def __enter__(self) -> Cluster:
         return self
@@ -95,10 +95,9 @@ class Cluster:
         ended = [(future, future.status) for future in futures]  # which may change at any time
         if not (self._connection.alive and {status for _, status in ended} <= {"finished", "error", "lost"}):
             raise self._connection.lost()
-        self._lost = [future for future, status in ended if status == "lost"]  # nobody calls when that ends
-        good = [future for future, status in ended if status == "finished"]
+        self._lost = [future for future, status in ended if status == "lost"]  # nobody calls when it is made again
         results: list[tuple[Any, Any]] = []
-        for future, answered in zip(good, self._connection.client.gather(good), strict=True):
+        for future, answered in self._gathered([future for future, status in ended if status == "finished"]):
             if isinstance(answered, CalibrantError):
                 raise answered
             keys = self._running.pop(future)
@@ -109,6 +108,16 @@ class Cluster:
                 failure, keys = self._failure(future), self._running.pop(future)
                 results += [(key, failure) for key in waiting.guilty(keys)]
         return results
+
+    def _gathered(self, good: list[Future]) -> list[tuple[Future, Any]]:
+        """With what they came to; none by now if one of them went down, and workers that were to make it again too."""
+        from distributed import KilledWorker
+
+        try:
+            return list(zip(good, self._connection.client.gather(good), strict=True))
+        except KilledWorker:
+            self._lost += good
+            return []
 
     def _failure(self, future: Future) -> Failure:
         from distributed import KilledWorker

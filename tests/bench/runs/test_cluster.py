@@ -18,7 +18,7 @@ from bench.benchmarks.registry import benchmark
 from bench.cli import main
 from bench.faults.loopback import Loopback
 from bench.pools.bundled import bundled_files
-from bench.runs.crews import cluster
+from bench.runs.crews import cluster, connection
 from bench.runs.crews.opening import completed, open_crew
 from bench.runs.jobs import Execution, Failure
 from bench.runs.records import FILE_NAME, folder_records
@@ -222,6 +222,7 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
 ) -> None:
     ends: list[Future] = []
     seen, whole = list[str](), cluster._drained
+    monkeypatch.setattr(connection, "LOOK", 0.1)
 
     def drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
         ended = whole(done, seconds)
@@ -238,6 +239,26 @@ def test_a_result_that_goes_down_with_its_worker_is_made_again(
     assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
     assert len(seen) == 1
     assert len(ends) == len(set(ends))  # nobody asks without a pause whether it is made again
+
+
+def test_a_result_that_goes_down_while_it_is_fetched_ends_nothing(
+    loopback: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed import KilledWorker
+
+    client = connection.connected(loopback.address).client
+    whole, fetched = client.gather, list[int]()
+
+    def gather(futures: list[Future]) -> object:
+        fetched.append(len(futures))
+        if futures and sum(fetched) == len(futures):
+            raise KilledWorker("a", None, 1)  # as if the workers had died that were to make one of them again
+        return whole(futures)
+
+    monkeypatch.setattr(client, "gather", gather)
+    monkeypatch.setattr(connection, "LOOK", 0.1)
+    assert dict(completed(slow_half, {"a": 1, "b": 2}, Execution(cluster=loopback.address))) == {"a": 0.5, "b": 1.0}
+    assert sum(fetched) > 2
 
 
 def test_a_scheduler_that_is_lost_is_one_line(
