@@ -27,7 +27,7 @@ from solvers.acyclic.order_search import Orders
 
 TAKEN = 1e-6  # of a column, below which it counts as not taken
 LITTLE = 0.02  # of the gap, by which a bound has to rise for more cuts to be sought
-PATIENCE = 3  # rounds that raise it by less
+PATIENCE = 3  # rounds that raise it by less; with 0 a cut that is forgotten would not be sought again
 AGE = 20  # rounds without a price, after which a cut is forgotten
 FORGOTTEN = 1 / 4  # of the cuts at once, so that it pays
 WALKS, STIRRED_FIRST = 8, 40  # random orders before the first branch; times that each is disturbed, per variable
@@ -149,7 +149,7 @@ class Tree:
         self.unpriced = np.append(self.unpriced, np.zeros(len(found), np.int64))
 
     def _forget(self) -> None:
-        """Cuts that have long been without a price; where one is violated again it is found again."""
+        """Cuts that have long been without a price; where one is violated again it is sought again, as others are."""
         others = len(self.relaxed.rows) - len(self.cuts)
         self.unpriced = np.where(self.relaxed.unpriced[others:], self.unpriced + 1, 0)
         old = self.unpriced > AGE
