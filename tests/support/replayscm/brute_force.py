@@ -6,7 +6,7 @@ Plain Python on rows that are dictionaries; nothing here uses the solvers, truth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations, product
 from math import prod
 from typing import NamedTuple, TypeAlias
@@ -17,6 +17,9 @@ from dsl.replayscm.world import World
 
 Pattern: TypeAlias = tuple[int, ...]
 """The values of some variables in one row."""
+
+Columns: TypeAlias = tuple[int, ...]
+"""Of the variables of one world, in their order; bit r is row r."""
 
 Parents: TypeAlias = tuple[str, ...]
 """A parent set, natural order."""
@@ -33,14 +36,21 @@ def world_rows(world: World) -> list[dict[str, int]]:
     return [{v: column >> r & 1 for v, column in columns.items()} for r in range(len(world.units))]
 
 
+@lru_cache(maxsize=64)
+def _different_rows(columns: tuple[tuple[Columns, int], ...]) -> list[Pattern]:
+    """Of some worlds' columns and numbers of rows; a row that is met again says nothing new."""
+    rows = [[column >> r & 1 for column in world] for world, num_rows in columns for r in range(num_rows)]
+    return sorted(set(map(tuple, rows)))
+
+
 def seen(task: Task, variable: str, parents: Parents) -> dict[Pattern, int] | None:
     """What the rows in which the variable is not clamped say of it; None if two of them contradict each other."""
+    free = [world for world in task.training.worlds if variable not in world.intervention.targets]
+    own, *places = [task.variables.index(name) for name in (variable, *parents)]
     table: dict[Pattern, int] = {}
-    for world in task.training.worlds:
-        if variable not in world.intervention.targets:
-            for row in world_rows(world):
-                if table.setdefault(tuple(row[p] for p in parents), row[variable]) != row[variable]:
-                    return None
+    for row in _different_rows(tuple((world.columns, len(world.units)) for world in free)):
+        if table.setdefault(tuple([row[place] for place in places]), row[own]) != row[own]:
+            return None
     return table
 
 
@@ -122,20 +132,23 @@ def _closure(atoms: frozenset[int], full: int, operators: Sequence[str]) -> froz
     """Every function that some formula over the atoms has."""
     if atoms and "not" in operators and ("and" in operators or "or" in operators):
         return frozenset(range(full + 1))  # functionally complete; the rows are told apart by the atoms
-    known, lists = set(atoms), set[tuple[int, int]]()
-    while True:
-        before = len(known), len(lists)
-        if "not" in operators:
-            known |= {full ^ argument for argument in known}
+    known, lists = set[int](), set[tuple[int, int]]()
+    waiting, waiting_lists = set(atoms), set[tuple[int, int]]()
+    while waiting or waiting_lists:
+        known |= waiting
+        lists |= waiting_lists
+        made = {full ^ argument for argument in waiting if "not" in operators}
         for name in _JOIN:
             if name in operators:
-                known |= {_JOIN[name](one, other) for one, other in product(known, known)}
+                made |= {_JOIN[name](one, other) for one, other in product(waiting, known)}
+        longer = set[tuple[int, int]]()
         if "iff" in operators:
-            lists |= {(one & other, one | other) for one, other in product(known, known)}
-            lists |= {(every & one, some | one) for (every, some), one in product(lists, known)}
-            known |= {every | (full ^ some) for every, some in lists}
-        if before == (len(known), len(lists)):
-            return frozenset(known)
+            longer |= {(one & other, one | other) for one, other in product(waiting, known)}
+            longer |= {(every & one, some | one) for (every, some), one in product(lists, waiting)}
+            longer |= {(every & one, some | one) for (every, some), one in product(waiting_lists, known)}
+            made |= {every | (full ^ some) for every, some in waiting_lists}
+        waiting, waiting_lists = made - known, longer - lists
+    return frozenset(known)
 
 
 @cache
@@ -169,18 +182,25 @@ def function_size(bits: int, num_parents: int, grammar: Grammar) -> int | None:
 
 
 def is_acyclic(structure: Mapping[str, Parents]) -> bool:
-    waiting = set(structure)
-    while placed := {v for v in waiting if not waiting & set(structure[v])}:
-        waiting -= placed
+    return _in_some_order(tuple(structure), tuple(structure.values()))
+
+
+@cache
+def _in_some_order(variables: Parents, parents: tuple[Parents, ...]) -> bool:
+    """Whether each of the variables can come after those of its parents that are among them."""
+    waiting = dict(zip(variables, parents, strict=True))
+    while placed := [v for v in waiting if waiting.keys().isdisjoint(waiting[v])]:
+        for variable in placed:
+            del waiting[variable]
     return not waiting
 
 
 def structures(options: Mapping[str, Sequence[Parents]]) -> Iterator[Structure]:
     """Every acyclic choice of one option per variable."""
+    variables = tuple(options)
     for chosen in product(*options.values()):
-        structure = dict(zip(options, chosen, strict=True))
-        if is_acyclic(structure):
-            yield structure
+        if _in_some_order(variables, chosen):
+            yield dict(zip(variables, chosen, strict=True))
 
 
 class Optimum(NamedTuple):
@@ -221,19 +241,22 @@ def local_functions(task: Task, variable: str, most: int) -> dict[Parents, list[
         table = seen(task, variable, parents)
         if table is not None:
             wanted = {sum(bit << i for i, bit in enumerate(pattern)): bit for pattern, bit in table.items()}
-            if tables := list(_functions(len(parents), wanted)):
+            given, ones = sum(1 << row for row in wanted), sum(bit << row for row, bit in wanted.items())
+            if tables := [bits for bits in _functions(len(parents)) if bits & given == ones]:
                 found[parents] = tables
     return found
 
 
-def _functions(num_parents: int, wanted: Mapping[int, int]) -> Iterator[int]:
+@cache
+def _functions(num_parents: int) -> list[int]:
+    """Those that depend on every parent."""
     num_rows = 1 << num_parents
+    found = []
     for bits in range(1 << num_rows):
         values = [bits >> row & 1 for row in range(num_rows)]
-        if all(values[row] == bit for row, bit in wanted.items()) and all(
-            any(values[row] != values[row ^ 1 << i] for row in range(num_rows)) for i in range(num_parents)
-        ):
-            yield bits
+        if all(any(values[row] != values[row ^ 1 << i] for row in range(num_rows)) for i in range(num_parents)):
+            found.append(bits)
+    return found
 
 
 class Family(NamedTuple):
