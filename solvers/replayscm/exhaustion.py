@@ -7,7 +7,7 @@ choices from all orders of the endogenous variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from heapq import heappop, heappush
 from itertools import combinations, permutations
@@ -69,31 +69,34 @@ def _formula_size(seen: tuple[tuple[tuple[int, ...], int], ...], num_parents: in
     atoms = [sum(values[i] << row for row, (values, _) in enumerate(seen)) for i in range(num_parents)]
     atoms += [0, full] if grammar.allow_constants else []
     queue = [(1, ("", atom, 0)) for atom in sorted(atoms)]
-    sizes: dict[Reached, int] = {}
+    sizes: dict[str, dict[Reached, int]] = {operator: {} for operator in ("", *_JOIN)}
     while queue:
         size, reached = heappop(queue)
         if reached == ("", wanted, 0):
             return size
-        if reached not in sizes:
-            sizes[reached] = size
+        if reached not in sizes[reached[0]]:
+            sizes[reached[0]][reached] = size
             for more, made in _steps(reached, sizes, grammar, full):
-                if made not in sizes:
+                if made not in sizes[made[0]]:
                     heappush(queue, (size + more, made))
     return None
 
 
-def _steps(reached: Reached, sizes: dict[Reached, int], grammar: Grammar, full: int) -> Iterator[tuple[int, Reached]]:
+def _steps(
+    reached: Reached, sizes: Mapping[str, Mapping[Reached, int]], grammar: Grammar, full: int
+) -> Iterator[tuple[int, Reached]]:
     """What one formula or list makes, alone or with what was reached before, and the nodes that this adds."""
     operator, one, some = reached
     if operator:
         yield 1, ("", one | (full ^ some) if operator == "iff" else one, 0)
     elif "not" in grammar.operators:
         yield 1, ("", full ^ one, 0)
-    for (other_operator, other, other_some), size in sizes.items():
-        for name in grammar.operators:
-            if name in _JOIN and {operator, other_operator} <= {"", name} and "" in (operator, other_operator):
-                either = (some if operator else one) | (other_some if other_operator else other)
-                yield size, (name, _JOIN[name](one, other), either if name == "iff" else 0)
+    for name, join in _JOIN.items():
+        if name in grammar.operators and operator in ("", name):
+            for kind in ("",) if operator else ("", name):
+                for (_, other, other_some), size in sizes[kind].items():
+                    either = (some if operator else one) | (other_some if kind else other) if name == "iff" else 0
+                    yield size, (name, join(one, other), either)
 
 
 _JOIN = {"and": int.__and__, "or": int.__or__, "xor": int.__xor__, "iff": int.__and__}
