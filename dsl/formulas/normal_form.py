@@ -7,99 +7,117 @@ operator and text. No De Morgan, no exchange of iff and xor.
 
 from __future__ import annotations
 
-from dsl.formulas.formula import Apply, Formula, apply, constant, fold, var
+from collections.abc import Iterable, Sequence
+from itertools import chain, groupby
+from typing import TypeAlias
+
+from dsl.formulas.formula import Apply, Formula, Node, fold
 from dsl.formulas.text import render
 from dsl.names import natural_key
+
+Nodes: TypeAlias = tuple[Node, ...]
+"""A formula's postfix program; the generator takes the normal form of a hundred formulas for one that it accepts."""
+
+TRUE: Nodes = (True,)
+FALSE: Nodes = (False,)
+NOT = Apply("not", 1)
 
 
 def canonical_formula(formula: Formula) -> Formula:
     """The normal form; it means the same as the formula."""
-    return fold(formula, _canonical_atom, lambda node, arguments: _canonical_node(node.operator, list(arguments)))
+    return Formula(fold(formula, lambda atom: (atom,), lambda node, arguments: _normal(node.operator, arguments)))
 
 
-def _canonical_atom(atom: str | bool) -> Formula:
-    return constant(atom) if isinstance(atom, bool) else var(atom)
-
-
-def _canonical_node(operator: str, arguments: list[Formula]) -> Formula:
+def _normal(operator: str, arguments: Sequence[Nodes]) -> Nodes:
     if operator == "not":
         (inner,) = arguments
-        if inner.nodes[-1] == Apply("not", 1):
-            return Formula(inner.nodes[:-1])
-        return constant(not inner.nodes[0]) if _is_constant(inner) else apply("not", [inner])
+        if inner[-1] == NOT:
+            return inner[:-1]
+        return (not inner[0],) if isinstance(inner[-1], bool) else (*inner, NOT)
     if operator == "if":
-        condition, then, otherwise = arguments
-        if _is_constant(condition):
-            return then if condition.nodes[0] else otherwise
-        if (then, otherwise) == (constant(True), constant(False)):
-            return condition
-        if (then, otherwise) == (constant(False), constant(True)):
-            return _canonical_node("not", [condition])
-        return then if then == otherwise else apply("if", arguments)
+        return _normal_if(*arguments)
     if operator == "iff":
-        return _canonical_iff(arguments)
-    flat = [part for argument in arguments for part in _flattened(operator, argument)]
-    return _canonical_xor(flat) if operator == "xor" else _canonical_lattice(operator, flat)
+        return _normal_iff(arguments)
+    flat: list[Nodes] = []
+    for argument in arguments:
+        head = argument[-1]
+        if isinstance(head, Apply) and head.operator == operator:
+            flat += split_arguments(argument)
+        else:
+            flat.append(argument)
+    return _normal_xor(flat) if operator == "xor" else _normal_lattice(operator, flat)
 
 
-def _flattened(operator: str, argument: Formula) -> list[Formula]:
-    head = argument.nodes[-1]
-    return split_arguments(argument) if isinstance(head, Apply) and head.operator == operator else [argument]
-
-
-def split_arguments(formula: Formula) -> list[Formula]:
-    """The argument formulas of an operator node, first to last; none for an atom."""
-    head = formula.nodes[-1]
+def split_arguments(nodes: Nodes) -> list[Nodes]:
+    """The arguments of the operator that comes last, first to last; none for an atom."""
+    head = nodes[-1]
     if not isinstance(head, Apply):
         return []
-    parts: list[Formula] = []
-    end = len(formula.nodes) - 1
+    parts: list[Nodes] = []
+    end = len(nodes) - 1
     for _ in range(head.arity):
         start, missing = end, 1
         while missing:  # walk back until one complete value has been collected
             start -= 1
-            node = formula.nodes[start]
+            node = nodes[start]
             missing += node.arity - 1 if isinstance(node, Apply) else -1
-        parts.append(Formula(formula.nodes[start:end]))
+        parts.append(nodes[start:end])
         end = start
     return parts[::-1]
 
 
-def _canonical_lattice(operator: str, arguments: list[Formula]) -> Formula:
+def _normal_if(condition: Nodes, then: Nodes, otherwise: Nodes) -> Nodes:
+    if isinstance(condition[-1], bool):
+        return then if condition[0] else otherwise
+    if (then, otherwise) == (TRUE, FALSE):
+        return condition
+    if (then, otherwise) == (FALSE, TRUE):
+        return _normal("not", [condition])
+    return then if then == otherwise else _applied("if", (condition, then, otherwise))
+
+
+def _normal_lattice(operator: str, arguments: Iterable[Nodes]) -> Nodes:
     absorbing = operator == "or"  # or(1, ...) = 1, and(0, ...) = 0
-    if constant(absorbing) in arguments:
-        return constant(absorbing)
-    kept = list(dict.fromkeys(argument for argument in arguments if not _is_constant(argument)))
-    return _joined(operator, kept, neutral=not absorbing)
+    kept = dict.fromkeys(arguments)
+    if (absorbing,) in kept:
+        return (absorbing,)
+    kept.pop((not absorbing,), None)
+    return _joined(operator, list(kept), neutral=not absorbing)
 
 
-def _canonical_xor(arguments: list[Formula]) -> Formula:
-    ones = sum(argument == constant(True) for argument in arguments) % 2
-    odd = [a for a in dict.fromkeys(arguments) if not _is_constant(a) and arguments.count(a) % 2]
-    if not ones:
-        return _joined("xor", odd, neutral=False)
-    return _joined("xor", [*odd, constant(True)], neutral=False) if odd else constant(True)
+def _normal_xor(arguments: Sequence[Nodes]) -> Nodes:
+    kept = [a for a in dict.fromkeys(arguments) if a != FALSE and arguments.count(a) % 2]
+    return _joined("xor", kept, neutral=False)
 
 
-def _canonical_iff(arguments: list[Formula]) -> Formula:
+def _normal_iff(arguments: Iterable[Nodes]) -> Nodes:
     kept = list(dict.fromkeys(arguments))
-    if constant(True) in kept and constant(False) in kept:
-        return constant(False)
-    return constant(True) if len(kept) == 1 else apply("iff", sorted(kept, key=_sort_key))
+    if TRUE in kept and FALSE in kept:
+        return FALSE
+    return TRUE if len(kept) == 1 else _applied("iff", _in_order(kept))
 
 
-def _joined(operator: str, arguments: list[Formula], *, neutral: bool) -> Formula:
+def _joined(operator: str, arguments: list[Nodes], *, neutral: bool) -> Nodes:
     if not arguments:
-        return constant(neutral)
-    return arguments[0] if len(arguments) == 1 else apply(operator, sorted(arguments, key=_sort_key))
+        return (neutral,)
+    return arguments[0] if len(arguments) == 1 else _applied(operator, _in_order(arguments))
 
 
-def _is_constant(formula: Formula) -> bool:
-    return isinstance(formula.nodes[-1], bool)
+def _applied(operator: str, arguments: Sequence[Nodes]) -> Nodes:
+    return (*chain.from_iterable(arguments), Apply(operator, len(arguments)))
 
 
-def _sort_key(formula: Formula) -> tuple[int, tuple[int, int, str], str, str]:
-    head = formula.nodes[-1]
-    if isinstance(head, Apply):
-        return (2, (0, 0, ""), head.operator, render(formula))
-    return (1, (0, 0, ""), "", str(int(head))) if isinstance(head, bool) else (0, natural_key(head), "", "")
+def _in_order(arguments: list[Nodes]) -> list[Nodes]:
+    """Variables by number, constants, operator nodes by operator and text; texts are written where they decide."""
+    found: list[Nodes] = []
+    for (_, _, operator), group in groupby(sorted(arguments, key=_kind), _kind):
+        alike = list(group)
+        found += sorted(alike, key=lambda nodes: render(Formula(nodes))) if operator and len(alike) > 1 else alike
+    return found
+
+
+def _kind(nodes: Nodes) -> tuple[int, tuple[int, int, str], str]:
+    head = nodes[-1]
+    if isinstance(head, str):
+        return (0, natural_key(head), "")
+    return (1, (0, head, ""), "") if isinstance(head, bool) else (2, (0, 0, ""), head.operator)

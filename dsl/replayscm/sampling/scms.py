@@ -27,6 +27,7 @@ DEPTH_LIMITS = (3, 7)  # depth in nodes, as Formula.depth counts it
 LEAF_PROBABILITY = 0.35
 BINARY_PROBABILITY = 0.8  # of an operator other than `not`; ternary otherwise
 DRAWS_PER_SLOT = 1400
+APPLIED = {(operator, arity): Apply(operator, arity) for operator in STANDARD_OPERATORS for arity in (1, 2, 3)}
 
 KNOWN_SIZE_BOUNDS = {2: 9, 3: 10, 4: 12, 5: 10}  # complete for 2 and 3 parents; together half a second, once
 
@@ -135,7 +136,13 @@ class _FormulaDraw:
             nodes.append(leaf)
             return self.columns[leaf]
         operator = rng.choice(STANDARD_OPERATORS)
-        arity = 1 if operator == "not" else 2 if rng.random() < BINARY_PROBABILITY else 3
-        arguments = [self._grow(nodes, depth - 1) for _ in range(arity)]
-        nodes.append(Apply(operator, arity))
+        if operator == "not":
+            bits = self._grow(nodes, depth - 1) ^ self.full
+            nodes.append(APPLIED["not", 1])
+            return bits
+        if rng.random() < BINARY_PROBABILITY:
+            arguments = [self._grow(nodes, depth - 1), self._grow(nodes, depth - 1)]
+        else:
+            arguments = [self._grow(nodes, depth - 1) for _ in range(3)]
+        nodes.append(APPLIED[operator, len(arguments)])
         return OPERATORS[operator].bits(arguments, self.full)

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dsl.formulas.canonical import Transform, npn_representative, p_representative
-from dsl.formulas.formula import Formula
 from dsl.formulas.normal_form import canonical_formula, split_arguments
 from dsl.formulas.table import TruthTable, full_mask
 from dsl.formulas.text import STANDARD, Grammar, parse, render
@@ -179,5 +178,5 @@ def test_the_rules_one_by_one(text: str, expected: str) -> None:
 @given(SOME_TREES)
 @settings(deadline=None, max_examples=examples(60))
 def test_arguments_are_split_where_they_were_joined(tree: Tree) -> None:
-    expected: list[Formula] = [formula_of(argument) for argument in tree[1]] if isinstance(tree, tuple) else []
-    assert split_arguments(formula_of(tree)) == expected
+    expected = [formula_of(argument).nodes for argument in tree[1]] if isinstance(tree, tuple) else []
+    assert split_arguments(formula_of(tree).nodes) == expected
