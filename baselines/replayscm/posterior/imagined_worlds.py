@@ -8,7 +8,9 @@ variable is no target; so a mechanism's agreement is one bit for each imagined t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -45,6 +47,9 @@ class ImaginedWorlds:
         for place, member in enumerate(members):
             self._replay(place, member, random)
         self._agreed: dict[tuple[int, Local], int] = {}
+        self._with_roots: Counter[tuple[str, ...]] = Counter()
+        for place, member in enumerate(members):
+            self._with_roots[member.roots] += 1 << place
 
     def _columns(self, variable: int) -> U8:
         """The columns that a variable shows in the training worlds that leave it alone, a world a row."""
@@ -92,7 +97,7 @@ class ImaginedWorlds:
 
     def same_roots(self, roots: tuple[str, ...]) -> int:
         """Bit i: member i has these roots."""
-        return sum(1 << i for i, member in enumerate(self.members) if member.roots == roots)
+        return self._with_roots[roots]
 
 
 def _evaluate(mechanism: Local, values: U8) -> U8:
@@ -103,5 +108,9 @@ def _evaluate(mechanism: Local, values: U8) -> U8:
         lowest = parents & -parents
         rows |= values[lowest.bit_length() - 1] << np.uint8(place)
         place, parents = place + 1, parents ^ lowest
-    table = np.unpackbits(np.frombuffer(mechanism.bits.to_bytes(4, "little"), np.uint8), bitorder="little")
-    return table[rows]
+    return _table(mechanism.bits)[rows]
+
+
+@lru_cache(maxsize=4096)
+def _table(bits: int) -> U8:
+    return np.unpackbits(np.frombuffer(bits.to_bytes(4, "little"), np.uint8), bitorder="little")

@@ -82,8 +82,12 @@ def new_figure(num_rows: int, num_columns: int, *, extra: float = 0.0) -> tuple[
 
 
 def drawn_svg(figure: Figure) -> str:
+    """Drawn once: `savefig` would go through everything beforehand, only to lay it out, which drawing does too."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
+    FigureCanvasSVG(figure).print_svg(out, metadata=nothing)  # type: ignore[no-untyped-call]
     return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
 
 

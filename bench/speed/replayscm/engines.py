@@ -50,7 +50,7 @@ def rows(options: Options) -> Iterator[Row]:
     for max_parents, most in MOST_MEDIAN_MS.items():
         if largest:
             yield from _on_pools(largest, ModelClass(max_parents), most, options.discipline.rounds)
-    yield from _scaling(SIZES, SEEDS) if options.scale == 1 else _scaling(SIZES[:2], SEEDS[:1])
+    yield from _scaling(SIZES, SEEDS) if options.scale == 1 else _scaling(SIZES[:1], SEEDS[:1])
 
 
 def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float, rounds: int) -> Iterator[Row]:

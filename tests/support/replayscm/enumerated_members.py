@@ -32,12 +32,16 @@ def does(member: Member, worlds: Sequence[World]) -> Table:
         order.append((variable, *waiting.pop(variable)))
     table = []
     for world in worlds:
+        targets = world.intervention.targets
+        computed = [step for step in order if step[0] not in targets]
         for r in range(len(world.units)):
             values = {v: column >> r & 1 for v, column in zip(world.variables, world.columns, strict=True)}
-            for variable, parents, bits in order:
-                if variable not in world.intervention.targets:
-                    values[variable] = bits >> sum(values[p] << i for i, p in enumerate(parents)) & 1
-            table.append(tuple(values[v] for v in world.variables))
+            for variable, parents, bits in computed:
+                row = 0
+                for parent in reversed(parents):
+                    row = row << 1 | values[parent]
+                values[variable] = bits >> row & 1
+            table.append(tuple(values.values()))
     return tuple(table)
 
 

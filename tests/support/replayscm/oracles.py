@@ -6,7 +6,7 @@ Formulas are nested tuples here, (operator, (argument, ...)), and everything rec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import TypeAlias
 
@@ -38,6 +38,7 @@ def truth(operator: str, bits: Sequence[int]) -> int:
     raise AssertionError(operator)
 
 
+@lru_cache(maxsize=1024)
 def tree_of(formula: Formula) -> Tree:
     """A formula as nested tuples, read off its postfix program from the end."""
     nodes = list(formula.nodes)
