@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dsl.errors import TableError
@@ -147,11 +147,18 @@ def support(table: TruthTable) -> tuple[int, ...]:
 
 def select(table: TruthTable, variables: Sequence[int]) -> TruthTable:
     """The function over the given variables only, in the given order, with all others fixed to 0."""
-    bits = 0
-    for row in range(num_rows(len(variables))):
-        source = sum(1 << variable for i, variable in enumerate(variables) if row >> i & 1)
-        bits |= (table.bits >> source & 1) << row
-    return TruthTable(len(variables), bits)
+    bits, selected = table.bits, 0
+    for row, source in _selected_rows(tuple(variables)):
+        if bits & source:
+            selected |= row
+    return TruthTable(len(variables), selected)
+
+
+@lru_cache(maxsize=1024)
+def _selected_rows(variables: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Every row over these variables and the row that it is taken from, each as one bit."""
+    places = [sum(1 << v for i, v in enumerate(variables) if row >> i & 1) for row in range(num_rows(len(variables)))]
+    return tuple((1 << row, 1 << place) for row, place in enumerate(places))
 
 
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:

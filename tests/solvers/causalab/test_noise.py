@@ -35,21 +35,20 @@ def members_by_definition(evidence: Evidence) -> int:
         if (w_ab and w_ba) or not (w_af or w_bf):
             continue
         parents = {a: {b: w_ba}, b: {a: w_ab}, f: {a: w_af, b: w_bf}}
+        changes = [
+            (node, i, j, base(evidence, parents[node], node, i) - base(evidence, parents[node], node, j))
+            for node in (a, b, f)
+            for stretch in evidence.stretches(node)
+            for i, j in zip(stretch[1:], stretch, strict=False)
+        ]
         for shifted in product((0, 1), repeat=3):
             if not any(shifted):
                 continue
             for scale, drawn in product(SCALES, product((-1, 0, 1), repeat=len(noisy))):
                 draws = dict(zip(noisy, drawn, strict=True))
                 count += all(
-                    abs(
-                        base(evidence, parents[node], node, i)
-                        - base(evidence, parents[node], node, j)
-                        - shifted[node] * scale * (draws.get(i, 0) - draws.get(j, 0))
-                    )
-                    < 1e-6
-                    for node in (a, b, f)
-                    for stretch in evidence.stretches(node)
-                    for i, j in zip(stretch[1:], stretch, strict=False)
+                    abs(change - shifted[node] * scale * (draws.get(i, 0) - draws.get(j, 0))) < 1e-6
+                    for node, i, j, change in changes
                 )
     return count
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -68,14 +69,15 @@ def test_five_nodes_count_as_the_enumeration_of_their_properties_does() -> None:
     properties = item.task.properties
     table = evidence.table
     rows = {node: evidence.differences(i) for i, node in enumerate(evidence.nodes)}
-    fitting = 0
-    for terms in acyclic_weightings(properties):
-        fitting += all(
-            np.allclose(
-                rows[n][:, i], sum((w * rows[n][:, p] for p, w in terms[i].items()), start=np.zeros(len(rows[n])))
-            )
-            for i, n in enumerate(properties)
-        )
+
+    @cache
+    def explained(i: int, terms: tuple[tuple[int, int], ...]) -> bool:
+        own = rows[properties[i]]
+        return np.allclose(own[:, i], sum((w * own[:, p] for p, w in terms), start=np.zeros(len(own))))
+
+    fitting = sum(
+        all(explained(i, tuple(own.items())) for i, own in enumerate(terms)) for terms in acyclic_weightings(properties)
+    )
     vectors = [np.array(v) for v in product(range(4), repeat=4) if any(v)]
     frequency = sum(np.ptp(table[:, 4] - table[:, :4] @ v) < 1e-9 for v in vectors)
     assert space.count == fitting * frequency

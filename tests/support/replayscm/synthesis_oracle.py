@@ -7,17 +7,12 @@ of its values on the rows that matter, in any order of rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from dsl.formulas.partial import PartialTable
 
-
-class Combined(NamedTuple):
-    """What a list of arguments gives under each operator that takes two or more."""
-
-    conjunction: int
-    disjunction: int
-    parity: int
+Combined: TypeAlias = tuple[int, int, int]
+"""What a list of arguments gives under each operator that takes two or more: conjunction, disjunction and parity."""
 
 
 def least_sizes(atoms: Sequence[int], everywhere: int, operators: Sequence[str], limit: int) -> dict[int, int]:
@@ -28,15 +23,15 @@ def least_sizes(atoms: Sequence[int], everywhere: int, operators: Sequence[str],
         new: set[int] = set()
         if "not" in operators:
             new.update(everywhere ^ argument for argument in layers[size - 1])
-        for combined in argument_lists(layers, size - 1):
+        for conjunction, disjunction, parity in argument_lists(layers, size - 1):
             if "and" in operators:
-                new.add(combined.conjunction)
+                new.add(conjunction)
             if "or" in operators:
-                new.add(combined.disjunction)
+                new.add(disjunction)
             if "xor" in operators:
-                new.add(combined.parity)
+                new.add(parity)
             if "iff" in operators:  # all arguments 1, or all 0
-                new.add(combined.conjunction | (everywhere ^ combined.disjunction))
+                new.add(conjunction | (everywhere ^ disjunction))
         layers.append(sorted(new - sizes.keys()))
         sizes.update(dict.fromkeys(layers[size], size))
     return sizes
@@ -47,22 +42,18 @@ def argument_lists(layers: Sequence[Sequence[int]], total: int) -> Iterator[Comb
 
     def extend(chosen: Combined, size: int, start: int, left: int) -> Iterator[Combined]:
         """With one more argument, the start-th of that size or a later one, and so on until nothing is left."""
-        for next_size in (*range(size, left // 2 + 1), left):
-            if next_size < size:
-                continue
-            layer = layers[next_size]
-            for index in range(start if next_size == size else 0, len(layer)):
-                both = Combined(
-                    chosen.conjunction & layer[index], chosen.disjunction | layer[index], chosen.parity ^ layer[index]
-                )
-                if next_size == left:
-                    yield both
-                else:
-                    yield from extend(both, next_size, index, left - next_size)
+        conjunction, disjunction, parity = chosen
+        for last in layers[left][start:] if left == size else layers[left] if left > size else ():
+            yield conjunction & last, disjunction | last, parity ^ last
+        for next_size in range(size, left // 2 + 1):
+            first = start if next_size == size else 0
+            for index, more in enumerate(layers[next_size][first:], first):
+                both = conjunction & more, disjunction | more, parity ^ more
+                yield from extend(both, next_size, index, left - next_size)
 
     for size in range(1, total // 2 + 1):
         for index, argument in enumerate(layers[size]):
-            yield from extend(Combined(argument, argument, argument), size, index, total - size)
+            yield from extend((argument, argument, argument), size, index, total - size)
 
 
 def least_size_by_enumeration(partial: PartialTable, operators: Sequence[str], limit: int) -> int | None:
