@@ -157,7 +157,7 @@ def test_the_released_files_are_of_this_benchmark(capsys: pytest.CaptureFixture[
 
 def test_the_released_rows_are_rebuilt_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = shared_file("data", part="causalab")
-    assert causalab(["rows", str(data), "--seeds", "1"]) == 0
+    assert causalab(["rows", str(data), "--seeds", "1", "--jobs", "1"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     rows = {line[0]: line[1:] for line in reversed(lines) if line}
     unwinnable = {line[0]: line[1] for line in lines[-9:]}

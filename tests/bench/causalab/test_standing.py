@@ -1,0 +1,15 @@
+"""The calibration rows over the released suites; what they stand at is in tests/bench/benchmarks/test_causalab.py."""
+
+from __future__ import annotations
+
+from bench.causalab.standing import standing
+from tests.support.shared import shared_file
+
+
+def test_standings_do_not_depend_on_the_number_of_processes() -> None:
+    folder = shared_file("data", part="causalab")
+    here, there = (standing(folder, ["3nodes"], ["exact", "abstain"], 1, "released", jobs) for jobs in (1, 2))
+    assert here == there
+    assert [(key, one.episodes) for key, one in here.items()] == [
+        (("3nodes", row), 100) for row in ("exact", "abstain")
+    ]
