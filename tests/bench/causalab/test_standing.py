@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.causalab.standing import standing
+from tests.support.causalab.laboratories import released_suite
 from tests.support.shared import shared_file
 
 
@@ -10,6 +11,5 @@ def test_standings_do_not_depend_on_the_number_of_processes() -> None:
     folder = shared_file("data", part="causalab")
     here, there = (standing(folder, ["3nodes"], ["exact", "abstain"], 1, "released", jobs) for jobs in (1, 2))
     assert here == there
-    assert [(key, one.episodes) for key, one in here.items()] == [
-        (("3nodes", row), 100) for row in ("exact", "abstain")
-    ]
+    assert list(here) == [("3nodes", "exact"), ("3nodes", "abstain")]
+    assert {one.episodes for one in here.values()} == {len(released_suite("3nodes"))}
