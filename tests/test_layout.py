@@ -11,6 +11,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -33,6 +34,8 @@ MAX_FOLDER_FILES = 20
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 70
 
+Imports = tuple[tuple[int, str], ...]
+
 
 def _sources(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (CHECKOUT / folder).rglob("*.py"))
@@ -40,6 +43,13 @@ def _sources(*folders: str) -> list[Path]:
 
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _called(function: ast.expr) -> str:
+    """The last name of what is called, if it has one."""
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -50,32 +60,35 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
             yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
-            "import_module",
-            "__import__",
-        ):
+        elif isinstance(node, ast.Call) and _called(node.func) in ("import_module", "__import__"):
             yield from ((node.lineno, str(name.value)) for name in node.args[:1] if isinstance(name, ast.Constant))
 
 
-def _upward(tree: ast.Module, package: str) -> list[tuple[int, str]]:
+@cache
+def _imports_in(path: Path) -> Imports:
+    """What a file of the checkout imports: four laws ask, and the file is parsed once."""
+    return tuple(_imports(_tree(path)))
+
+
+def _upward(imports: Imports, package: str) -> list[tuple[int, str]]:
     """Imports that a file of the package may not have: against the direction, or relative."""
     legal = MAY_IMPORT[package] | {package}
-    roots = [(line, name, name.partition(".")[0]) for line, name in _imports(tree)]
+    roots = [(line, name, name.partition(".")[0]) for line, name in imports]
     return [(line, name) for line, name, root in roots if root == "" or (root in OURS and root not in legal)]
 
 
-def _compiler(tree: ast.Module, path: Path) -> list[tuple[int, str]]:
+def _compiler(imports: Imports, path: Path) -> list[tuple[int, str]]:
     """Imports of numba outside dsl/_jit.py, and of dsl._jit outside kernel files."""
     jit, kernels = path.parts[-2:] == ("dsl", "_jit.py"), path.name.startswith("_kernels")
     return [
         (line, name)
-        for line, name in _imports(tree)
+        for line, name in imports
         if (name.partition(".")[0] == "numba" and not jit)
         or ((name == "dsl._jit" or name.startswith("dsl._jit.")) and not kernels)
     ]
 
 
-def _strangers(tree: ast.Module, where: str) -> list[str]:
+def _strangers(imports: Imports, where: str) -> list[str]:
     """Benchmarks that a file may not know, by where it stands.
 
     A benchmark's folder knows its own. Elsewhere in bench and calibrant a file may serve one benchmark; in the other
@@ -83,7 +96,7 @@ def _strangers(tree: ast.Module, where: str) -> list[str]:
     """
     if where.startswith(SEES_ALL):
         return []
-    known = {part for _, name in _imports(tree) if name.partition(".")[0] in MAY_IMPORT for part in name.split(".")}
+    known = {part for _, name in imports if name.partition(".")[0] in MAY_IMPORT for part in name.split(".")}
     met, own = known & BENCHMARKS, BENCHMARKS.intersection(Path(where).with_suffix("").parts)
     if own or not where.startswith(("bench/", "calibrant/")):
         return sorted(met - own)
@@ -99,9 +112,9 @@ def _shared_prefixes(names: Iterable[str]) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _needed(tree: ast.Module) -> set[str]:
+def _needed(imports: Imports) -> set[str]:
     """Full names of what is imported, inside functions and for types too."""
-    return {name for _, name in _imports(tree)}
+    return {name for _, name in imports}
 
 
 def _circle(needed: dict[str, set[str]]) -> list[str]:
@@ -144,18 +157,20 @@ def _folders(*packages: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_imports_point_down(package: str) -> None:
-    offenders = {_where(path): bad for path in _sources(package) if (bad := _upward(_tree(path), package))}
+    offenders = {_where(path): bad for path in _sources(package) if (bad := _upward(_imports_in(path), package))}
     assert offenders == {}
 
 
 def test_no_file_needs_one_that_needs_it() -> None:
     modules = {".".join(path.relative_to(CHECKOUT).with_suffix("").parts): path for path in _sources(*MAY_IMPORT)}
-    assert _circle({module: _needed(_tree(path)) for module, path in modules.items()}) == []
+    assert _circle({module: _needed(_imports_in(path)) for module, path in modules.items()}) == []
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_benchmarks_stay_apart(package: str) -> None:
-    offenders = {_where(path): bad for path in _sources(package) if (bad := _strangers(_tree(path), _where(path)))}
+    offenders = {
+        _where(path): bad for path in _sources(package) if (bad := _strangers(_imports_in(path), _where(path)))
+    }
     assert offenders == {}
 
 
@@ -169,7 +184,7 @@ def test_no_two_files_of_a_folder_share_a_prefix() -> None:
 
 
 def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
-    offenders = {_where(path): bad for path in _sources(*MAY_IMPORT) if (bad := _compiler(_tree(path), path))}
+    offenders = {_where(path): bad for path in _sources(*MAY_IMPORT) if (bad := _compiler(_imports_in(path), path))}
     assert offenders == {}
 
 
@@ -203,6 +218,10 @@ def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> Non
 # --- the checks themselves notice what they are for --------------------------------------------------------------
 
 
+def _of(source: str) -> Imports:
+    return tuple(_imports(ast.parse(source)))
+
+
 @pytest.mark.parametrize(
     ("package", "source", "name"),
     [
@@ -218,7 +237,7 @@ def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> Non
     ],
 )
 def test_an_import_against_the_direction_is_noticed(package: str, source: str, name: str) -> None:
-    assert [found for _, found in _upward(ast.parse(source), package)] == [name]
+    assert [found for _, found in _upward(_of(source), package)] == [name]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +254,7 @@ def test_an_import_against_the_direction_is_noticed(package: str, source: str, n
     ],
 )
 def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -> None:
-    assert [name for _, name in _compiler(ast.parse(source), CHECKOUT / file)] == names
+    assert [name for _, name in _compiler(_of(source), CHECKOUT / file)] == names
 
 
 @pytest.mark.parametrize(
@@ -254,7 +273,7 @@ def test_a_stray_compiler_is_noticed(file: str, source: str, names: list[str]) -
     ],
 )
 def test_an_import_of_another_benchmark_is_noticed(where: str, source: str, strangers: list[str]) -> None:
-    assert _strangers(ast.parse(source), where) == strangers
+    assert _strangers(_of(source), where) == strangers
 
 
 @pytest.mark.parametrize(
@@ -273,11 +292,11 @@ def test_a_shared_prefix_is_noticed(names: list[str], shared: list[list[str]]) -
 
 def test_a_circle_is_noticed_even_if_it_is_only_for_types() -> None:
     late = "def f():\n    from solvers.replayscm.exact import solve"
-    needed = {"solvers.replayscm.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(ast.parse(late))}
+    needed = {"solvers.replayscm.exact": {"solvers.fit.fitted"}, "solvers.fit": _needed(_of(late))}
     assert set(_circle(needed)) == {"solvers.replayscm.exact", "solvers.fit"}
-    needed["solvers.fit"] = _needed(ast.parse("if TYPE_CHECKING:\n    from solvers.replayscm.exact import solve"))
+    needed["solvers.fit"] = _needed(_of("if TYPE_CHECKING:\n    from solvers.replayscm.exact import solve"))
     assert set(_circle(needed)) == {"solvers.replayscm.exact", "solvers.fit"}
-    needed["solvers.fit"] = _needed(ast.parse("from solvers.replayscm import fitting"))
+    needed["solvers.fit"] = _needed(_of("from solvers.replayscm import fitting"))
     assert _circle(needed) == []
 
 
