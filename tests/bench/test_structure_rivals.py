@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from fractions import Fraction
 from math import log
+from pathlib import Path
 
 import pytest
 
+from baselines.replayscm.discovery.gies_search import intervention_targets
 from baselines.replayscm.frames import frame_from_panel
 from baselines.structure_learning.frame import Frame
 from baselines.structure_learning.scores import bde
@@ -73,6 +76,14 @@ def test_which_libraries_take_part(frame: Frame) -> None:
 def test_pyagrum_keeps_the_maximum_of_parents(frame: Frame) -> None:
     dag = agrum_climbed(without_interventions(frame), 1)
     assert 1 <= len(dag.arcs()) < frame.num_vars  # type: ignore[attr-defined]  # no types
+
+
+def test_no_library_leaves_a_file_behind(frame: Frame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    targets = intervention_targets(read_pool(bundled_pool("hidden-order")).problems[0].task.training)
+    for rival in (*hill_climbers(frame, 2), *tabu_searchers(frame, 2), *interventional_searchers(frame, targets)):
+        rival.call()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_scores_that_differ_are_reported(frame: Frame, monkeypatch: pytest.MonkeyPatch) -> None:

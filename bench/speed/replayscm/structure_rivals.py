@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from math import log
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,11 +147,12 @@ def agrum_tabu(frame: Frame, max_parents: int) -> object:
 
 def _agrum(frame: Frame, kind: str) -> Any:
     names = [f"x{v}" for v in range(frame.num_vars)]
-    rows = library("pandas").DataFrame(table(frame), columns=names).astype(str)
-    with warnings.catch_warnings():
+    with TemporaryDirectory() as folder, warnings.catch_warnings():  # from a table it would write a file and leave it
+        file = Path(folder, "rows.csv")
+        library("pandas").DataFrame(table(frame), columns=names).to_csv(file, index=False)
         # SWIG's types have no __module__, says Python on import; as an error that would crash the interpreter
         warnings.simplefilter("ignore", DeprecationWarning)
-        learner = library("pyagrum", extra="rivals").BNLearner(rows)
+        learner = library("pyagrum", extra="rivals").BNLearner(str(file))
     learner.setNumberOfThreads(1)
     {"bic": learner.useScoreBIC, "k2": learner.useScoreK2, "bdeu": learner.useScoreBDeu}[kind]()
     return learner
