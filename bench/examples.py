@@ -27,7 +27,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "report": (
         "calibrant report runs scores.jsonl --out report.html",
         "calibrant report runs --table 1 --table paired --format csv",
-        "calibrant report runs --pools pool.jsonl --attribution --out report.html",
+        "calibrant report runs --pool pool.jsonl --attribution --out report.html",
     ),
     "show": (
         "calibrant show pool.yaml INSTANCE",

@@ -8,9 +8,36 @@ from typing import Any
 
 from bench.answers.attribution import KEY
 from bench.benchmarks.registry import benchmark, benchmark_of
-from bench.report.rate_rows import AnswerOrigin
+from bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
+from dsl.errors import CalibrantError, in_one_line
 from dsl.replayscm.pools.files import file_digest
 from dsl.stored_items import items_by_id
+
+
+class Unattributed:
+    """The pools whose answers have no attribution, among those that were counted."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, tuple[str, str]] = {}
+        self._attributed: set[str] = set()
+
+    def count(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
+        """Note whether an answer has one."""
+        if origin.pool_digest not in self._attributed:
+            self._pools.setdefault(origin.pool_digest, (origin.pool, origin.benchmark))
+            if KEY in score:
+                self._attributed.add(origin.pool_digest)
+
+    def refuse(self) -> None:
+        """Raise `CalibrantError` for a pool of which no answer has one: its file is needed to make them."""
+        for digest, (name, of) in self._pools.items():
+            if digest not in self._attributed:
+                which = f"{name} (sha256 {digest[:SHORT_DIGEST]})"
+                raise CalibrantError(
+                    f"--attribution: the answers to {in_one_line(which)}, a pool of {benchmark(of).title}, have none;"
+                    " add --pool POOL with that file"
+                )
+
 
 Scores = Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]
 

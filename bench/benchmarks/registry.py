@@ -9,13 +9,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bench.answers.fields import ID_FIELDS
 from bench.benchmarks.base import Benchmark
+from bench.core.names import TITLES
 from dsl.causalab.configs import is_config
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.pool_text import pool_head
+from dsl.records import FORMAT
 
-NAMES = ("replayscm", "blickets", "causalab", "causim")
+NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
+LINE_FIELDS = {"instance", "item", *ID_FIELDS}  # of predictions, records and traces, in no header of a pool
 DEFAULT = "replayscm"  # of files without a name: the published YAML, and native files that are older than the field
 
 
@@ -69,6 +73,15 @@ def log_benchmark(path: Path) -> Benchmark[Any] | None:
     return None if name is None else benchmark(name)
 
 
+def is_native_pool(path: Path) -> bool:
+    """Whether a file begins as a native pool does; standard input is none."""
+    try:
+        header = _header(path) if path.is_file() else None
+    except PoolError:  # a compressed file that breaks off: what reads it says so
+        return False
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
 def _log_of(header: Any) -> str | None:
     return next((name for field, name in LOGS.items() if isinstance(header, dict) and field in header), None)
 
@@ -90,4 +103,7 @@ def _named(path: Path) -> Any:
         raise PoolError("a log of episodes that were played, no pool; `calibrant score` reads it alone", file=path.name)
     if is_config(header):
         return "causalab"
+    if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
+        keys = shown(", ".join(header)).strip("'\"")
+        raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}", file=path.name)
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

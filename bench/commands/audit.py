@@ -3,114 +3,100 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution
+from bench.commands.guard import Writes
+from bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution, with_options
 from bench.commands.progress import progress_bar
+from bench.core.options import GivenOptions
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import Calibration
     from bench.audit.run import AuditedPool
+    from bench.replayscm.options import AuditOptions as AuditArguments
     from bench.runs.jobs import Execution
     from bench.runs.runner import Selection
     from dsl.replayscm.problem import Problem
 
-CertifiedSize: TypeAlias = Annotated[
-    int | None, typer.Option("--max-size", min=1, max=12, help="Cap on formula size of the certificates' class.")
-]
-Details: TypeAlias = Annotated[
-    bool, typer.Option("--details", help="Print everything that was found in each instance.")
-]
-Headline: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=1, max=6, help="The class that verdicts are about. [default: the smallest with gold, at least 4]"),
-]
 FailOn: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="ambiguous[:CLASS]",
+        metavar="ambiguous[:CLASS]|KIND",
         help="Exit 1 unless one SCM of the class fits each instance: none is as bad as two. CLASS is kN or parents<=N; "
-        "without it the class of each verdict.",
+        "without it the class of each verdict. Of other benchmarks: exit 1 if a finding of that kind is proved.",
     ),
 ]
 
 
+@with_options("audit")
 def audit(
     pool: PoolPath,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder of the records; an earlier audit resumes."),
-        Writes(("audits.jsonl", "audits.lock"), goes_on=True),
-    ] = None,
-    max_parents: Headline = None,
-    nested_roots: Annotated[
-        bool, typer.Option("--nested-roots", help="Hidden-roots: only roots with columns nested over shared units.")
-    ] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write a report to open offline."), WRITES
-    ] = None,
+    given: GivenOptions,
     certificates: Annotated[
         Path | None,
         typer.Option("--certificates", metavar="DIR", help="Write a certificate of every count."),
         Writes(("*.json",)),
     ] = None,
-    max_size: CertifiedSize = None,
     fail_on: FailOn = None,
-    runs: Annotated[
-        list[Path] | None,
-        typer.Option("--runs", metavar="DIR", help="Show how far answers of a run stay below."),
-        READS,
-    ] = None,
     only: Only = None,
     limit: Limit = None,
     workers: Workers = None,
     cluster: Cluster = None,
-    budget: Annotated[
-        float | None, typer.Option(min=0.001, help="Wall seconds per instance; then its process is killed.")
-    ] = None,
-    details: Details = False,
     as_json: AsJson = False,
 ) -> int:
     """Count the SCMs that each instance's training worlds leave open, and show what bounded searches missed.
 
     Counts are exact, for classes of at most k functional parents. Every audited instance is appended to
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
-    benchmarks: what can be proved about each item, with --fail-on KIND, --certificates, --only, --limit and --json.
+    benchmarks: what can be proved about each item.
     """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
     from bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
-    theirs = {"--out": out, "--html": html, "--runs": runs, "--budget": budget, "--max-parents": max_parents}
-    if benchmark_of(pool).name != DEFAULT:
+    of = benchmark_of(pool)
+    asked = given.convert(of.name, pool.name)
+    if of.name != DEFAULT:
         by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
-        return _claims(pool, selection, by, certificates, fail_on, theirs, as_json=as_json)
+        return _claims(pool, selection, by, certificates, fail_on, as_json=as_json)
+    return _counts(pool, asked, selection, execution(workers, cluster, asked.budget), certificates, fail_on, as_json)
+
+
+def _counts(
+    pool: Path,
+    asked: AuditArguments,
+    selection: Selection,
+    by: Execution,
+    certificates: Path | None,
+    fail_on: str | None,
+    as_json: bool,
+) -> int:
+    """The audit of a pool of ReplaySCM."""
     from audits.replayscm.ambiguity import PARENTS
     from audits.replayscm.instance import AuditOptions
     from bench.audit.calibration import calibration
     from bench.audit.text import gate_class
     from bench.runs.records import folder_records
 
-    for folder in runs or []:
+    for folder in asked.runs:
         folder_records(folder)  # a folder without records is said before the work, not after it
-    _check_cap(max_parents, max_size, certificates)
+    _check_cap(asked.max_parents, asked.max_size, certificates)
     gate = None if fail_on is None else gate_class(fail_on)
-    options = AuditOptions(max_parents, tuple(sorted({*PARENTS, *([gate] if gate else [])})), nested_roots)
-    audited = _audited(pool, out, options, selection, execution(workers, cluster, budget))
-    calibrated = calibration(audited.records, runs or [])
-    if html:
-        _write_page(audited, calibrated, html)
+    classes = tuple(sorted({*PARENTS, *([gate] if gate else [])}))
+    options = AuditOptions(asked.max_parents, classes, asked.nested_roots)
+    audited = _audited(pool, asked.out, options, selection, by)
+    calibrated = calibration(audited.records, asked.runs)
+    if asked.html:
+        _write_page(audited, calibrated, asked.html)
     if certificates:
-        _certify(audited, certificates, options, max_size)
-    _print(audited, calibrated, pool, details=details, as_json=as_json)
+        _certify(audited, certificates, options, asked.max_size)
+    _print(audited, calibrated, pool, details=asked.details, as_json=as_json)
     return _exit_code(audited, gated=fail_on is not None, gate=gate)
 
 
@@ -128,20 +114,15 @@ def _claims(
     by: Execution,
     certificates: Path | None,
     fail_on: str | None,
-    theirs: Mapping[str, object],
     *,
     as_json: bool,
 ) -> int:
-    """The findings of a pool of another benchmark. theirs: options that only ReplaySCM's audits have"""
+    """The findings of a pool of another benchmark."""
     from bench.benchmarks.registry import benchmark_of
     from bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
     from bench.pages.long_json import list_pieces
 
     of = benchmark_of(pool)
-    for option, value in theirs.items():
-        if value is not None:
-            problem = f"it is of ReplaySCM's audits; {pool.name} is a pool of {of.title}"
-            raise typer.BadParameter(problem, param_hint=option)
     found = pool_findings(of, pool, selection, by)
     if certificates:
         typer.echo(f"{write_certificates(found, certificates)} certificates written to {certificates}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def demo(
         for name, known in PROTOCOLS.items():
             chosen = [make_protocol(benchmark(name).protocols, one, {}) for one in known]
             crashed += run_all(chosen, pools[name], records, execution(workers, None))
-        print_table([records], as_json=as_json)
+        print_table([records], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]) if out else "")
         played = [path for name, files in pools.items() if benchmark(name).transcripts for path in files]
         for line in written_report(records, out or FOLDER, played):
             typer.echo(line, err=True)

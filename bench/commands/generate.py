@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from bench.commands.guard import WRITES, WRITES_POOL, require_apart
-from bench.commands.options import Cluster, Workers, execution
+from bench.commands.options import Cluster, Workers, execution, with_options
 from bench.commands.progress import progress_bar
+from bench.core.options import GivenOptions
 from bench.runs.jobs import Execution
 from dsl.whole_file import write_pieces
 
+if TYPE_CHECKING:
+    from bench.replayscm.options import GenerateOptions as GenerateArguments
 
+
+@with_options("generate")
 def generate(
+    given: GivenOptions,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Native JSONL file to write."), WRITES_POOL],
     seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")],
     strata: Annotated[
@@ -24,20 +30,7 @@ def generate(
         typer.Option(metavar="NAME,...", help="Strata, or suites of another benchmark; all: every one."),
     ] = "all",
     per_stratum: Annotated[int, typer.Option(min=1, help="Instances per stratum.")] = 10,
-    setting: Annotated[
-        Literal["ordered", "block", "hidden-order", "hidden-roots"], typer.Option(help="What is disclosed.")
-    ] = "hidden-order",
-    max_added: Annotated[
-        int | None, typer.Option(min=0, help="Worlds added against local alternatives. [default: the published number]")
-    ] = None,
-    audits: Annotated[
-        Path | None,
-        typer.Option("--audits", metavar="FILE", help="The audit of each instance. [default: beside the pool]"),
-        WRITES,
-    ] = None,
-    benchmark: Annotated[
-        str, typer.Option(metavar="NAME", help="Of which benchmark; the other options but these are ReplaySCM's.")
-    ] = "replayscm",
+    benchmark: Annotated[str, typer.Option(metavar="NAME", help="Benchmark to generate for.")] = "replayscm",
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
@@ -47,27 +40,36 @@ def generate(
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
-    if benchmark != "replayscm":
+    from bench.benchmarks.registry import DEFAULT
+    from bench.benchmarks.registry import benchmark as named
+
+    options = given.convert(named(benchmark).name)
+    if benchmark != DEFAULT:
         here = workers or (None if cluster else 1)  # most suites take milliseconds
         _drawn(out, benchmark, strata, seed, per_stratum, execution(here, cluster))
         return
+    _generated(out, options, strata, seed, per_stratum, execution(workers, cluster))
+
+
+def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, per_stratum: int, by: Execution) -> None:
+    """A pool of ReplaySCM, and its audits."""
     from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
     from bench.pools.generated import GenerateOptions, generated_pool
     from dsl.replayscm.pools.files import write_pool
     from dsl.replayscm.sampling.strata import stratum
 
-    audits = audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
+    audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
     require_apart((), [*WRITES_POOL.targets("--out", out), *WRITES.targets("--audits", audits)])
     names = list(PLANS) if strata == "all" else [name.strip() for name in strata.split(",")]
     try:
         chosen = tuple(stratum(name) for name in names)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--strata") from None
-    most = MAX_ADDED_WORLDS if max_added is None else max_added
-    options = GenerateOptions(chosen, per_stratum, seed, setting, most)
+    most = MAX_ADDED_WORLDS if options.max_added is None else options.max_added
+    asked = GenerateOptions(chosen, per_stratum, seed, options.setting, most)
     with ExitStack() as stack:
         with progress_bar() as progress:
-            making = generated_pool(out, options, execution=execution(workers, cluster), progress=progress)
+            making = generated_pool(out, asked, execution=by, progress=progress)
             made = stack.enter_context(making)
         write_pieces(audits, (f"{json.dumps(line)}\n" for line in made.audits))
         typer.echo(f"audits written to {audits}", err=True)

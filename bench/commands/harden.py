@@ -7,17 +7,18 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean, median
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.guard import READS, WRITES, WRITES_POOL, Writes
-from bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution
+from bench.commands.guard import WRITES, WRITES_POOL, Writes
+from bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution, with_options
 from bench.commands.progress import progress_bar
+from bench.core.options import GivenOptions
 from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bench.pools.hardened import HardenedPool, HardenOptions
     from bench.pools.known_alternatives import SuppliedAnswer
@@ -37,27 +38,13 @@ Certificates: TypeAlias = Annotated[
 PUBLISHED = "the published CEx has 8-11 training worlds before, 14.27 on average after, 11-23 (paper, Tables B.1, F.2)"
 
 
+@with_options("harden")
 def harden(
     pool: PoolPath,
     out: Annotated[Path, typer.Option("--out", metavar="POOL2", help="Native JSONL file to write."), WRITES_POOL],
-    mode: Annotated[
-        Literal["extra-worlds", "cex"], typer.Option(help="A few worlds for new patterns, or until one SCM is left.")
-    ] = "cex",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
-    goal: Annotated[
-        Literal["one-member", "heldout-agreement"],
-        typer.Option(help="When cex is done: one SCM of the class is left, or all replay the held-out worlds."),
-    ] = "one-member",
-    max_parents: Annotated[
-        int | None, typer.Option(min=1, max=6, help="Class that is counted. [default: gold's, at least 4]")
-    ] = None,
+    given: GivenOptions,
     report: Report = None,
     certificates: Certificates = None,
-    alternatives: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSON lines of instance and mechanisms: SCMs that cex has to separate."),
-        READS,
-    ] = None,
     only: Only = None,
     limit: Limit = None,
     workers: Workers = None,
@@ -76,18 +63,17 @@ def harden(
     from bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
-    if benchmark_of(pool).name != DEFAULT:
-        theirs: dict[str, object] = {"--mode": mode != "cex", "--seed": seed, "--goal": goal != "one-member"}
-        theirs |= {"--max-parents": max_parents, "--alternatives": alternatives}
+    of = benchmark_of(pool)
+    asked = given.convert(of.name, pool.name)
+    if of.name != DEFAULT:
         by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
-        return _decide(pool, out, selection, by, report, certificates, theirs)
+        return _decide(pool, out, selection, by, report, certificates)
+    _require_cex(given)
     from bench.pools.hardened import HardenOptions, hardened_pool
     from bench.pools.known_alternatives import read_alternatives
 
-    if mode != "cex" and (alternatives or goal != "one-member"):
-        raise typer.BadParameter(f"{'--alternatives' if alternatives else '--goal'} needs --mode cex")
-    supplied = read_alternatives(alternatives) if alternatives else []
-    options = HardenOptions(mode, seed, max_parents, goal)
+    supplied = read_alternatives(asked.alternatives) if asked.alternatives else []
+    options = HardenOptions(asked.mode, asked.seed, asked.max_parents, asked.goal)
     with ExitStack() as stack:
         with progress_bar() as progress:
             making = hardened_pool(
@@ -107,6 +93,14 @@ def harden(
     return 1 if made.num_short else 0
 
 
+def _require_cex(given: GivenOptions) -> None:
+    """Refuse what only cex heeds, where another mode is asked for."""
+    if given.values.get("mode", "cex") != "cex":
+        for name in ("alternatives", "goal"):
+            if name in given.values:
+                raise typer.BadParameter("it needs --mode cex", param_hint=f"--{name}")
+
+
 def _decide(
     pool: Path,
     out: Path,
@@ -114,18 +108,13 @@ def _decide(
     by: Execution,
     report: Path | None,
     certificates: Path | None,
-    theirs: Mapping[str, object],
 ) -> int:
-    """Of a pool of another benchmark. theirs: options that only ReplaySCM's hardening has"""
+    """The hardening of a pool of another benchmark."""
     from bench.benchmarks.registry import benchmark_of
     from bench.pools.decided import decided_pool, write_proofs
     from dsl.whole_file import write_pieces
 
     of = benchmark_of(pool)
-    for option, value in theirs.items():
-        if value:
-            problem = f"it is of ReplaySCM's hardening; {pool.name} is a pool of {of.title}"
-            raise typer.BadParameter(problem, param_hint=option)
     with progress_bar() as progress:
         made = decided_pool(of, pool, selection, execution=by, progress=progress)
     if report:

@@ -1,14 +1,22 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the options that benchmarks declare.
+
+A command takes the union of these over all benchmarks, each without a default, so that a given one shows.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
+import msgspec
 import typer
 
-from bench.commands.guard import READS
+from bench.commands.guard import READS, WRITES, Writes
 from bench.commands.progress import usable_cores
+from bench.core.options import DeclaredOption, GivenOptions, declared_options
 
 if TYPE_CHECKING:
     from bench.runs.jobs import Execution
@@ -35,6 +43,11 @@ Cluster: TypeAlias = Annotated[
         "--cluster", metavar="ADDRESS", help="Let the workers of a dask.distributed scheduler do it, tcp://HOST:PORT."
     ),
 ]
+PoolsOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option("--pool", "--pools", metavar="POOL", help="Pool file of the answers; may be repeated."),
+    READS,
+]
 IdField: TypeAlias = Annotated[
     str | None, typer.Option("--id-field", metavar="NAME", help="Field of a prediction that names the instance.")
 ]
@@ -56,3 +69,79 @@ def execution(workers: int | None, cluster: str | None, budget: float | None = N
     if workers is not None:
         raise typer.BadParameter("a cluster has its own workers: give one of --cluster and --workers")
     return Execution(wall_budget=budget, cluster=cluster)
+
+
+R = TypeVar("R")
+PARAMETER = "given"  # of a command, in which it gets the options of benchmarks
+
+
+def with_options(name: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the options that benchmarks declare for `name`, in the place of its parameter `given`."""
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        declared = declared_options(name)
+
+        def combined(**values: Any) -> R:
+            chosen = {key: values.pop(key, None) for key in declared}
+            given = {key: value for key, value in chosen.items() if value is not None and value != []}
+            return command(**values, **{PARAMETER: GivenOptions(name, given)})
+
+        hints = get_type_hints(command, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == PARAMETER:
+                parameters += [_parameter(option) for option in declared.values()]
+            else:
+                parameters.append(parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY))
+        combined.__name__, combined.__qualname__ = command.__name__, command.__qualname__
+        combined.__module__, combined.__doc__ = command.__module__, command.__doc__
+        signature = inspect.Signature(parameters, return_annotation=hints.get("return", inspect.Signature.empty))
+        combined.__signature__ = signature  # type: ignore[attr-defined]  # typer and the guard read it
+        combined.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": hints.get("return")}
+        return combined
+
+    return decorate
+
+
+def _parameter(option: DeclaredOption) -> inspect.Parameter:
+    plain, meta = _plain(option.hint)
+    shown = (
+        []
+        if option.default is None or option.default in ((), "") or option.default is False
+        else [f"[default: {option.default}]"]
+    )
+    words = [option.description, f"({option.titles})", *shown]
+    settings: dict[str, Any] = {"help": " ".join(words), "min": meta.ge, "max": meta.le}
+    if "metavar" in option.extra:
+        settings["metavar"] = option.extra["metavar"]
+    marks = [typer.Option(*option.extra.get("flags", [option.flag]), **settings)]
+    if _holds_paths(plain):
+        marks += [_role(option)]
+    annotation = Annotated[(plain | None, *marks)]  # type: ignore[valid-type]
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _role(option: DeclaredOption) -> Any:
+    """What the guard of paths is told: a `Writes` with names of files where the option is a folder."""
+    if option.extra["role"] == "reads":
+        return READS
+    inside = tuple(option.extra.get("inside", ()))
+    return Writes(inside, goes_on=bool(option.extra.get("goes_on"))) if inside else WRITES
+
+
+def _plain(hint: Any) -> tuple[Any, msgspec.Meta]:
+    """The type without None and without annotations, a tuple as a list, and its range."""
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        plain, _ = _plain(inner)
+        return plain, next((one for one in metadata if isinstance(one, msgspec.Meta)), msgspec.Meta())
+    if get_origin(hint) in (Union, UnionType):
+        (inner,) = (part for part in get_args(hint) if part is not type(None))
+        return _plain(inner)
+    if get_origin(hint) is tuple:
+        return list[get_args(hint)[0]], msgspec.Meta()  # type: ignore[misc]
+    return hint, msgspec.Meta()
+
+
+def _holds_paths(hint: Any) -> bool:
+    return hint is Path or Path in get_args(hint)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.commands.guard import WRITES, guarded
-from bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths
+from bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
+from bench.core.options import GivenOptions
 from bench.examples import epilog
-from dsl.errors import CalibrantError, in_one_line
+from dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from bench.pools.soundness import CheckReport
@@ -21,14 +22,13 @@ pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
 @pool_app.command(epilog=epilog("pool convert"))
 @guarded
+@with_options("pool convert")
 def convert(
     source: PoolPath,
     target: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write: official YAML if .yaml or .yml, else JSONL."), WRITES
     ],
-    drop_results: Annotated[
-        bool, typer.Option("--drop-results", help="Leave out the model results that official files embed.")
-    ] = False,
+    given: GivenOptions,
 ) -> None:
     """Write a pool in the native format, which loads faster and has a schema, or in the official one.
 
@@ -40,12 +40,13 @@ def convert(
     from dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
     of = benchmark_of(source)
+    options = given.convert(of.name, source.name)
     if of.name != DEFAULT:
         items = of.read_pool(source)
         of.write_native(items, target)
         typer.echo(f"{len(items)} instances written to {target}", err=True)
         return
-    pool = read_pool(source, keep_results=not drop_results)
+    pool = read_pool(source, keep_results=not options.drop_results)
     write = write_official if target.suffix.lower() in SUFFIXES else write_pool
     write(pool, target)
     typer.echo(f"{len(pool)} instances written to {target}", err=True)
@@ -77,12 +78,10 @@ def alternatives(
 
 @pool_app.command(epilog=epilog("pool check"))
 @guarded
+@with_options("pool check")
 def check(
     pools: PoolPaths,
-    official: Annotated[
-        bool, typer.Option("--official", help="Fail for files that are not byte for byte official ones.")
-    ] = False,
-    fields: Annotated[bool, typer.Option("--fields", help="List the fields that were not read.")] = False,
+    given: GivenOptions,
     as_json: AsJson = False,
 ) -> int:
     """Check that gold is legal and replays its worlds, and that the file says what it says consistently.
@@ -95,16 +94,15 @@ def check(
     from bench.pools.soundness import check_items
 
     of = one_benchmark(pools)
+    options = given.convert(of.name, pools[0].name)
     if of.name == DEFAULT:
-        reports = [check_pool(path, must_be_official=official) for path in pools]
-    elif official:
-        raise CalibrantError(f"--official: {of.title} has no such thing here")
+        reports = [check_pool(path, must_be_official=options.official) for path in pools]
     else:
         reports = list(check_items(of, pools))
     if as_json:
         typer.echo(json.dumps([report.to_dict() for report in reports], indent=1))
     else:
-        typer.echo("\n\n".join(_text(report, list_unread=fields) for report in reports))
+        typer.echo("\n\n".join(_text(report, list_unread="fields" in given.values) for report in reports))
     return 0 if all(report.passed for report in reports) else 1
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import IdField, ModelField, RunSources, TextField
-from dsl.errors import CalibrantError
+from bench.commands.options import IdField, ModelField, PoolsOption, RunSources, TextField, with_options
+from bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
     from bench.report.part import Answer
@@ -29,11 +30,6 @@ TableNames: TypeAlias = Annotated[
 Against: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
 ]
-AuditFolders: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="DIR", help="Folder of `calibrant audit --out`, for success against ambiguity."),
-    READS,
-]
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
@@ -48,28 +44,25 @@ Attributions: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--attribution",
-        help="Also which answers the evidence had decided; ReplaySCM's are counted for the items of --pools.",
+        help="Also which answers the evidence had decided; ReplaySCM's are counted for the items of --pool.",
     ),
 ]
 
 
+@with_options("report")
 def report(
+    given: GivenOptions,
     sources: RunSources = None,
     predictions: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Raw predictions (JSONL, or a log of Inspect) for instances of --pools; may be repeated.",
+            help="Raw predictions (JSONL, or a log of Inspect) for instances of --pool; may be repeated.",
         ),
         READS,
     ] = None,
     official: OfficialFiles = None,
-    pools: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="POOL", help="Pool file that says which instances share a latent SCM; may be repeated."),
-        READS,
-    ] = None,
-    audits: AuditFolders = None,
+    pools: PoolsOption = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there instead of printing."), WRITES] = None,
     form: Annotated[
         Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
@@ -77,10 +70,6 @@ def report(
     tables: TableNames = None,
     against: Against = None,
     by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
-    means: Annotated[
-        Literal["published", "paper"],
-        typer.Option(help="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
-    ] = "published",
     plots: PlotFolder = None,
     paper: Annotated[bool, typer.Option("--paper/--no-paper", help="The paper's printed rows beside ours.")] = True,
     times: Annotated[
@@ -110,10 +99,14 @@ def report(
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
     wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
-    wanted = replace(wanted, by=Grouping(by), means=Means(means), audits=tuple(audits or ()))
+    options = given.values
+    means, audits = Means(options.get("means", Means.PUBLISHED)), tuple(options.get("audits", ()))
+    wanted = replace(wanted, by=Grouping(by), means=means, audits=audits)
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
-    given = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
-    answers, wanted = given.answers(), replace(wanted, transcripts=given.transcripts(), fields=fields)
+    read = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
+    answers = read.answers()
+    given.refuse_foreign(answers)
+    wanted = replace(wanted, transcripts=read.transcripts(), fields=fields)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
             answers = _attributed(answers, said, needed=attribution)
@@ -128,17 +121,20 @@ def report(
 def _attributed(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
-    """The answers, each with its attribution where a pool says what it takes. needed: also of ReplaySCM's"""
-    from bench.benchmarks.attributions import attributed
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
+    """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
+    from bench.benchmarks.attributions import Unattributed, attributed
+    from bench.benchmarks.registry import benchmark_of
 
-    needed = needed or [*answers] == [DEFAULT]
-    if needed and DEFAULT in answers and not any(benchmark_of(path).name == DEFAULT for path in pools):
-        raise CalibrantError("what the evidence of ReplaySCM decided is counted for the items of --pools; give them")
-    return {
+    made = {
         name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
         for name, listed in answers.items()
     }
+    if needed or len(made) == 1:
+        without = Unattributed()
+        for origin, score in chain.from_iterable(made.values()):
+            without.count(origin, score)
+        without.refuse()
+    return made
 
 
 def _named_format(out: Path | None) -> Format:

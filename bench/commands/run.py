@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
@@ -87,7 +88,7 @@ def run_and_report(
     from bench.commands.table import print_table
 
     crashed = run_all(protocols, pools, out, by, **settings)
-    print_table([out], as_json=as_json)
+    print_table([out], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]))
     return 1 if crashed else 0
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, Workers, execution
-from dsl.errors import CalibrantError
+from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, Workers, execution, with_options
+from bench.core.options import GivenOptions
+from dsl.errors import CalibrantError, in_one_line
 from dsl.garbage import rare_collections
 from dsl.whole_file import whole_file
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 HINT = "; --skip-unknown passes over such lines"
 
 
+@with_options("score")
 def score(
     paths: Annotated[
         list[Path],
@@ -40,15 +43,10 @@ def score(
         ),
         READS,
     ],
-    extractor: Annotated[
-        Literal["paper", "published"], typer.Option(help="How a response text becomes an answer.")
-    ] = "paper",
+    given: GivenOptions,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the verdicts there, as JSON lines."), WRITES
     ] = None,
-    structure: Annotated[
-        bool, typer.Option("--structure", help="Also compare functional parents and local functions with gold.")
-    ] = False,
     skip_unknown: Annotated[bool, typer.Option("--skip-unknown", help="Pass over instances that no pool has.")] = False,
     id_field: IdField = None,
     text_field: TextField = None,
@@ -75,30 +73,48 @@ def score(
     all; `calibrant table` reads it.
     """
     from bench.answers.fields import FieldNames
-    from bench.benchmarks.registry import log_benchmark, one_benchmark
+    from bench.benchmarks.registry import log_benchmark
     from bench.commands.table import print_rows
     from bench.report.rate_rows import CalibrationTable
     from bench.runs.scoring import scored
 
     if (logs := log_benchmark(paths[0])) is not None:
-        _require_published(logs, extractor=extractor, structure=structure)
-        if cluster is not None:
-            raise typer.BadParameter("logs of played episodes are scored here", param_hint="--cluster")
+        given.refuse_foreign([logs.name], paths[0].name)
+        fields = {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}
+        others = {"--skip-unknown": skip_unknown, "--workers": workers, "--cluster": cluster}
+        _refuse_of_logs(paths[0], logs, {**fields, **others})
         _score_logs(paths, logs, out=out, as_json=as_json)
         return
-    if len(paths) < 2:
-        raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
     *pools, file = paths
-    collected = CalibrationTable(one_benchmark(pools).measures)
-    scorer, read = _scorer(pools, extractor=extractor, structure=structure)
-    fields = FieldNames(id_field, text_field, model_field)
-    predictions = read(file, skip_unknown=skip_unknown, hint=HINT, fields=fields)
+    of = _benchmark(pools, file)
+    options = given.convert(of.name, pools[0].name)
+    collected = CalibrationTable(of.measures)
+    scorer, read = _scorer(pools, of, options)
+    named = FieldNames(id_field, text_field, model_field)
+    predictions = read(file, skip_unknown=skip_unknown, hint=HINT, fields=named)
     if cluster is None:
         _count(scorer, predictions, collected, workers, out=out, as_json=as_json)
     else:
         _collect(scored(scorer, predictions, execution(workers, cluster)), collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
-    print_rows(collected, err=as_json)
+    print_rows(collected, err=as_json, again=_again(out))
+
+
+def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
+    """The benchmark of the pools; `CalibrantError` for arguments in another order."""
+    from bench.benchmarks.registry import is_native_pool, one_benchmark
+    from dsl.errors import PoolError
+
+    if not pools:
+        raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
+    order = "pools are given first, the predictions last"
+    try:
+        benchmark = one_benchmark(pools)
+    except PoolError as error:
+        raise CalibrantError(f"{error}; {order}") from None
+    if is_native_pool(file):
+        raise CalibrantError(f"{file.name} is a pool, no file of predictions; {order}")
+    return benchmark
 
 
 def _count(
@@ -136,7 +152,12 @@ def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_j
     scored = chain.from_iterable(map(of.scored_log, paths))
     _collect(_counted(scored, everybody), collected, out=out, as_json=as_json)
     for table in (collected, everybody):
-        print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json)
+        print_rows(table, columns="n,accuracy,earned,missed,lucky,short", err=as_json, again=_again(out))
+
+
+def _again(out: Path | None) -> str:
+    """The command that prints the table again from the file of verdicts; empty without one."""
+    return "" if out is None else shlex.join(["calibrant", "table", str(out)])
 
 
 def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[Answer]:
@@ -164,25 +185,26 @@ def _put(line: str, written: TextIO | None, *, as_json: bool) -> None:
         written.write(line + "\n")
 
 
-def _require_published(benchmark: Benchmark[Any], *, extractor: str, structure: bool) -> None:
-    if structure or extractor != "paper":
-        raise CalibrantError(f"--structure and --extractor: {benchmark.title} has no such thing here")
+def _refuse_of_logs(path: Path, of: Benchmark[Any], given: Mapping[str, object]) -> None:
+    """Refuse what is for files of predictions: a log of played episodes brings its items along."""
+    for option, value in given.items():
+        if value:
+            reason = f"{path.name} is a log of episodes of {of.title}, which is scored here, without pools and fields"
+            raise typer.BadParameter(in_one_line(reason), param_hint=option)
 
 
 def _scorer(
-    pools: list[Path], *, extractor: str, structure: bool
+    pools: list[Path], benchmark: Benchmark[Any], options: Any
 ) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
     from bench.answers.episodes import reply_reader
     from bench.answers.predictions import Predictions
     from bench.answers.verdicts import PredictionScorer
-    from bench.benchmarks.registry import DEFAULT, one_benchmark
+    from bench.benchmarks.registry import DEFAULT
 
-    benchmark = one_benchmark(pools)
     if benchmark.name == DEFAULT:
-        scorer = PredictionScorer(pools, extractor=extractor, with_structure=structure)
+        scorer = PredictionScorer(pools, extractor=options.extractor, with_structure=options.structure)
         return scorer, partial(Predictions, pools=scorer.items)
-    _require_published(benchmark, extractor=extractor, structure=structure)
     return reply_reader(pools)
 
 

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, PoolPath
+from bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
 from dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench.answers.fields import FieldNames
     from bench.benchmarks.base import Benchmark
 
 
@@ -23,7 +26,10 @@ def show(
     runs: Annotated[
         list[Path] | None,
         typer.Option(
-            "--run", metavar="DIR|FILE", help="Folder of a run, or predictions with steps: whose episodes are shown."
+            "--run",
+            "--runs",
+            metavar="DIR|FILE",
+            help="Folder of a run, or predictions with steps: whose episodes are shown.",
         ),
         READS,
     ] = None,
@@ -35,6 +41,9 @@ def show(
     system: Annotated[
         str | None, typer.Option("--system", metavar="NAME", help="Only the episodes of this protocol or model.")
     ] = None,
+    id_field: IdField = None,
+    text_field: TextField = None,
+    model_field: ModelField = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one instance as a solver may see it; or, with --run, how it was played.
@@ -45,19 +54,35 @@ def show(
     program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
     page needs no network.
     """
+    from bench.answers.fields import FieldNames
     from bench.benchmarks.registry import DEFAULT, benchmark_of
 
-    if system is not None and not runs:
-        raise typer.BadParameter("it chooses among episodes: give --run", param_hint="--system")
+    fields = FieldNames(id_field, text_field, model_field)
+    if not runs:
+        episodes = {"--system": system, "--id-field": id_field}
+        _refuse(
+            episodes | {"--text-field": text_field, "--model-field": model_field}, "it is about episodes: give --run"
+        )
+    else:
+        _refuse({"--gold": gold, "--json": as_json}, "with --run episodes are shown, as text or as a page")
+    if html is not None:
+        _refuse({"--json": as_json}, "--html writes a page: give one of the two")
     of = benchmark_of(pool)
     if runs:
-        _show_episodes(of, pool, instance, runs, system, html)
+        _show_episodes(of, pool, instance, runs, system, html, fields)
     elif html is not None:
         _write_page(of, pool, instance, html, gold=gold)
     elif of.name == DEFAULT:
         _show_problem(pool, instance, gold=gold, as_json=as_json)
     else:
         _show_item(of, pool, instance, gold=gold, as_json=as_json)
+
+
+def _refuse(given: Mapping[str, object], reason: str) -> None:
+    """Refuse the first of these options that was given."""
+    for option, value in given.items():
+        if value not in (None, False):
+            raise typer.BadParameter(reason, param_hint=option)
 
 
 def _show_item(of: Benchmark[Any], pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:
@@ -94,7 +119,13 @@ def _show_problem(pool: Path, instance: str, *, gold: bool, as_json: bool) -> No
 
 
 def _show_episodes(
-    of: Benchmark[Any], pool: Path, instance: str, runs: list[Path], system: str | None, page: Path | None
+    of: Benchmark[Any],
+    pool: Path,
+    instance: str,
+    runs: list[Path],
+    system: str | None,
+    page: Path | None,
+    fields: FieldNames,
 ) -> None:
     from bench.answers.transcripts import named_systems, transcripts
     from bench.pools.items import item_of
@@ -105,7 +136,7 @@ def _show_episodes(
     item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
     found = [
         one
-        for one in transcripts(runs, [pool])
+        for one in transcripts(runs, [pool], fields)
         if (one.origin.pool_digest, one.origin.instance) == (digest, item.id) and system in (None, one.origin.system)
     ]
     if not found:

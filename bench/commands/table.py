@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from itertools import chain
@@ -12,15 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.commands.guard import READS
-from bench.commands.options import AsJson, RunSources
+from bench.commands.options import AsJson, PoolsOption, RunSources, with_options
+from bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
     from bench.answers.measures import Measures
     from bench.answers.stored_results import StoredResults
     from bench.report.rate_rows import CalibrationTable
 
+ATTRIBUTION = "attribution"  # the view
 
+
+@with_options("table")
 def table(
+    given: GivenOptions,
     sources: RunSources = None,
     official: Annotated[
         list[Path] | None,
@@ -32,13 +38,6 @@ def table(
     by: Annotated[
         Literal["pool", "setting", "stratum"], typer.Option(help="What gets a row of its own for each system.")
     ] = "pool",
-    means: Annotated[
-        Literal["published", "paper"],
-        typer.Option(
-            help="HeldoutWorld and TrainWorld: leave invalid submissions out, as the published tables do,"
-            " or count them as 0, as the paper's text says."
-        ),
-    ] = "published",
     columns: Annotated[
         str | None,
         typer.Option(
@@ -51,14 +50,11 @@ def table(
         bool,
         typer.Option(
             "--attribution",
-            help="How many answers the evidence had decided: earned, missed, lucky, short. ReplaySCM needs --pool.",
+            help="How many answers the evidence had decided: earned, missed, lucky, short. Runs on ReplaySCM and"
+            " CauSim need --pool.",
         ),
     ] = False,
-    pools: Annotated[
-        list[Path] | None,
-        typer.Option("--pool", metavar="POOL", help="Pool file of the answers, for --attribution; may be repeated."),
-        READS,
-    ] = None,
+    pools: PoolsOption = None,
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
@@ -72,52 +68,86 @@ def table(
     """
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
-    if attribution and columns is not None:
-        raise typer.BadParameter("it has columns of its own: leave --columns out", param_hint="--attribution")
+    needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
+    written: dict[str, Sequence[object] | None] = {
+        "--official": official,
+        "--pool": pools,
+        "--by": [by] if by != "pool" else (),
+    }
+    written |= {"--means": [str(value) for value in given.values.values()]}
+    options = [word for option, values in written.items() for value in values or () for word in (option, str(value))]
     stored = print_table(
         sources or (),
+        given,
         official=official or (),
         by=by,
-        means=means,
-        columns="attribution" if attribution else columns,
+        columns=ATTRIBUTION if attribution and columns is None else columns,
         pools=pools or (),
         as_json=as_json,
+        needs_attribution=needed,
+        again=shlex.join(["calibrant", "table", *map(str, sources or ()), *options]),
     )
     return 1 if any(results.disagreements for results in stored) else 0
 
 
+def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
+    """Whether attributions are asked for; refuse columns that leave them out, and pools that nothing is made of."""
+    from bench.answers.attribution import ATTRIBUTION_COLUMNS
+    from bench.pages.aligned import ALL
+
+    known = {name for column in ATTRIBUTION_COLUMNS for name in (column.key, column.heading)} | {ATTRIBUTION}
+    shows = columns is not None and not known.isdisjoint(part.strip() for part in columns.split(","))
+    if attribution and columns not in (None, ALL) and not shows:
+        some = "earned,missed,lucky,short"
+        reason = f"none of these columns is about it: leave --columns out, or add {some}, or give all"
+        raise typer.BadParameter(reason, param_hint="--attribution")
+    if pools and not (attribution or shows or as_json or columns == ALL):
+        raise typer.BadParameter("pools are read for attributions: give --attribution too", param_hint="--pool")
+    return attribution or shows
+
+
 def print_table(
     sources: Sequence[Path],
+    given: GivenOptions = GivenOptions("table", {}),  # noqa: B008  # frozen
     *,
     official: Sequence[Path] = (),
     by: str = "pool",
-    means: str = "published",
     columns: str | None = None,
     pools: Sequence[Path] = (),
     as_json: bool = False,
+    needs_attribution: bool = False,
+    again: str = "",
 ) -> list[StoredResults]:
     """The table of these sources on standard output; what it does not cover is said on standard error.
 
     pools: whose items attributions are made for, where records have none
+    again: a command that makes the same table, for hints
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
     from bench.answers.columns import Means
     from bench.answers.sources import scored_answers
     from bench.answers.stored_results import StoredResults
-    from bench.benchmarks.attributions import attributed
+    from bench.benchmarks.attributions import Unattributed, attributed
     from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
 
     tables: dict[str, CalibrationTable] = {}
+    means = Means(given.values.get("means", Means.PUBLISHED))
     stored = [StoredResults(path) for path in official]
+    without = Unattributed()
     for origin, score in attributed(chain(scored_answers(sources), *(results.answers() for results in stored)), pools):
+        without.count(origin, score)
         if origin.benchmark not in tables:
             measures = _with_columns(benchmark(origin.benchmark).measures, columns)
-            tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=Means(means))
+            tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=means)
         tables[origin.benchmark].add(origin, score)
     tables = {name: tables[name] for name in NAMES if name in tables}
+    if tables:
+        given.refuse_foreign(tables)
+    if needs_attribution:
+        without.refuse()
     if not tables:
         tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
     if as_json:
@@ -134,7 +164,7 @@ def print_table(
         for place, (name, one) in enumerate(tables.items()):
             if len(tables) > 1:
                 typer.echo(("\n" if place else "") + benchmark(name).title)
-            print_rows(one, columns=columns)
+            print_rows(one, columns=columns, again=again)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
     return stored
@@ -149,8 +179,11 @@ def _with_columns(measures: Measures, columns: str | None) -> Measures:
     return measures
 
 
-def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: bool = False) -> None:
-    """The rows as text, and those of several samples; what was left out is said on standard error."""
+def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: bool = False, again: str = "") -> None:
+    """The rows as text, and those of several samples; what was left out is said on standard error.
+
+    again: a command that makes the same table, for the hint which shows the rest
+    """
     from bench.pages.aligned import fitted, table_text
     from bench.report.samples import sample_headings, sample_rows
     from bench.terminal import width_of
@@ -160,15 +193,19 @@ def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: 
     table = table_text(collected.rows(), collected.measures, view=columns, width=width)
     typer.echo(table.text, err=err)
     if table.left_out:
-        hint = "`calibrant table ... --columns all` shows them"
-        typer.echo(f"left out to fit {width} columns: {', '.join(table.left_out)}; {hint}", err=True)
+        _print_left_out(table.left_out, width, f"{again} --columns all" if again else "")
     sampled = sample_rows(collected.sampled())
     if sampled:
         headings = sample_headings(sampled[0].of)
         several = fitted(headings, [row.cells_by_name() for row in sampled], width=width)
         typer.echo(f"\nSeveral samples, with 95% bootstrap intervals over latent SCMs\n{several.text}", err=err)
         if several.left_out:
-            typer.echo(f"left out to fit {width} columns: {', '.join(several.left_out)}; --json has them", err=True)
+            _print_left_out(several.left_out, width, f"{again} --json" if again else "")
+
+
+def _print_left_out(headings: Sequence[str], width: int, hint: str) -> None:
+    more = f"; `{hint}` shows them" if hint else ""
+    typer.echo(f"left out to fit {width} columns: {', '.join(headings)}{more}", err=True)
 
 
 def _print_incomplete(collected: CalibrationTable) -> None:

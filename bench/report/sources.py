@@ -70,7 +70,7 @@ class Sources:
 
     def _predicted(self, path: Path, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
         if not self.pools:
-            raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pools")
+            raise CalibrantError(f"{path}: predictions are scored against pools; give them with --pool")
         scorer, predictions = self._reader(path)
         yield from map(scorer.score, predictions)
         recognised.append(f"{path}: {predictions.recognised}")

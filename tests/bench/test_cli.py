@@ -42,7 +42,6 @@ HEAVY = (
     "pgmpy",
     "matplotlib",
     "yaml",
-    "msgspec",
     "pebble",
     "rich",
     "solvers",

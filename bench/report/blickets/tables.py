@@ -108,9 +108,7 @@ def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]
 def _paper_tables(answers: Sequence[Named], items: Items, *, with_paper: bool) -> list[Table]:
     """Those in which some of the answers have a row. What the paper prints is in rows that say so."""
     known = all((one.origin.pool_digest, one.origin.instance) in items for one in answers)
-    note = (
-        () if known else ("Which of our items are under a condition is read off their stratum; --pools reads items.",)
-    )
+    note = () if known else ("Which of our items are under a condition is read off their stratum; --pool reads items.",)
     made = []
     for table in paper_tables(_episodes(answers, items)):
         if any(row.source is Source.OURS for row in table.rows):

@@ -163,4 +163,4 @@ def test_records_of_a_run_score_as_they_did(pool: Path, tmp_path: Path, capsys: 
 
 def test_what_is_of_replayscm_only_is_said(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = jsonl(tmp_path / "p.jsonl", {"id": "static", "answer": GOOD})
-    assert "Extended blickets has no such thing" in refused(capsys, "score", pool, file, "--structure")
+    assert "ReplaySCM, not to Extended blickets" in refused(capsys, "score", pool, file, "--structure")

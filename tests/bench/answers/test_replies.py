@@ -178,7 +178,7 @@ def test_options_of_another_benchmark_are_refused(
     option: list[str], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"})
-    assert "CauSim has no such thing here" in refused(capsys, "score", pool, file, *option)
+    assert f"{option[0]} applies to ReplaySCM, not to CauSim (" in refused(capsys, "score", pool, file, *option)
 
 
 def test_a_line_about_no_item_is_refused_by_its_number(

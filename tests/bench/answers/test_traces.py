@@ -193,7 +193,9 @@ def test_what_is_no_log_and_what_is_none_beside_one(
     assert "no line with the metric_type trial in it" in refused(capsys, "score", empty)
     assert "this is none" in refused(capsys, "score", log, pool)
     assert "give at least one pool" in refused(capsys, "score", pool)
-    assert "has no such thing" in refused(capsys, "score", log, "--structure")
+    assert "--structure applies to ReplaySCM, not to Extended blickets (runs.jsonl)" in refused(
+        capsys, "score", log, "--structure"
+    )
     for line in (["run", "static", log, "--out", tmp_path / "run"], ["show", log, "line 1"], ["pool", "check", log]):
         assert "`calibrant score` reads it alone" in refused(capsys, *line)
 

@@ -283,7 +283,10 @@ def test_training_data_are_written_in_the_order_of_the_curriculum(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (("harden", "POOL", "--out", "OUT", "--goal", "heldout-agreement"), "ReplaySCM's hardening"),
+        (
+            ("harden", "POOL", "--out", "OUT", "--goal", "heldout-agreement"),
+            "--goal applies to ReplaySCM, not to CauSim (pool.jsonl)",
+        ),
         (("harden", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),
         (("training", "POOL", "--out", "OUT", "--order", "hardest"), "unknown order 'hardest'"),
         (("training", "POOL", "--out", "OUT", "--only", "nothing"), "no instance 'nothing'"),

@@ -164,6 +164,6 @@ def _own(path: Path, kind: str, topology: str) -> list[int]:
 
 def test_what_only_replayscm_has_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = _pool(tmp_path, QUESTION)
-    assert "--official: CauSim has no such thing here" in refused(capsys, "pool", "check", path, "--official")
+    assert "--official applies to ReplaySCM, not to CauSim (" in refused(capsys, "pool", "check", path, "--official")
     assert "pools of several benchmarks" in refused(capsys, "pool", "check", path, bundled_sample("causalab"))
     assert isinstance(QUESTION, CausimItem)

@@ -91,4 +91,4 @@ def test_without_pools_it_is_refused(pool: Path, tmp_path: Path, capsys: pytest.
     assert main(["run", "exact", str(pool), "--out", str(run), "--workers", "1"]) == 0
     capsys.readouterr()
     for asked in (["--attribution"], ["--table", "attribution"]):
-        assert "counted for the items of --pools; give them" in refused(capsys, "report", run, *asked)
+        assert "a pool of ReplaySCM, have none; add --pool POOL" in refused(capsys, "report", run, *asked)

@@ -1,0 +1,7 @@
+"""The options of commands that apply to the extended blickets: none beside those that are common to all benchmarks."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+OPTIONS: dict[str, type[Struct]] = {}

@@ -1,0 +1,1 @@
+"""What every benchmark shares in bench: imports no other folder of bench."""

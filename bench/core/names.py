@@ -1,0 +1,10 @@
+"""The benchmarks by name, with the title that people read, in the order of tables."""
+
+from __future__ import annotations
+
+TITLES = {
+    "replayscm": "ReplaySCM",
+    "blickets": "Extended blickets",
+    "causalab": "CausaLab",
+    "causim": "CauSim",
+}

@@ -1,0 +1,116 @@
+"""The options of commands that some benchmarks have and others lack.
+
+`bench/<benchmark>/options.py` declares them once: `OPTIONS` maps a command to a Struct, whose fields are the options.
+A command takes the union over all benchmarks (`bench.commands.options`); what the benchmark at hand lacks is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from bench.core.names import TITLES
+from dsl.errors import CalibrantError, in_one_line
+
+
+@dataclass(frozen=True)
+class DeclaredOption:
+    """An option of a command.
+
+    hint: its type, with ranges; default: where it is not given; benchmarks: those that have it
+    extra: for the command line: `metavar`, `flags` (where the field's name is not the option's), and `role`, which is
+        `reads` or `writes` for a path
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    description: str
+    extra: Mapping[str, Any]
+    benchmarks: tuple[str, ...]
+
+    @property
+    def flag(self) -> str:
+        """How it is given on the command line."""
+        return str(self.extra.get("flags", [f"--{self.name.replace('_', '-')}"])[0])
+
+    @property
+    def titles(self) -> str:
+        """The benchmarks that have it, as people read them."""
+        return " and ".join(TITLES[name] for name in self.benchmarks)
+
+
+def option_struct(command: str, benchmark: str) -> type[msgspec.Struct]:
+    """Return the Struct of a benchmark's options for a command; one without fields where it has none."""
+    declared: Mapping[str, type[msgspec.Struct]] = import_module(f"bench.{benchmark}.options").OPTIONS
+    return declared.get(command, NoOptions)
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The options of a benchmark that has none for a command."""
+
+
+@cache
+def declared_options(command: str) -> Mapping[str, DeclaredOption]:
+    """Return the union of all benchmarks' options for a command, by name."""
+    union: dict[str, DeclaredOption] = {}
+    for benchmark in TITLES:
+        for option in _fields(option_struct(command, benchmark), benchmark):
+            earlier = union.get(option.name)
+            having = (*earlier.benchmarks, benchmark) if earlier else (benchmark,)
+            union[option.name] = DeclaredOption(**{**vars(earlier or option), "benchmarks": having})
+    return union
+
+
+def _fields(struct: type[msgspec.Struct], benchmark: str) -> list[DeclaredOption]:
+    hints = get_type_hints(struct, include_extras=True)
+    options = []
+    for field in msgspec.structs.fields(struct):
+        hint, meta = _split(hints[field.name])
+        default = field.default if field.default is not msgspec.NODEFAULT else None
+        told = (meta.description or "", meta.extra or {})
+        options.append(DeclaredOption(field.name, hint, default, *told, (benchmark,)))
+    return options
+
+
+def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
+    """The type of a field, and the annotation around all of it."""
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        outer = [one for one in metadata if isinstance(one, msgspec.Meta)]
+        if outer:
+            return inner, outer[-1]
+    return hint, msgspec.Meta()
+
+
+@dataclass(frozen=True)
+class GivenOptions:
+    """The options of a command that are not common to all benchmarks, as far as they were given."""
+
+    command: str
+    values: Mapping[str, Any]
+
+    def convert(self, benchmark: str, source: str = "") -> Any:
+        """Return the benchmark's Struct; `CalibrantError` for an option that it lacks, or a value out of range.
+
+        source: what belongs to the benchmark, as the refusal names it
+        """
+        self.refuse_foreign([benchmark], source)
+        try:
+            return msgspec.convert(dict(self.values), option_struct(self.command, benchmark))
+        except msgspec.ValidationError as error:
+            raise CalibrantError(f"{self.command}: {error}") from None
+
+    def refuse_foreign(self, benchmarks: Collection[str], source: str = "") -> None:
+        """Refuse a given option that none of these benchmarks has."""
+        for name in self.values:
+            option = declared_options(self.command)[name]
+            if not set(benchmarks) & set(option.benchmarks):
+                titles = " or ".join(TITLES[benchmark] for benchmark in TITLES if benchmark in benchmarks)
+                where = f" ({in_one_line(source)})" if source else ""
+                raise CalibrantError(f"{option.flag} applies to {option.titles}, not to {titles}{where}")

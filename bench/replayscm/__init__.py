@@ -1,0 +1,1 @@
+"""ReplaySCM in bench: the options that only its commands have."""
