@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Protocol
 
 import yaml
 
 from dsl.errors import PoolError
-from dsl.nesting import MAX_DEPTH
+from dsl.parse_limits import MAX_DEPTH
 
 _KEPT_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice
+MAX_EVENTS = 10_000_000  # of a document; 4 MB of the published pools have 265,000
 
 # PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
 UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
@@ -38,9 +40,22 @@ class Readable(Protocol):
 def plain_document(text: str) -> Any:
     """What the text says; `NotPlainError`, or whatever the parser raises."""
     loader = yaml.CSafeLoader(text)
-    value = _value(loader.get_event, _first(loader), 1)
+    start = _first(loader)
+    try:
+        value = _value(_bounded_events(loader), start, 1)
+    except StopIteration:
+        raise too_many_events(MAX_EVENTS) from None
     _last(loader)
     return value
+
+
+def too_many_events(limit: int) -> PoolError:
+    return PoolError(f"more than {limit} values, lists and mappings in one YAML document; split the pool")
+
+
+def _bounded_events(loader: yaml.CSafeLoader) -> Callable[[], Any]:
+    """The loader's next event at each call; StopIteration after MAX_EVENTS: parsing has to end, and in memory."""
+    return islice(iter(loader.get_event, None), MAX_EVENTS).__next__
 
 
 class ListedRecords:
@@ -61,8 +76,15 @@ class ListedRecords:
             raise unreadable(error) from None
 
     def _records(self, loader: yaml.CSafeLoader) -> Iterator[Any]:
-        following = loader.get_event
-        start = _first(loader)
+        try:
+            yield from self._entries(_first(loader), _bounded_events(loader))
+        except RuntimeError as error:  # what a StopIteration in a generator becomes
+            if not isinstance(error.__cause__, StopIteration):
+                raise
+            raise too_many_events(MAX_EVENTS) from None
+        _last(loader)
+
+    def _entries(self, start: Any, following: Callable[[], Any]) -> Iterator[Any]:
         if type(start) is not yaml.MappingStartEvent or start.anchor is not None or start.tag is not None:
             raise NotPlainError
         entries = 0
@@ -80,7 +102,6 @@ class ListedRecords:
                 self.rest[key] = _value(following, event, 2)
         if len(self.rest) != entries:
             raise NotPlainError
-        _last(loader)
 
 
 def unreadable(error: Exception) -> PoolError:

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from stat import S_ISREG
@@ -15,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
 from dsl.errors import PoolError
+from dsl.parse_limits import MAX_JSON_BYTES
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
 _LONGEST_HEAD = 1 << 20
@@ -59,7 +61,9 @@ def plain_pool(path: Path) -> Iterator[IO[bytes]]:
 def pool_lines(file: IO[bytes]) -> Iterator[Line]:
     """Its lines that are not blank, in UTF-8 with or without a byte order mark; `PoolError` without the file's name."""
     mark = place = 0
-    for number, raw in enumerate(file, 1):
+    for number, raw in enumerate(iter(partial(file.readline, MAX_JSON_BYTES + 1), b""), 1):
+        if len(raw) > MAX_JSON_BYTES:
+            raise PoolError(f"longer than {MAX_JSON_BYTES} bytes; an item is a line", instance=f"line {number}")
         start, place = place, place + len(raw)
         if number == 1 and raw.startswith(_MARK):
             mark = start = len(_MARK)

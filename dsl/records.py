@@ -19,7 +19,7 @@ import msgspec
 
 from dsl.errors import CalibrantError, PoolError, in_one_line, shown
 from dsl.item import Item, Pool
-from dsl.nesting import check_nesting
+from dsl.parse_limits import TooLargeError, check_nesting, load_json
 from dsl.pool_text import Line, plain_pool, pool_lines
 from dsl.stored_items import stored_items
 from dsl.whole_file import whole_file
@@ -134,13 +134,15 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
 def decoded(line: str, record: type[R], *, where: str = "") -> R:
     """One JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
     try:
-        raw = json.loads(line, object_pairs_hook=_unique, parse_constant=_no_constant)
+        raw = load_json(line, object_pairs_hook=_unique, parse_constant=_no_constant)
         check_nesting(raw, max_items=len(line))
         if _ESCAPED_SURROGATE.search(line):
             json.dumps(raw, ensure_ascii=False).encode()  # half a character has no bytes in a file that we write
         return msgspec.convert(raw, record, strict=True)
     except PoolError as error:
         raise PoolError(error.problem, field=where) from None
+    except TooLargeError as error:
+        raise PoolError(str(error), field=where) from None
     except RecursionError:
         raise PoolError("nested too deeply", field=where) from None
     except ValueError as error:  # JSON errors, and msgspec's, which name the path of the field

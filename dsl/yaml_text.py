@@ -9,9 +9,11 @@ import yaml
 
 from dsl.errors import PoolError
 from dsl.garbage import no_collections
-from dsl.nesting import MAX_DEPTH, check_nesting
-from dsl.plain_yaml import UNREADABLE, NotPlainError, plain_document, unreadable
+from dsl.parse_limits import MAX_DEPTH, check_nesting
+from dsl.plain_yaml import UNREADABLE, NotPlainError, plain_document, too_many_events, unreadable
 
+MAX_NODES = 1_000_000  # of a document that is read as nodes, which take 700 bytes and 12 microseconds each
+LARGE_TEXT = 1 << 20  # characters; shorter texts cannot hold so many
 MAX_BRACKETS = 5_000  # texts with more are first read as events; official files hold about ten a record
 
 
@@ -38,7 +40,7 @@ def load_yaml(text: str) -> Any:
 def load_whole(text: str) -> Any:
     """The same by way of the parser's nodes, which takes any YAML and says what is wrong with the rest."""
     try:
-        if _may_nest_deeply(text):
+        if len(text) > LARGE_TEXT or _may_nest_deeply(text):
             _check_events(text)
         with no_collections():
             document = yaml.load(text, Loader=_Loader)
@@ -64,7 +66,9 @@ def _may_nest_deeply(text: str) -> bool:
 
 def _check_events(text: str) -> None:
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+    for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
+        if number > MAX_NODES:
+            raise too_many_events(MAX_NODES)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):

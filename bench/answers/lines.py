@@ -1,18 +1,19 @@
-"""JSON lines from a file, a compressed file or standard input."""
+"""JSON lines from a file, a compressed file or standard input, each bounded before it is read."""
 
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from dsl.errors import CalibrantError
+from dsl.parse_limits import MAX_JSON_BYTES, load_json
 
 STANDARD_INPUT = Path("-")
 _GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
@@ -35,14 +36,18 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; gzip and a byte order mark are recognised by their first bytes.
 
-    `CalibrantError` for a compressed file that breaks off or is damaged.
+    `CalibrantError` for a line of more than MAX_JSON_BYTES, and for a compressed file that breaks off or is damaged.
     """
     with _opened(path) as file:
         source = file if hasattr(file, "peek") else BufferedReader(cast(Any, file))
         first = cast(Any, source).peek(2)[:2]
         lines: BinaryIO = cast(BinaryIO, gzip.GzipFile(fileobj=source)) if first == _GZIP else source
         try:
-            for number, line in enumerate(lines, 1):
+            # a line without end must not be read: 19 MB of gzip can hold one of 4 GB
+            for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
+                if len(line) > MAX_JSON_BYTES:
+                    limit = f"longer than {MAX_JSON_BYTES} bytes; give one object a line"
+                    raise CalibrantError(f"{shown_name(path)}: line {number}: {limit}")
                 text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
                 if text.strip():
                     yield number, text
@@ -51,9 +56,9 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
-    """The object that a line spells, or None."""
+    """The object that a line spells, or None; `TooLargeError` for one of too many values."""
     try:
-        value = json.loads(raw.decode("utf-8"))
+        value = load_json(raw.decode("utf-8"))
     except (ValueError, RecursionError):  # bad JSON, bad UTF-8, an integer without end; nesting without end
         return None
     return value if isinstance(value, dict) else None

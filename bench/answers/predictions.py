@@ -27,6 +27,7 @@ from bench.answers.input.objects import PredictionFile
 from bench.answers.lines import json_object, shown_name
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
+from dsl.parse_limits import TooLargeError
 
 
 class Prediction(NamedTuple):
@@ -180,7 +181,11 @@ class PredictionLines(Predictions):
                 raise CalibrantError(f"line {number} is {shown(type(line).__name__)}, neither text nor bytes")
             if line.strip():
                 raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
-                yield f"line {number}", json_object(raw)
+                try:
+                    read = json_object(raw)
+                except TooLargeError as error:
+                    raise CalibrantError(f"line {number}: {error}") from None
+                yield f"line {number}", read
 
     def _of_line(self, line: Mapping[str, Any], samples: Samples) -> Iterator[Prediction]:
         if line.get("steps") is not None:

@@ -18,6 +18,7 @@ from bench.answers.replayscm import MEANING, meaning
 from bench.benchmarks.registry import DEFAULT, benchmark
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError
+from dsl.parse_limits import TooLargeError
 from dsl.replayscm.pools.files import file_digest, read_pool
 from dsl.replayscm.pools.published_files import table_setting
 from dsl.replayscm.problem import Pool, Problem
@@ -203,8 +204,10 @@ def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
 def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
     """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
     for number, raw in numbered_lines(path):
-        line = json_object(raw)
         try:
-            yield ScoredPrediction(origin_of_line(line or {}), line or {})
+            line = json_object(raw) or {}
+            yield ScoredPrediction(origin_of_line(line), line)
+        except TooLargeError as error:
+            raise CalibrantError(f"{path}: line {number}: {error}") from None
         except (msgspec.ValidationError, CalibrantError):
             raise CalibrantError(f"{path}: line {number}: not a line that `calibrant score` wrote") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -15,6 +14,7 @@ from audits.replayscm.separation import PairAudit, TargetSeparation
 from audits.replayscm.survivors import mechanism_texts
 from bench.pages.aligned import aligned
 from dsl.errors import CalibrantError
+from dsl.parse_limits import TooLargeError, load_json, read_bounded
 from dsl.replayscm.alternative import witness_for
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
@@ -148,7 +148,9 @@ def known_model(problem: Problem) -> tuple[str, Scm]:
 def answer_scm(problem: Problem, path: Path) -> Scm:
     """The SCM of a JSON answer, by the published checks of an answer."""
     try:
-        answer = json.loads(path.read_bytes())
+        answer = load_json(read_bounded(path))
+    except TooLargeError as error:
+        raise CalibrantError(f"{path}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise CalibrantError(f"{path}: not JSON: {error}") from None
     if not isinstance(answer, dict):

@@ -59,9 +59,8 @@ def _claim(path: Path, check: Callable[[object], tuple[bool, str]]) -> dict[str,
     """A certificate of audits.claims."""
     from audits.replayscm.certificates.verification import Refused
 
-    text = path.read_bytes()
     try:
-        verified, line = check(_certificate(text))
+        verified, line = check(_certificate(path))
     except Refused as refusal:
         verified, line = False, str(refusal)
     return {"certificate": str(path), "verified": verified, "reason": line}
@@ -71,9 +70,8 @@ def _verdict(path: Path, problems: Mapping[str, Problem]) -> dict[str, object]:
     from audits.replayscm.certificates.verification import Refused
     from audits.replayscm.certificates.verification import verify as verify_certificate
 
-    text = path.read_bytes()  # a file that cannot be read is bad input, not a forged certificate
     try:
-        made = _certificate(text)
+        made = _certificate(path)
         instance = made.get("instance")
         if not isinstance(instance, str) or instance not in problems:
             raise Refused("it is about no instance of this pool")
@@ -94,11 +92,14 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return made
 
 
-def _certificate(text: bytes) -> Mapping[str, object]:
+def _certificate(path: Path) -> Mapping[str, object]:
     from audits.replayscm.certificates.verification import Refused
+    from dsl.parse_limits import TooLargeError, load_json, read_bounded
 
     try:
-        made = json.loads(text, object_pairs_hook=_unique)
+        made = load_json(read_bounded(path), object_pairs_hook=_unique)  # a file that cannot be read is no forgery
+    except TooLargeError as error:
+        raise Refused(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(made, dict):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import islice
@@ -13,6 +12,7 @@ from bench.benchmarks.registry import benchmark
 from bench.hub.columns import Column, Row
 from dsl.errors import CalibrantError, PoolError, shown
 from dsl.item import Item
+from dsl.parse_limits import TooLargeError, load_json
 
 GROUP = 1000  # rows that are held at once, and of a row group of the file
 
@@ -55,7 +55,9 @@ def _item(row: Row) -> Item[Any, Any]:
     if not isinstance(record, str) or not isinstance(row.get("benchmark"), str):
         raise PoolError("none; only the part with gold has it", field="record")
     try:
-        found = json.loads(record)
+        found = load_json(record)
+    except TooLargeError as error:
+        raise PoolError(str(error), field="record") from None
     except (ValueError, RecursionError):
         raise PoolError(f"{shown(record)} is not JSON", field="record") from None
     if not isinstance(found, dict):

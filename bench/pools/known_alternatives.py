@@ -6,14 +6,15 @@ hidden. Every entry is checked before it is used; one that is no alternative is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench.audit.separations import submitted_scm
 from dsl.errors import CalibrantError, shown
+from dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.scm import Scm
@@ -40,15 +41,18 @@ class CheckedAlternatives:
 def read_alternatives(path: Path) -> list[SuppliedAnswer]:
     """The lines of a file, blank ones left out; `CalibrantError` names the line that is no alternative at all."""
     with path.open(encoding="utf-8", errors="strict") as lines:
+        bounded = iter(partial(lines.readline, MAX_JSON_BYTES + 1), "")
         try:
-            return [_supplied(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+            return [_supplied(path, number, line) for number, line in enumerate(bounded, 1) if line.strip()]
         except UnicodeDecodeError as error:
             raise CalibrantError(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
 def _supplied(path: Path, number: int, line: str) -> SuppliedAnswer:
     try:
-        made = json.loads(line)
+        made = load_json(line)
+    except TooLargeError as error:
+        raise CalibrantError(f"{path}: line {number}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise CalibrantError(f"{path}: line {number}: not JSON: {error}") from None
     if not isinstance(made, dict) or not isinstance(made.get("instance"), str):

@@ -12,6 +12,7 @@ import time
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from filelock import FileLock, Timeout
 
 from bench.runs.stored import StoredLines
 from dsl.errors import CalibrantError
+from dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_size
 from dsl.whole_file import whole_file
 
 SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
@@ -64,7 +66,11 @@ class RecordKind(Generic[R]):
         """The records of a file; a torn last line is passed over. `CalibrantError` names file and line."""
         decoder = msgspec.json.Decoder(self.type)
         with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for number, line in enumerate(iter(partial(lines.readline, MAX_JSON_BYTES + 1), b""), 1):
+                try:
+                    check_json_size(line)
+                except TooLargeError as error:
+                    raise CalibrantError(f"{path}: line {number}: {error}") from None
                 if not line.endswith(b"\n"):
                     return
                 try:

@@ -5,7 +5,6 @@ Items, and what their evidence decides, are kept by their records, because a tra
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -15,6 +14,7 @@ from bench.benchmarks.registry import benchmark
 from bench.training.conversation import Said, said
 from bench.training.replies import replies
 from dsl.errors import CalibrantError, PoolError, shown
+from dsl.parse_limits import load_json
 
 UNDECIDED = 0.5  # what an answer is worth that fits evidence which leaves others
 MAX_KEPT = 4096
@@ -28,7 +28,7 @@ class Lesson:
     def __init__(self, name: str, record: str) -> None:
         self.of: Benchmark[Any] = benchmark(name)
         try:
-            found = json.loads(record)
+            found = load_json(record)
         except (ValueError, RecursionError):
             raise CalibrantError(f"record is {shown(record)}, not JSON") from None
         if not isinstance(found, dict):

@@ -7,7 +7,6 @@ and times are left behind.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from dsl.blickets.reference import ACTIVE, INACTIVE
 from dsl.blickets.rule import Form, Rule, set_of
 from dsl.episode import Step
 from dsl.errors import PoolError, shown
+from dsl.parse_limits import TooLargeError, load_json
 
 _LIGHT = re.compile(r"The light on the machine is (now on|currently off)")
 _PLACE = re.compile(r"(?:^|[:,] )([^:,]+?) is (on top of the machine|on the floor)(?=[,.])")
@@ -91,7 +91,9 @@ def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        raw = json.loads(line)
+        raw = load_json(line)
+    except TooLargeError as error:
+        raise PoolError(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise PoolError(f"no JSON object: {shown(str(error))}") from None
     if not isinstance(raw, dict):

@@ -7,7 +7,6 @@ Inspect is imported. Its entries are compressed with Zstandard, which Python has
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 import zipfile
@@ -18,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from dsl.errors import CalibrantError, MissingExtraError, in_one_line, shown
+from dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93
 _HEADERS = ("header.json", "_journal/start.json")  # a log that was not finished has the second one only
-_LONGEST = 1 << 28  # bytes of an entry, decompressed
 _UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, RuntimeError, OverflowError)
 _OWN_ROWS = "calibrant/protocol"
 
@@ -79,15 +78,17 @@ def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         _with_zstandard()
     try:
         with archive.open(entry) as file:
-            raw = file.read(_LONGEST + 1)
+            raw = file.read(MAX_JSON_BYTES + 1)
     except (NotImplementedError, RuntimeError) as error:  # another compression; encryption
         raise CalibrantError(f"{shown(name)}: {in_one_line(str(error))[:200]}") from None
     except Exception as error:  # each decompressor has errors of its own
         raise CalibrantError(f"{shown(name)}: damaged: {in_one_line(str(error))[:200]}") from None
-    if len(raw) > _LONGEST:
-        raise CalibrantError(f"{shown(name)}: larger than {_LONGEST} bytes")
+    if len(raw) > MAX_JSON_BYTES:
+        raise CalibrantError(f"{shown(name)}: larger than {MAX_JSON_BYTES} bytes")
     try:
-        value = json.loads(raw)
+        value = load_json(raw)
+    except TooLargeError as error:
+        raise CalibrantError(f"{shown(name)}: {error}") from None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -9,6 +9,7 @@ from typing import Any
 from bench.answers.input.eval_logs import EvalLog, is_eval_log
 from bench.answers.lines import json_object, numbered_lines, shown_name
 from dsl.errors import CalibrantError, MissingExtraError
+from dsl.parse_limits import TooLargeError
 
 
 class PredictionFile:
@@ -25,7 +26,11 @@ class PredictionFile:
         """Where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
         if not is_eval_log(self._path):
             for number, raw in numbered_lines(self._path):
-                yield f"line {number}", json_object(raw)
+                try:
+                    line = json_object(raw)
+                except TooLargeError as error:
+                    raise CalibrantError(f"{shown_name(self._path)}: line {number}: {error}") from None
+                yield f"line {number}", line
             return
         log = EvalLog(self._path)
         try:

@@ -5,7 +5,6 @@ The native file has a header line and one instance a line; dsl.replayscm.pools.r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 
 from dsl.errors import PoolError, shown
 from dsl.formulas.text import render
+from dsl.parse_limits import TooLargeError, load_json
 from dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
 from dsl.records import decoded, decoded_again
 from dsl.replayscm.pools.build import problem_from_record
@@ -93,7 +93,9 @@ def _problem_again(line: str, *, keep_results: bool) -> Problem:
 def _require_own(header: str) -> None:
     """`PoolError` if a header names another benchmark; whatever else is wrong with it is said by its own reader."""
     try:
-        named = json.loads(header)
+        named = load_json(header)
+    except TooLargeError as error:
+        raise PoolError(str(error), field="line 1") from None
     except (ValueError, RecursionError):
         return
     if isinstance(named, dict) and named.get("benchmark", BENCHMARK) != BENCHMARK:

@@ -213,7 +213,7 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_an_entry_that_grows_without_end_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(eval_logs, "_LONGEST", 1 << 16)
+    monkeypatch.setattr(eval_logs, "MAX_JSON_BYTES", 1 << 16)
     log = _log(tmp_path / "log.eval", [_sample(IDS[0], text=" " * (1 << 20))])
     assert log.stat().st_size < 1 << 14
     assert "larger than 65536 bytes" in refused(capsys, "score", POOL, log)

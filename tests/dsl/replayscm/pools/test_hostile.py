@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dsl.errors import PoolError
-from dsl.nesting import MAX_DEPTH, check_nesting
+from dsl.parse_limits import MAX_DEPTH, check_nesting
 from dsl.replayscm.pools.files import read_pool, write_pool
 from dsl.replayscm.problem import Pool
 from tests.support.commands import CHECKOUT

@@ -1,0 +1,84 @@
+"""Limits on what parsing untrusted text creates: depth, size written out, and values before any is made.
+
+Whatever walks a value that nests deeply runs out of stack; a value that holds itself many times over (YAML aliases)
+explodes when it is printed; an empty list takes 64 bytes in memory and three in a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dsl.errors import CalibrantError, PoolError
+
+MAX_DEPTH = 200  # pool files are ten levels deep
+MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
+MAX_JSON_TOKENS = 4_000_000  # at most 64 bytes of memory each
+UNCHECKED_JSON = 1 << 20  # characters that cannot hold enough tokens to take 50 MB
+_TOKEN = {
+    str: re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL),
+    bytes: re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL),
+}
+
+
+class TooLargeError(CalibrantError):
+    """A text is longer, or would create more values, than is read."""
+
+
+def load_json(text: str | bytes, **options: Any) -> Any:
+    """Return the value of a JSON text; `TooLargeError` before anything large is made, else as `json.loads`."""
+    check_json_size(text)
+    return json.loads(text, **options)
+
+
+def read_bounded(path: Path) -> bytes:
+    """Return the bytes of a file of one JSON text; `TooLargeError` if it has more than MAX_JSON_BYTES."""
+    with path.open("rb") as file:
+        text = file.read(MAX_JSON_BYTES + 1)
+    check_json_size(text)
+    return text
+
+
+def check_json_size(text: str | bytes) -> None:
+    """`TooLargeError` for more than MAX_JSON_BYTES characters or MAX_JSON_TOKENS strings, brackets and commas.
+
+    Brackets count inside strings too: an answer in a string is decoded after the line that holds it.
+    """
+    if len(text) <= UNCHECKED_JSON:
+        return
+    if len(text) > MAX_JSON_BYTES:
+        raise TooLargeError(f"a JSON text of more than {MAX_JSON_BYTES} bytes; split it or leave out what is not read")
+    count: Callable[[str], int] = text.count if isinstance(text, str) else lambda token: text.count(token.encode())
+    brackets = count("[") + count("{")
+    rest = MAX_JSON_TOKENS - brackets
+    if rest < 0 or (count(",") + count('"') > rest and _has_more_tokens(text)):
+        raise TooLargeError(f"a JSON text of more than {MAX_JSON_TOKENS} strings, lists, objects and commas")
+
+
+def _has_more_tokens(text: str | bytes) -> bool:
+    tokens = _TOKEN[type(text)].finditer(text)  # type: ignore[arg-type]  # the pattern is of the text's type
+    return next((True for number, _ in enumerate(tokens, 1) if number > MAX_JSON_TOKENS), False)
+
+
+def check_nesting(value: Any, max_items: int) -> None:
+    """`PoolError` if containers nest more than MAX_DEPTH deep, or hold more than `max_items` items when written out.
+
+    A container counts wherever it occurs, so one that contains itself is too deep.
+    """
+    stack = [(value, 1)] if isinstance(value, _CONTAINERS) else []
+    items = 0
+    while stack:
+        container, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise PoolError(f"nested more than {MAX_DEPTH} deep")
+        items += len(container)
+        if items > max_items:
+            raise PoolError("its aliases, written out, are longer than the file")
+        children = container.values() if isinstance(container, dict) else container
+        stack.extend([(child, depth + 1) for child in children if isinstance(child, _CONTAINERS)])
+
+
+_CONTAINERS = (dict, list, tuple, set)
