@@ -2,6 +2,7 @@
 
 The envelope is common; what a claim's data are, and how they are checked, belongs to the claim. Verifiers are handed
 over by the caller as a mapping, and this module imports no solver, so that nothing is checked by what produced it.
+A verifier takes no word from a certificate: the class is derived again, and data of another shape are refused.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from dsl.errors import shown
+from dsl.errors import in_one_line, shown
 
 FORMAT = "calibrant-claim"
 VERSION = 1
@@ -41,6 +42,44 @@ class Certificate(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
 Verifier: TypeAlias = Callable[[Any, Certificate], str]
 
 
+class NoData(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Data of a claim that needs nothing beside the evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimKind:
+    """A verifier of one claim.
+
+    data: shape of the certificate's data; other types, missing and unknown fields are refused
+    in_words: derives the class from the evidence and data that were checked
+    check: reason why the claim does not follow; reads data of that shape only
+    """
+
+    data: type[msgspec.Struct]
+    in_words: Callable[[Any, Certificate], str]
+    check: Verifier
+
+    def __call__(self, evidence: Any, certificate: Certificate) -> str:
+        msgspec.convert(certificate.data, self.data, strict=True)
+        reason = self.check(evidence, certificate)
+        if reason:
+            return reason
+        return "" if certificate.in_words == self.in_words(evidence, certificate) else "it is about another class"
+
+
+def fixed_words(text: str) -> Callable[[Any, Certificate], str]:
+    """Return an `in_words` for a claim whose class is the same for all evidence."""
+    return lambda evidence, certificate: text
+
+
+@runtime_checkable
+class PartlySealed(Protocol):
+    """Evidence with a sealed part, which a verifier reads and which the digest leaves out."""
+
+    @property
+    def digested(self) -> object: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
     """Whether a certificate holds; `reason` says why not."""
@@ -51,7 +90,8 @@ class ClaimCheck:
 
 def evidence_digest(evidence: object) -> str:
     """SHA-256 of evidence as JSON with sorted keys, in hexadecimal."""
-    text = json.dumps(msgspec.to_builtins(evidence), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    content = evidence.digested if isinstance(evidence, PartlySealed) else evidence
+    text = json.dumps(msgspec.to_builtins(content), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -75,6 +115,13 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, f"nobody here can check the claim {shown(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
-    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        return ClaimCheck(False, f"data that do not fit the claim: {shown(str(error))}")
-    return ClaimCheck(not reason, reason)
+    except Exception as error:  # whatever the data break: a certificate that cannot be checked does not hold
+        return ClaimCheck(False, f"data that do not fit the claim: {shown(_message(error))}")
+    return ClaimCheck(not reason, in_one_line(reason)[:MAX_REASON_CHARS])
+
+
+MAX_REASON_CHARS = 500
+
+
+def _message(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -138,8 +138,8 @@ def never_decided_under_noise(item: BlicketItem) -> Iterator[Finding]:
     """With an unreliable detector no number of readings leaves one rule: another explains whatever can be read."""
     sealed = item.sealed
     mechanism = sealed.mechanisms[0]
-    if sealed.p == 1 or sealed.switches or mechanism.order is not None:
-        return
+    if sealed.p == 1 or sealed.switches or mechanism.order is not None or item.task.graded:
+        return  # a graded reading counts blickets, so it tells the wider rule from this one
     other = _wider(mechanism.rule, item.task.n)
     if other is None:
         yield Finding(

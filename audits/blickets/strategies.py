@@ -12,7 +12,7 @@ from audits.claims import certified
 from audits.finding import Finding, Standing
 from dsl.action import Action
 from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Grade, grade
+from dsl.blickets.grading import Grade, Split, grade
 from dsl.blickets.item import BlicketItem, Count
 from dsl.blickets.reference import is_active
 from dsl.blickets.rule import Form, Rule, set_of
@@ -61,7 +61,7 @@ def gameable(item: BlicketItem) -> Iterator[Finding]:
     episode = BlicketEpisode(item)
     quiet(episode)
     found = grade(item, episode.steps)
-    if not found.correct:
+    if not found.correct or found.split is not Split.PRE:
         yield Finding(
             "gameable", Standing.OPEN, item.id, "a single activation did not lead to full marks", _figures(found)
         )

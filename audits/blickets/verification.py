@@ -1,7 +1,7 @@
 """Checks certificates about blicket items. Shares no code with what made them: it reads the record and nothing else.
 
-Evidence is the item's record as JSON. A detector is replayed here a second time, from the specification alone; noise is
-not, since no certificate needs it.
+Evidence is the item's record as JSON. Rules are compared here by the specification alone, set by set; scripts are
+played again by audits.blickets.scripts.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from math import factorial
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from audits.claims import Certificate, Verifier
+import msgspec
+
+from audits.blickets.scripts import CheckedRule, CountedScripts, QuietScript, counting_decides, full_marks
+from audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 
 Record: TypeAlias = Mapping[str, Any]
 
 
-def _satisfied(rule: Record, placed: Sequence[str], contiguous: bool = False) -> bool:
-    order = rule.get("order")
-    if order is None:
-        within = [name in placed for name in rule["blickets"]]
-        return all(within) if rule["rule"] == "conjunctive" else any(within)
-    if contiguous:
-        return any(list(placed[at : at + len(order)]) == list(order) for at in range(len(placed)))
-    return [name for name in placed if name in order] == list(order)
+def _satisfied(rule: Record, placed: Sequence[str]) -> bool:
+    within = [name in placed for name in rule["blickets"]]
+    return all(within) if rule["rule"] == "conjunctive" else any(within)
 
 
 def _all_sets(objects: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -53,7 +51,7 @@ def _same(one: Record, other: Record, objects: Sequence[str]) -> bool:
 
 def _either_word(item: Any, certificate: Certificate) -> str:
     number = certificate.data["rule"]
-    if type(number) is not int or not 1 <= number <= len(_rules(item)):
+    if not 1 <= number <= len(_rules(item)):
         return "there is no such rule"
     rule = _rules(item)[number - 1]
     both, either = ({"rule": word, "blickets": rule["blickets"]} for word in ("conjunctive", "disjunctive"))
@@ -73,6 +71,8 @@ def _unreachable_orders(item: Any, certificate: Certificate) -> str:
 
 def _reachable_orders(item: Any, certificate: Certificate) -> str:
     moves, objects = certificate.data["moves"], item["objects"]
+    if sorted(item["sealed"]["rule1"].get("order", [])) != sorted(objects) or "rule2" in item["sealed"]:
+        return "the rule is not one order of all objects"
     if len(moves) > item["budget"]:
         return "more moves than the budget has"
     placed = list(item["sealed"].get("start_on", []))
@@ -90,6 +90,8 @@ def _always_explained(item: Any, certificate: Certificate) -> str:
     sealed, objects = item["sealed"], item["objects"]
     if not sealed.get("p", 1) < 1 or len(_rules(item)) > 1 or "order" in sealed["rule1"]:
         return "the detector is not one unreliable rule"
+    if item["graded"]:
+        return "a graded detector reads how many of its blickets are on"
     rule, other = sealed["rule1"], _rule(item, certificate.data["other"])
     if _same(rule, other, objects):
         return "the other rule is the same function"
@@ -112,59 +114,40 @@ def _silently_switched(item: Any, certificate: Certificate) -> str:
     return ""
 
 
-def _played(item: Record, actions: Sequence[Any], count: str) -> tuple[int, Record, Any]:
-    """(activations, rule in force at the end, answer) of legal moves and a final check; ValueError otherwise."""
-    sealed = item["sealed"]
-    if sealed.get("p", 1) != 1 or sealed.get("switch_by", "activations") != "activations":
-        raise ValueError("only reliable detectors that switch by activations are replayed")
-    points = [sealed["switch"], *(entry["switch"] for entry in sealed.get("later", []))]
-    placed = list(sealed.get("start_on", []))
-    activations, was_active = 0, False
-    readings = ([placed] if "start_on" in sealed else []) + list(_configurations(item, placed, actions[:-1]))
-    for on in readings:
-        rule = _rules(item)[sum(point <= activations for point in points)]
-        active = _satisfied(rule, on, item["order_reading"] == "contiguous")
-        activations += active and (count == "level" or not was_active)
-        was_active = active
-    rule = _rules(item)[sum(point <= activations for point in points)]
-    return activations, rule, actions[-1]["check"]
+class RuleNumber(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which of the detector's rules, counted from 1."""
+
+    rule: int
 
 
-def _configurations(item: Record, placed: Sequence[str], moves: Sequence[Any]) -> Iterator[list[str]]:
-    on = list(placed)
-    if len(moves) > item["budget"]:
-        raise ValueError("more moves than the budget has")
-    for move in moves:
-        ((verb, name),) = move.items()
-        if verb not in ("place", "remove") or name not in item["objects"] or (name in on) == (verb == "place"):
-            raise ValueError("a move that is refused")
-        on = [*on, name] if verb == "place" else [other for other in on if other != name]
-        yield on
+class OtherRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that no reading tells from the detector's."""
+
+    other: CheckedRule
 
 
-def _right(rule: Record, answer: Any) -> bool:
-    same_set = sorted(rule["blickets"]) == sorted(answer["blickets"])
-    return same_set and (rule["rule"] == answer["rule"] or len(answer["blickets"]) == 1)
+class OrderBound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many orders can be tried at most, and how many there are."""
+
+    tried: int
+    orders: int
 
 
-def _full_marks(item: Any, certificate: Certificate) -> str:
-    activations, rule, answer = _played(item, certificate.data["actions"], item["count"])
-    if activations >= item["sealed"]["switch"]:
-        return "the detector has switched"
-    if activations != certificate.data["activations"]:
-        return f"there are {activations} activations"
-    strict = item["strict_singleton"] and answer["rule"] != rule["rule"]
-    return "" if _right(rule, answer) and not strict else "the answer is wrong"
+class OrderWalk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names of the objects that are toggled, one a move."""
+
+    moves: list[str]
 
 
-def _counting_decides(item: Any, certificate: Certificate) -> str:
-    verdicts = set()
-    for count in ("level", "edge"):
-        _, rule, answer = _played(item, certificate.data[count], count)
-        strict = item["strict_singleton"] and answer["rule"] != rule["rule"]
-        verdicts.add(_right(rule, answer) and not strict)
-    return "" if len(verdicts) == 2 else "both conventions give the same verdict"
-
+_DATA: Mapping[str, type[msgspec.Struct]] = {  # shape of each claim's data
+    "either-word": RuleNumber,
+    "always-explained": OtherRule,
+    "silently-switched": OtherRule,
+    "unreachable-orders": OrderBound,
+    "reachable-orders": OrderWalk,
+    "full-marks-before-the-switch": QuietScript,
+    "counting-decides": CountedScripts,
+}
 
 _IN_WORDS = {
     "either-word": "one rule, conjunctive or disjunctive over a non-empty set of the objects",
@@ -177,24 +160,17 @@ _IN_WORDS = {
 }
 
 
-def _worded(claim: str, check: Verifier) -> Verifier:
-    def checked(item: Any, certificate: Certificate) -> str:
-        return check(item, certificate) if certificate.in_words == _IN_WORDS[claim] else "it is about another class"
-
-    return checked
-
-
 VERIFIERS: Mapping[str, Verifier] = MappingProxyType(
     {
-        claim: _worded(claim, check)
+        claim: ClaimKind(_DATA[claim], fixed_words(_IN_WORDS[claim]), check)
         for claim, check in {
             "either-word": _either_word,
             "always-explained": _always_explained,
             "silently-switched": _silently_switched,
             "unreachable-orders": _unreachable_orders,
             "reachable-orders": _reachable_orders,
-            "full-marks-before-the-switch": _full_marks,
-            "counting-decides": _counting_decides,
+            "full-marks-before-the-switch": full_marks,
+            "counting-decides": counting_decides,
         }.items()
     }
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, product
-from math import prod
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -18,8 +17,21 @@ from audits.causalab.certificates import (
     NOT_A_MEAN,
     UNWINNABLE,
 )
-from audits.claims import Certificate, Verifier
-from dsl.causalab.episode import LabEpisode
+from audits.causalab.recount import (
+    BASE_RANGE,
+    PER_UNIT,
+    WEIGHTS,
+    Shown,
+    acyclic_graphs,
+    every_property_set,
+    explaining_parents,
+    frequency_equations,
+    is_completed,
+    nodes_of,
+    shown_readings,
+    unlisted_reason,
+)
+from audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 from dsl.causalab.item import LabItem
 from dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term
 from dsl.causalab.pool import LabRecord, item_of_record
@@ -27,9 +39,8 @@ from dsl.causalab.reactor import HIGHEST, Reactor
 from dsl.causalab.reference import Reading, bases_after, bases_of, values
 from dsl.errors import CalibrantError
 
-WEIGHTS = (0, 1, 2, 3)
 APART = 1e-6
-MAX_COMBINATIONS = 1_000_000
+MAX_ROWS = 100_000
 
 
 def _mechanism(record: Mapping[str, Any]) -> Mechanism:
@@ -43,23 +54,20 @@ def _item(evidence: Mapping[str, Any]) -> LabItem:
     return item_of_record(msgspec.convert({**evidence, "id": "evidence"}, LabRecord))
 
 
-def _readings(evidence: Mapping[str, Any], settings: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """What was shown, and what these settings read in an episode of the item."""
-    item = _item(evidence)
-    episode = LabEpisode(item)
-    steps = [episode.act({"set": name, "value": value}) for name, value in settings]
-    if any(step.refused for step in steps):
-        raise ValueError("a setting that is refused")
-    return {
-        "properties": item.task.properties,
-        "freq_parent": item.task.freq_parent,
-        "reading": item.task.reading,
-        "records": item.task.records,
-        "trace": [{"values": t.values, "set": t.property, "value": t.value} for t in item.task.trace],
-        "baseline": item.task.baseline,
-        "reactor": item.task.reactor,
-        "settings": [{**step.action, "values": step.reading} for step in steps],
-    }
+def _after_settings(item: LabItem, certificate: Certificate) -> Shown | str:
+    """Return the readings after every property was set once, or why the certificate's settings are others."""
+    if why := unlisted_reason(item):
+        return why
+    steps = every_property_set(item)
+    settings = [[step.action["set"], step.action["value"]] for step in steps]
+    if certificate.data["settings"] != settings:
+        return f"the settings of every property once, as far as they are allowed, are {len(settings)} others"
+    return shown_readings(item, steps)
+
+
+def _class_in_words(item: LabItem, bases: str) -> str:
+    sink = "" if item.task.freq_parent else f", {FREQUENCY} without children"
+    return f"linear mechanisms without noise, weights 1, 2, 3{sink}; bases {bases}"
 
 
 def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
@@ -85,97 +93,80 @@ def cannot_matter(evidence: Mapping[str, Any], certificate: Certificate) -> str:
             if (parent, node) not in matter:
                 matter.add((parent, node))
                 unseen += [parent] if parent not in shown else []
-    claimed = {(parent, child) for parent, child in certificate.data["edges"]}
-    if not claimed <= mechanism.edges:
+    edges = [(parent, child) for parent, child in certificate.data["edges"]]
+    if not set(edges) <= mechanism.edges:
         return "an edge that is not in the mechanism"
-    return "an edge that the frequency depends on" if claimed & matter else ""
+    if set(edges) & matter:
+        return "an edge that the frequency depends on"
+    idle = mechanism.edges - matter
+    return "" if idle and sorted(edges) == sorted(idle) else f"{len(idle)} edges cannot matter, not {len(edges)}"
 
 
 def frequency_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Every vector of weights that leaves the frequency one base over all that is shown predicts the same."""
-    evidence = _readings(evidence, ())
-    properties, reactor = evidence["properties"], evidence["reactor"]
-    readings = [*evidence["records"], *(t["values"] for t in evidence["trace"]), evidence["baseline"]]
-    low, high = certificate.data.get("base", (float("-inf"), float("inf")))
-    predicted = set()
-    for weights in product(WEIGHTS, repeat=len(properties)):
-        bases = [r[FREQUENCY] - sum(w * r[p] for w, p in zip(weights, properties, strict=True)) for r in readings]
-        if any(weights) and max(bases) - min(bases) <= APART and low - APART <= bases[0] <= high + APART:
-            if any(w and p not in reactor for w, p in zip(weights, properties, strict=True)):
-                return "a member has a parent that is not shown"
-            found = bases[0] + sum(w * reactor[p] for w, p in zip(weights, properties, strict=True) if w)
-            predicted.add(round(found, 2))
-    if predicted != {certificate.data["frequency"]}:
-        return f"members predict {sorted(predicted)[:3]}"
-    return ""
+    """Every vector of weights that leaves the frequency one base over all that is shown predicts the same.
+
+    Where bases are bounded, the base is a whole number within BASE_RANGE; a prediction that no acyclic choice for
+    the other nodes goes with is left out.
+    """
+    item = _item(evidence)
+    if why := unlisted_reason(item):
+        return why
+    bounded = "base" in certificate.data
+    if bounded and certificate.data["base"] != list(BASE_RANGE):
+        return f"bases of the frequency are drawn from {BASE_RANGE[0]:g} to {BASE_RANGE[1]:g}"
+    shown = shown_readings(item)
+    predicted: dict[int, list[frozenset[str]]] = {}
+    for parents, frequency in frequency_equations(shown, bounded=bounded):
+        if frequency is None:
+            return "a member has a parent that is not shown"
+        predicted.setdefault(frequency, []).append(parents)
+    if len(predicted) > 1:
+        others = {name: explaining_parents(shown, name) for name in item.task.properties}
+        predicted = {f: own for f, own in predicted.items() if any(is_completed(others, parents) for parents in own)}
+    stated = certificate.data["frequency"]
+    if len(predicted) == 1 and stated * PER_UNIT == next(iter(predicted)):
+        return ""
+    return f"members predict {sorted(frequency / PER_UNIT for frequency in predicted)[:3]}"
+
+
+def _frequency_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
+    low, high = BASE_RANGE
+    drawn = f"integers from 0 to 100 where they were drawn, {low:g} to {high:g} for the frequency"
+    return _class_in_words(_item(evidence), drawn if "base" in certificate.data else "any")
+
+
+def _free_words(evidence: Mapping[str, Any], certificate: Certificate) -> str:
+    return _class_in_words(_item(evidence), "any")
 
 
 def graph_decided(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """Every acyclic choice of one explaining vector for each node has the claimed edges."""
-    if _item(evidence).task.noise:
+    item = _item(evidence)
+    if item.task.noise:
         return "a noisy laboratory"
-    evidence = _readings(evidence, certificate.data["settings"])
-    nodes = [*evidence["properties"], FREQUENCY]
-    options = [set(_explaining(evidence, nodes, child)) for child in nodes]
-    if prod(map(len, options)) > MAX_COMBINATIONS:
-        return f"more than {MAX_COMBINATIONS} choices"
-    claimed = {(parent, child) for parent, child in certificate.data["edges"]}
-    graphs = set()
-    for choice in product(*map(sorted, options)):
-        edges = frozenset((p, child) for child, parents in zip(nodes, choice, strict=True) for p in parents)
-        if _acyclic(edges, nodes):
-            graphs.add(edges)
-    return "" if graphs == {frozenset(claimed)} else f"{len(graphs)} graphs are left, not the claimed one alone"
-
-
-def _explaining(evidence: Mapping[str, Any], nodes: Sequence[str], child: str) -> Iterator[tuple[str, ...]]:
-    """The parent sets of the weight vectors that explain a node's changes between its own settings."""
-    others = [n for n in nodes if n != child and (n != FREQUENCY or evidence["freq_parent"])]
-    changes = [
-        {node: after[node] - before[node] for node in nodes}
-        for stretch in _stretches(evidence, child)
-        for before, after in pairwise(stretch)
-    ]
-    for weights in product(WEIGHTS, repeat=len(others)):
-        if child == FREQUENCY and not any(weights):
-            continue
-        if all(
-            abs(change[child] - sum(w * change[p] for w, p in zip(weights, others, strict=True))) <= APART
-            for change in changes
-        ):
-            yield tuple(sorted(p for w, p in zip(weights, others, strict=True) if w))
-
-
-def _stretches(evidence: Mapping[str, Any], child: str) -> list[list[Mapping[str, float]]]:
-    """Runs of readings over which the base of a node is one number."""
-    chains: list[list[tuple[str | None, Mapping[str, float]]]] = [[(None, r)] for r in evidence["records"]]
-    if evidence["trace"]:
-        first, *later = evidence["trace"]
-        chains += [[(None, t["values"])] for t in later if t["set"] is None]
-        chains.append([(None, first["values"]), *((t["set"], t["values"]) for t in later if t["set"] is not None)])
-    chains.append([(None, evidence["baseline"]), *((s["set"], s["values"]) for s in evidence["settings"])])
-    if child == FREQUENCY:
-        return [[reading for chain in chains for _, reading in chain]]
-    found: list[list[Mapping[str, float]]] = []
-    for chain in chains:
-        found.append([])
-        for done, reading in chain:
-            if done == child:
-                found.append([])
-            found[-1].append(reading)
-    return found
+    shown = _after_settings(item, certificate)
+    if isinstance(shown, str):
+        return shown
+    edges = [(parent, child) for parent, child in certificate.data["edges"]]
+    graphs = list(islice(acyclic_graphs({child: explaining_parents(shown, child) for child in nodes_of(shown)}), 2))
+    if len(graphs) != 1:
+        return "two graphs are left, not the claimed one alone" if graphs else "no graph is left"
+    return "" if sorted(edges) == sorted(graphs[0]) else f"the graph that is left has other edges, {len(graphs[0])}"
 
 
 def ambiguous(evidence: Mapping[str, Any], certificate: Certificate) -> str:
-    """Two different mechanisms of the class give all readings, setting by setting."""
-    if _item(evidence).task.noise:
+    """Two different mechanisms of the class give all readings, setting by setting, after every property was set."""
+    item = _item(evidence)
+    if item.task.noise:
         return "a noisy laboratory"
-    evidence = _readings(evidence, certificate.data["settings"])
+    shown = _after_settings(item, certificate)
+    if isinstance(shown, str):
+        return shown
     first, second = (_mechanism(record) for record in certificate.data["members"])
-    if first.edges == second.edges and first.equations == second.equations:
+    if first.all_weights == second.all_weights:  # terms in another order, or a base that differs by rounding
         return "the two mechanisms are one"
     for member in (first, second):
-        if why := _no_member(member, evidence):
+        if why := _no_member(member, shown):
             return why
     return ""
 
@@ -186,6 +177,8 @@ def _no_member(member: Mechanism, evidence: Mapping[str, Any]) -> str:
     terms = [term for e in member.equations.values() for term in e.terms]
     if any(term.power != 1 or term.weight not in WEIGHTS[1:] for term in terms):
         return "a weight that is not 1, 2 or 3"
+    if not member.frequency.terms:
+        return "a frequency without parents"
     if not evidence["freq_parent"] and any(term.parent == FREQUENCY for term in terms):
         return "the frequency as a parent"
     reading = Reading(evidence["reading"])
@@ -216,6 +209,8 @@ def _replays(
 def not_a_mean(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     """No whole number over the claimed rows is printed so; over the other denominators one is."""
     printed, rows = evidence["printed"], int(evidence["rows"])
+    if rows > MAX_ROWS:
+        return f"{rows} rows; up to {MAX_ROWS} are tried"
     possible = [n for n in range(1, rows + 1) if _prints(printed, n)]
     if rows in possible:
         return f"a sum over {rows} rows is printed so"
@@ -228,23 +223,59 @@ def _prints(printed: str, rows: int) -> bool:
     return any(f"{total / rows:.{places}f}" == printed for total in (near - 1, near, near + 1))
 
 
-def _acyclic(edges: frozenset[Edge], nodes: Sequence[str]) -> bool:
-    left = set(nodes)
-    while left:
-        free = {node for node in left if not any(p in left and child == node for p, child in edges)}
-        if not free:
-            return False
-        left -= free
-    return True
+class Target(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The reactor crystal's frequency."""
+
+    target: float
+
+
+class Edges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Edges as (parent, child)."""
+
+    edges: list[tuple[str, str]]
+
+
+class DecidedFrequency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The frequency, and the limits of its base where the class has them."""
+
+    frequency: float
+    base: tuple[float, float] | msgspec.UnsetType = msgspec.UNSET
+
+
+class DecidedGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The edges that are left after these settings of (property, value)."""
+
+    edges: list[tuple[str, str]]
+    settings: list[tuple[str, float]]
+
+
+class StatedEquation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A node's base, null for a property, and its terms of (parent, power, weight)."""
+
+    base: float | None
+    terms: list[tuple[str, int, float]]
+
+
+class TwoMembers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Two mechanisms, node by node, and the settings of (property, value) after which both are left."""
+
+    members: tuple[dict[str, StatedEquation], dict[str, StatedEquation]]
+    settings: list[tuple[str, float]]
+
+
+class Denominators(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The numbers of rows over which a whole number is printed so."""
+
+    denominators: list[int]
 
 
 VERIFIERS: Final[Mapping[str, Verifier]] = MappingProxyType(
     {
-        UNWINNABLE: unwinnable,
-        CANNOT_MATTER: cannot_matter,
-        FREQUENCY_DECIDED: frequency_decided,
-        GRAPH_DECIDED: graph_decided,
-        AMBIGUOUS: ambiguous,
-        NOT_A_MEAN: not_a_mean,
+        UNWINNABLE: ClaimKind(Target, fixed_words("frequencies from 0 to 10,000"), unwinnable),
+        CANNOT_MATTER: ClaimKind(Edges, fixed_words("the item's mechanism"), cannot_matter),
+        FREQUENCY_DECIDED: ClaimKind(DecidedFrequency, _frequency_words, frequency_decided),
+        GRAPH_DECIDED: ClaimKind(DecidedGraph, _free_words, graph_decided),
+        AMBIGUOUS: ClaimKind(TwoMembers, _free_words, ambiguous),
+        NOT_A_MEAN: ClaimKind(Denominators, fixed_words("means of whole numbers"), not_a_mean),
     }
 )

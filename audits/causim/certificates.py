@@ -7,15 +7,16 @@ claim about each node. Elsewhere worlds are run, up to MAX_WORLDS of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from math import comb, prod
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from audits.claims import Certificate, Verifier, certified
+from audits.claims import Certificate, ClaimKind, NoData, Verifier, certified, fixed_words
 from dsl.causim.bundle import load_source
 from dsl.causim.model import Model, run
 from dsl.causim.question import Answer, Question, QuestionRecord, copied, project, question_from_record, record_of
@@ -25,23 +26,40 @@ from dsl.causim.values import Assignment, ModelError, assignment_text, plain, sy
 
 MAX_WORLDS: Final = 200_000
 MAX_SUBSETS: Final = 200_000
+MAX_AGAINST: Final = 20_000  # worlds that smaller sets are tried against
 _WORLDS: Final = "all worlds that agree with noise and evidence"
+_TABLE: Final = "all values of the child's parents and noise in their domains"
+_KEYS: Final = "the required keys"
+_SUBSETS: Final = "all sets of the candidates"
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a claim is about."""
+    """What a claim is about.
+
+    world: the sealed world as the pool has it, empty if it has none; None where no pool was asked
+    """
 
     program: str
     type: str = ""
     question: QuestionRecord | None = None
     with_noise: bool = False
+    world: dict[str, Any] | None = None
+
+    @property
+    def digested(self) -> Evidence:
+        """The evidence without the sealed world that a pool knows and a question does not state."""
+        return replace(self, world=None)
 
 
-def evidence_of(source: str, question: Question | None = None) -> Evidence:
-    """The evidence of a claim about a program, or about a question on it."""
+def evidence_of(source: str, question: Question | None = None, world: Assignment | None = None) -> Evidence:
+    """The evidence of a claim about a program, or about a question on it.
+
+    world: the sealed one that the question was drawn from, which claims about it are held to; no part of the digest
+    """
     if question is None:
         return Evidence(source)
-    return Evidence(source, question.type, record_of(question), question.with_noise)
+    known = None if world is None else plain(world)
+    return Evidence(source, question.type, record_of(question), question.with_noise, known)
 
 
 def _model_of(evidence: Evidence) -> Model:
@@ -59,13 +77,12 @@ def _question_of(evidence: Evidence, model: Model) -> Question:
 
 def vacuous_edge(source: str, parent: str, child: str, question: Question | None = None) -> Certificate:
     """That no change of the parent ever changes the child. question: of an item, whose evidence holds one"""
-    in_words = "all values of the child's parents and noise in their domains"
-    return certified("vacuous_edge", in_words, evidence_of(source, question), {"parent": parent, "child": child})
+    return certified("vacuous_edge", _TABLE, evidence_of(source, question), {"parent": parent, "child": child})
 
 
 def trivial(source: str, question: Question) -> Certificate:
     """That the intervention states every required key."""
-    return certified("trivial", "the required keys", evidence_of(source, question), {})
+    return certified("trivial", _KEYS, evidence_of(source, question), {})
 
 
 def copyable(source: str, question: Question) -> Certificate:
@@ -100,7 +117,7 @@ def minimal_evidence_claim(
         "against": [plain(other) for other in against],
         "candidates": list(candidates),
     }
-    return certified("minimal_evidence", "all sets of the candidates", evidence_of(source, question), data)
+    return certified("minimal_evidence", _SUBSETS, evidence_of(source, question), data)
 
 
 # --- verifiers -------------------------------------------------------------------------------------------------------
@@ -150,7 +167,7 @@ def _check_answer_count(evidence: Evidence, certificate: Certificate) -> str:
     else:
         found = len({assignment_text(answer) for _, answer in _fitting(model, question)})
     claimed = certificate.data["size"]
-    return "" if type(claimed) is int and found == claimed else f"{found} answers are right"
+    return "" if found == claimed else f"{found} answers are right"
 
 
 def _check_unique(evidence: Evidence, certificate: Certificate) -> str:
@@ -207,7 +224,7 @@ def _check_copyable(evidence: Evidence, certificate: Certificate) -> str:
 
 def _check_vacuous_intervention(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
-    question = replace(_question_of(evidence, model), with_noise=False)
+    question = dataclasses.replace(_question_of(evidence, model), with_noise=False)
     if not question.do:
         return "there is no intervention"
     if question.has_full_evidence(model):
@@ -225,29 +242,47 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
     question = _question_of(evidence, model)
     data = certificate.data
-    world = symbols(data["world"])
+    world, observe = symbols(data["world"]), list(data["observe"])
+    if evidence.world is not None and world != symbols(evidence.world):
+        return "the world is not the one that the question was drawn from"
+    candidates = _candidates(model, question)
+    if data["candidates"] != candidates:
+        return f"the candidates are the {len(candidates)} that the question leaves open"
+    if len(set(observe)) < len(observe) or not set(observe) <= set(candidates) or not _fits(model, question, world):
+        return "the true world does not fit, or something is observed twice or is no candidate"
     truth = {**world, **run(model, world, {})}
     answer = project(question, model, world, run(model, world, question.do))
-    differences = []
-    for given in data["against"]:
-        other = symbols(given)
-        seen = {**other, **run(model, other, {})}
-        if not _fits(model, question, other):
+    if len(data["against"]) > MAX_AGAINST:
+        return f"more than {MAX_AGAINST} worlds are brought against smaller sets"
+    differences = set()
+    for other in map(symbols, data["against"]):
+        seen = {**other, **run(model, other, {})} if _fits(model, question, other) else {}
+        if not seen:
             return "a world brought against smaller sets does not fit"
         if project(question, model, other, run(model, other, question.do)) == answer:
             return "a world brought against smaller sets has the same answer"
-        differences.append({name for name in data["candidates"] if seen[name] != truth[name]})
-    observe, candidates = list(data["observe"]), list(data["candidates"])
-    if not _fits(model, question, world) or not set(observe) <= set(candidates):
-        return "the true world does not fit, or something is observed that is no candidate"
-    smaller = len(observe) - 1
-    if smaller >= 0 and comb(len(candidates), smaller) > MAX_SUBSETS:
+        differences.add(frozenset(name for name in candidates if seen[name] != truth[name]))
+    return _smaller_set(candidates, len(observe) - 1, differences) or _left_over(
+        model, question, truth, observe, answer
+    )
+
+
+def _candidates(model: Model, question: Question) -> list[str]:
+    """Return what could be observed in addition: unknown noise, and unseen nodes where there is evidence."""
+    nodes = [node.name for node in model.nodes if question.observed and node.name not in question.observed]
+    return sorted([*question.unknown, *nodes])
+
+
+def _smaller_set(candidates: Sequence[str], size: int, differences: Collection[frozenset[str]]) -> str:
+    """Return a set of that size which tells all other worlds from the true one; empty if there is none."""
+    if size < 0:
+        return ""
+    if comb(len(candidates), size) > MAX_SUBSETS:
         return "too many smaller sets to be checked"
-    if smaller >= 0:
-        for chosen in combinations(candidates, smaller):
-            if all(set(chosen) & different for different in differences):
-                return f"observing {', '.join(chosen) or 'nothing'} is not refuted"
-    return _left_over(model, question, truth, observe, answer)
+    for chosen in map(frozenset, combinations(candidates, size)):
+        if not any(chosen.isdisjoint(different) for different in differences):
+            return f"observing {', '.join(sorted(chosen)) or 'nothing'} is not refuted"
+    return ""
 
 
 def _fits(model: Model, question: Question, world: Assignment) -> bool:
@@ -272,24 +307,40 @@ def _left_over(
     return _not_unique(model, told, {key: answer[key] for key in keys if key in answer})
 
 
-def _one_line(check: Verifier) -> Verifier:
-    """The check, with what it stumbles over in the data told as a reason."""
+class VacuousEdge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An edge by its ends."""
 
-    def checked(evidence: Evidence, certificate: Certificate) -> str:
-        try:
-            return check(evidence, certificate)
-        except (ModelError, AttributeError) as error:
-            return f"data that do not fit the claim: {error}"
+    parent: str
+    child: str
 
-    return checked
+
+class AnswerCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many answers are right."""
+
+    size: int
+
+
+class OneAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer, by key."""
+
+    answer: dict[str, Any]
+
+
+class MinimalEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The true world, what is observed of it, worlds that smaller sets leave, and what could be observed."""
+
+    world: dict[str, Any]
+    observe: list[str]
+    against: list[dict[str, Any]]
+    candidates: list[str]
 
 
 VERIFIERS: Final[dict[str, Verifier]] = {
-    "vacuous_edge": _one_line(_check_vacuous_edge),
-    "answer_count": _one_line(_check_answer_count),
-    "unique_answer": _one_line(_check_unique),
-    "trivial": _one_line(_check_trivial),
-    "copyable": _one_line(_check_copyable),
-    "vacuous_intervention": _one_line(_check_vacuous_intervention),
-    "minimal_evidence": _one_line(_check_minimal),
+    "vacuous_edge": ClaimKind(VacuousEdge, fixed_words(_TABLE), _check_vacuous_edge),
+    "answer_count": ClaimKind(AnswerCount, fixed_words(_WORLDS), _check_answer_count),
+    "unique_answer": ClaimKind(OneAnswer, fixed_words(_WORLDS), _check_unique),
+    "trivial": ClaimKind(NoData, fixed_words(_KEYS), _check_trivial),
+    "copyable": ClaimKind(NoData, fixed_words(_WORLDS), _check_copyable),
+    "vacuous_intervention": ClaimKind(NoData, fixed_words(_WORLDS), _check_vacuous_intervention),
+    "minimal_evidence": ClaimKind(MinimalEvidence, fixed_words(_SUBSETS), _check_minimal),
 }

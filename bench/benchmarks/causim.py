@@ -196,7 +196,7 @@ class Causim(Benchmark[CausimItem]):
     def evidence(self, item: CausimItem) -> object:
         from audits.causim.certificates import evidence_of
 
-        return evidence_of(item.task.source, item.task.question)
+        return evidence_of(item.task.source, item.task.question, item.sealed.world)
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
