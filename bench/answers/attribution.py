@@ -46,7 +46,8 @@ def _right_given(decided: bool) -> Callable[[Any], float | None]:
 
 
 def _flag(key: str) -> Callable[[Any], float | None]:
-    return lambda score: None if (value := _said(score).get(key)) is None else float(value)
+    """The share of answers of which it is true; an episode without an answer fits nothing."""
+    return lambda score: float(said[key] is True) if (said := _said(score)) else None
 
 
 ATTRIBUTION_COLUMNS = (

@@ -44,7 +44,7 @@ class Share(NamedTuple):
 class Counts:
     """Episodes of one agent under one condition; a count that is not known is None.
 
-    episodes: graded ones; correct: of these
+    episodes: all, also those without an answer; correct: of these
     eligible: more than N activations ("reasoning-eligible"); eligible_correct: of these
     exactly_n: ended with exactly N activations
     pre_correct: correct before the switch; None: all of them, as the paper reports without a count
@@ -87,19 +87,19 @@ class Counts:
 
 
 def counted(grades: Iterable[Graded]) -> Counts:
-    """Counts over graded episodes. Those still open have no verdict and are left out; without a switch, no classes."""
-    closed = [grade for grade in grades if grade.correct is not None]
-    correct = sum(grade.correct is True for grade in closed)
-    if not closed or any(grade.exposed is None for grade in closed):
-        return Counts(len(closed), correct)
-    eligible = [grade for grade in closed if grade.exposed is Exposed.RE]
+    """Counts over all episodes; one that ended without an answer is not correct. Without a switch, no classes."""
+    episodes = list(grades)
+    correct = sum(grade.correct is True for grade in episodes)
+    if not episodes or any(grade.exposed is None for grade in episodes):
+        return Counts(len(episodes), correct)
+    eligible = [grade for grade in episodes if grade.exposed is Exposed.RE]
     return Counts(
-        len(closed),
+        len(episodes),
         correct,
         len(eligible),
         sum(grade.correct is True for grade in eligible),
-        sum(grade.exposed is Exposed.EXACTLY_N for grade in closed),
-        sum(grade.correct is True for grade in closed if grade.exposed is Exposed.PRE),
+        sum(grade.exposed is Exposed.EXACTLY_N for grade in episodes),
+        sum(grade.correct is True for grade in episodes if grade.exposed is Exposed.PRE),
     )
 
 
@@ -128,8 +128,8 @@ class Detections:
 
 
 def detected(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
-    """From graded episodes and whether the behaviour fired in each."""
-    seen = [(grade, fired) for grade, fired in episodes if grade.correct is not None]
+    """From episodes and whether the behaviour fired in each; one without an answer is not correct."""
+    seen = list(episodes)
     right = [fired for grade, fired in seen if grade.exposed is Exposed.RE and grade.correct]
     firings = sum(fired for _, fired in seen)
     return Detections(
@@ -143,7 +143,7 @@ def detected(episodes: Iterable[tuple[Graded, bool]]) -> Detections:
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Wrong answers by class of episode, and what was wrong with those of eligible episodes."""
+    """Episodes without a right answer by class, and what was wrong with the eligible ones."""
 
     errors: int
     exactly_n: int
@@ -152,14 +152,15 @@ class Errors:
 
 
 def errors_of(grades: Iterable[Graded]) -> Errors:
-    wrong = [grade for grade in grades if grade.correct is False]
+    wrong = [grade for grade in grades if grade.correct is not True]
     eligible = [grade for grade in wrong if grade.exposed is Exposed.RE]
     exactly_n = sum(grade.exposed is Exposed.EXACTLY_N for grade in wrong)
-    kinds = [" and ".join(_NAMES[fault] for fault in grade.faults) for grade in eligible]
+    kinds = [" and ".join(_NAMES[fault] for fault in grade.faults) or NO_ANSWER for grade in eligible]
     detail = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(sorted(kinds)))
     return Errors(len(wrong), exactly_n, len(eligible), detail)
 
 
+NO_ANSWER = "no answer"
 _NAMES = {
     Fault.TYPE: "type",
     Fault.OVER: "over-inclusion",

@@ -59,7 +59,8 @@ _COUNTED = (
     Heading("switched_accuracy", "All switched"),
 )
 _COUNTED_CAPTION = (
-    "Rates in percent, recomputed from counts. RE: episodes with more than N activations; exactly N: with N of them."
+    "Rates in percent, recomputed from counts; an episode without an answer is not correct."
+    " RE: episodes with more than N activations; exactly N: with N of them."
     " All switched: accuracy over both together, whose denominator the agent does not choose after the switch."
 )
 
@@ -150,7 +151,10 @@ def _condition_table(ours: Sequence[PlayedEpisode]) -> Table:
         for agent, episodes in _by_agent(e for e in ours if belongs(e.item)):
             share = rate(counted(e.grade for e in episodes))
             rows.append(TableRow((condition, agent), (share_cell(share, with_interval=True),)))
-    caption = "Percent correct; which episodes count is part of the condition's name."
+    caption = (
+        "Percent correct, of all episodes or of those that the condition's name says; an episode without an answer is"
+        " not correct."
+    )
     labels = (Heading("condition", "Condition"), Heading("agent", "Agent"))
     return Table("7", printed.title, caption, labels, (Heading("percent", "Percent"),), tuple(rows), (_where(printed),))
 
@@ -209,7 +213,9 @@ def _error_table(ours: Sequence[PlayedEpisode]) -> Table:
     rows = [TableRow((row[0],), tuple(Cell(text) for text in row[1:]), Source.PAPER) for row in printed.rows]
     for agent, episodes in _by_agent(e for e in ours if is_hard(e.item) and e.item.task.budget == 75):
         rows.append(TableRow((agent,), _error_cells(errors_of(e.grade for e in episodes))))
-    caption = "Wrong answers by class of episode. Errors that are in neither class were made before the switch."
+    caption = (
+        "Wrong and missing answers by class of episode. Errors that are in neither class were made before the switch."
+    )
     return Table("10", printed.title, caption, _labels(printed), _ERRORS, tuple(rows), (_where(printed),))
 
 

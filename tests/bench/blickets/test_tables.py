@@ -143,23 +143,25 @@ def _grades(*episodes: PlayedEpisode) -> list[Graded]:
     return [episode.grade for episode in episodes]
 
 
-def test_episodes_are_counted_by_class_and_open_ones_not_at_all() -> None:
+def test_episodes_are_counted_by_class_and_those_without_an_answer_are_not_right() -> None:
     assert [e.grade.exposed for e in ALL[:6]] == [Exposed.PRE, *[Exposed.EXACTLY_N] * 2, *[Exposed.RE] * 3]
-    assert counted(_grades(*ALL)) == Counts(6, 3, 3, 1, 2, 1)
-    assert counted(_grades(*ALL)).switched_accuracy == Share(2, 5)
+    assert counted(_grades(*ALL)) == Counts(7, 3, 3, 1, 3, 1)
+    assert counted(_grades(*ALL)).switched_accuracy == Share(2, 6)
     early = _played(HARD, "+A", "conjunctive AC")  # wrong before the switch
-    assert counted(_grades(*ALL, early)).switched_accuracy == Share(2, 5)
+    assert counted(_grades(*ALL, early)).switched_accuracy == Share(2, 6)
     assert counted([]) == Counts(0, 0)
 
 
 def test_detections_and_errors_are_told_apart() -> None:
     found = detected((e.grade, bool(e.fired)) for e in ALL)
-    assert (found.switched, found.firings, found.true, found.false, found.missed) == (5, 3, 1, 2, 0)
+    assert (found.switched, found.firings, found.true, found.false, found.missed) == (6, 3, 1, 2, 0)
     silent = detected([(ELIGIBLE.grade, False), (PRE.grade, False)])
     assert (silent.switched, silent.firings, silent.true, silent.false, silent.missed) == (1, 0, 0, 0, 1)
     errors = errors_of(_grades(*ALL))
-    assert (errors.errors, errors.exactly_n, errors.eligible) == (3, 1, 2)
+    assert (errors.errors, errors.exactly_n, errors.eligible) == (4, 2, 2)
     assert errors.detail == "1 over-inclusion, 1 type and mixed"
+    silent_after_n = _played(HARD, f"{TO_N} +C +D +E")
+    assert errors_of(_grades(silent_after_n)).detail == "1 no answer"
 
 
 def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None:
@@ -181,8 +183,22 @@ def test_our_rows_stand_in_the_tables_of_their_condition_and_no_others() -> None
     }
     (row,) = (row for row in tables["6"].rows if row.source is Source.OURS)
     texts = [cell.text for cell in row.cells]
-    assert texts == ["6", "3", "50.0", "3", "50.0", "1", "33.3", "2", "33.3", "40.0"]
-    assert row.cells[2].interval == "[18.8, 81.2]"
+    assert texts == ["7", "3", "42.9", "3", "42.9", "1", "33.3", "3", "42.9", "33.3"]
+    assert row.cells[2].interval == "[15.8, 75.0]"
+
+
+@pytest.mark.parametrize(
+    ("number", "rules", "switch"),
+    [("5a", (PAIR, SINGLE), 3), ("6", (PAIR, TRIPLE), 3), ("8", (PAIR, TRIPLE), 3), ("11", (PAIR, SINGLE), 5)],
+)
+def test_two_right_of_five_are_forty_percent_however_the_other_three_ended(
+    number: str, rules: tuple[Mechanism, ...], switch: int
+) -> None:
+    item = _item(rules, switch)
+    silent = [_played(item, moves) for moves in ("", "+A", "+A +B")]
+    tables = _tables(*silent, *[_played(item, "+A +B", "conjunctive AB")] * 2)
+    (row,) = (row for row in tables[number].rows if row.source is Source.OURS)
+    assert [cell.text for cell in row.cells[:3]] == ["5", "2", "40.0"]
 
 
 def test_every_row_has_a_cell_for_every_heading() -> None:

@@ -1,0 +1,59 @@
+"""An episode or item without an answer counts as not right in every rate that is not conditional by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from bench.answers.attribution import KEY
+from bench.answers.columns import Column, Means
+from bench.benchmarks.registry import NAMES, benchmark
+from bench.pools.bundled import bundled_sample
+
+SAMPLES = {"replayscm": "hidden_order"}
+RIGHT = ("accuracy", "fits", "earned", "strict", "valid", "train_exact", "heldout_exact")
+
+
+def _columns(name: str) -> list[Column]:
+    return [one for one in benchmark(name).measures.columns if not one.conditional]
+
+
+def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """(setting, score of a right answer, score of none) for the first items of the bundled sample."""
+    of = benchmark(name)
+    made = []
+    for item in of.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:
+        gold = of.training.gold(item)
+        assert gold is not None
+        pair = [of.score(item, answer, ()) for answer in (gold, of.no_answer(item))]
+        answers = (gold, of.no_answer(item))
+        for score, answer in zip(pair, answers, strict=True):
+            said = of.attribution(item, answer, (), score)
+            if said is not None:
+                score[KEY] = said
+        made.append((item.setting, pair[0], pair[1]))
+    return made
+
+
+# ReplaySCM's published means leave invalid submissions out by definition (`Means`).
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_what_counts_an_answer_counts_a_missing_one(name: str) -> None:
+    measures = benchmark(name).measures
+    for setting, right, missing in _scores(name):
+        verdicts = [measures.verdict(score, setting, Means.PUBLISHED) for score in (right, missing)]
+        for column in _columns(name):
+            answered, unanswered = (column.value(verdict) for verdict in verdicts)
+            assert (unanswered is None) <= (answered is None), column.key
+        assert not any(measures.sample(verdicts[1])[1:4])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rates_of_right_answers_are_zero_without_an_answer(name: str) -> None:
+    measures = benchmark(name).measures
+    for setting, _, missing in _scores(name):
+        verdict = measures.verdict(missing, setting, Means.PUBLISHED)
+        for column in _columns(name):
+            if column.key in RIGHT:
+                assert not column.value(verdict), column.key
