@@ -13,6 +13,7 @@ from math import factorial
 import msgspec
 
 from audits.blickets.evidence import evidence_of
+from audits.blickets.orders import order_findings
 from audits.claims import Certificate, certified
 from audits.finding import Finding, Standing
 from dsl.blickets.item import BlicketItem, SwitchBy
@@ -21,15 +22,13 @@ from dsl.blickets.rule import Form, Rule
 ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the objects"
 NOISY_RULE = "one rule that reads ACTIVE with a probability below 1 when satisfied and never otherwise"
 SWITCHES = "two rules, the second in force after some number of activations"
-MAX_STATES = 200_000  # of the search for a walk through every order
-ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 
 
 def item_findings(item: BlicketItem) -> Iterator[Finding]:
     """All findings of this module about one item."""
     yield from either_word(item)
     yield from order_never_asked(item)
-    yield from unreachable_orders(item)
+    yield from order_findings(item)
     yield from never_decided_under_noise(item)
     yield from never_decided_under_a_switch(item)
 
@@ -63,75 +62,6 @@ def order_never_asked(item: BlicketItem) -> Iterator[Finding]:
                 f"all {orders} orders of the same blickets have the same graded answer: the order is never asked for"
             )
             yield Finding("vacuous", Standing.PROVED, item.id, claim, {"orders": orders})
-
-
-def unreachable_orders(item: BlicketItem) -> Iterator[Finding]:
-    """Whether all orders of all objects can be tried. An ACTIVE reading needs the one order that is right.
-
-    Between two different configurations with everything on the detector lie a removal and a placement at least, so
-    budget moves reach at most 1 + (budget - missing) // 2 of them, where `missing` objects are off at the start.
-    """
-    order = item.sealed.mechanisms[0].order
-    if order is None or len(order) != item.task.n or item.sealed.switches:
-        return
-    orders, tried = factorial(len(order)), _most_orders(item)
-    data = {"orders": orders, "tried": tried, "budget": item.task.budget}
-    if tried < orders:
-        claim = f"at most {tried} of {orders} orders can be tried in {item.task.budget} moves"
-        certificate = _certificate("unreachable-orders", ANY_AGENT, item, {"tried": tried, "orders": orders})
-        yield Finding("unwinnable", Standing.PROVED, item.id, claim, data, certificate)
-        return
-    tour = _tour(item)
-    if tour is None:
-        claim = f"the bound allows all {orders} orders, and no tour of them was found"
-        yield Finding("unwinnable", Standing.OPEN, item.id, claim, data)
-        return
-    claim = f"all {orders} orders can be tried in {len(tour)} of {item.task.budget} moves"
-    certificate = _certificate("reachable-orders", ANY_AGENT, item, {"moves": tour})
-    yield Finding("unwinnable", Standing.REFUTED, item.id, claim, {**data, "moves": len(tour)}, certificate)
-
-
-def _most_orders(item: BlicketItem) -> int:
-    missing = item.task.n - len(item.sealed.start_on or ())
-    spare = item.task.budget - missing
-    return 0 if spare < 0 else 1 + spare // 2
-
-
-def _tour(item: BlicketItem) -> list[str] | None:
-    """Toggled objects of a walk through every order within the budget; None if none was found in MAX_STATES."""
-    objects = item.task.objects
-    on = tuple(item.sealed.start_on or ())
-    off = tuple(index for index in range(len(objects)) if index not in on)
-    walk = _walk((*on, *off), factorial(len(objects)))
-    if walk is None:
-        return None
-    toggled = [*off, *(order[-1] for order in walk[1:] for _ in range(2))]
-    return [objects[index] for index in toggled] if len(toggled) <= item.task.budget else None
-
-
-def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
-    """That many different orders, each the last with one object moved to the end; fewest ways on first, with return."""
-    walk, visited = [first], {first}
-
-    def onward(order: tuple[int, ...]) -> list[tuple[int, ...]]:
-        moved = [(*order[:at], *order[at + 1 :], order[at]) for at in range(len(order) - 1)]
-        return [other for other in moved if other not in visited]
-
-    ways = [sorted(onward(first), key=lambda order: (len(onward(order)), order), reverse=True)]
-    for _ in range(MAX_STATES):
-        if len(walk) == length:
-            return walk
-        if not ways:
-            return None
-        if not ways[-1]:
-            ways.pop()
-            visited.remove(walk.pop())
-            continue
-        following = ways[-1].pop()
-        walk.append(following)
-        visited.add(following)
-        ways.append(sorted(onward(following), key=lambda order: (len(onward(order)), order), reverse=True))
-    return None
 
 
 def never_decided_under_noise(item: BlicketItem) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from math import factorial
+from math import factorial, perm
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from audits.blickets.scripts import CheckedRule, CountedScripts, QuietScript, co
 from audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 
 Record: TypeAlias = Mapping[str, Any]
+MAX_WALK = 5_000  # moves of a walk that is recounted: each has up to 2^8 orders
 
 
 def _satisfied(rule: Record, placed: Sequence[str]) -> bool:
@@ -86,6 +87,34 @@ def _reachable_orders(item: Any, certificate: Certificate) -> str:
     return "" if len(reached) == factorial(len(objects)) else f"{len(reached)} orders are reached"
 
 
+def _silence_decides(item: Any, certificate: Certificate) -> str:
+    sealed, objects, moves = item["sealed"], item["objects"], certificate.data["moves"]
+    order = sealed["rule1"].get("order")
+    if order is None or sorted(order) != sorted(objects) or "rule2" in sealed or sealed.get("p", 1) != 1:
+        return "the detector is not one reliable order of all objects"
+    if len(moves) > min(item["budget"], MAX_WALK):
+        return f"more than {min(item['budget'], MAX_WALK)} moves"
+    if not all(name in objects for name in moves):
+        return "an unknown object is moved"
+    placed = list(sealed.get("start_on", []))
+    configurations = set()
+    for name in moves:
+        placed = [other for other in placed if other != name] if name in placed else [*placed, name]
+        configurations.add(tuple(placed))
+    contiguous = item["order_reading"] == "contiguous"
+    met = set().union(*(_orders_met(on, contiguous) for on in configurations))
+    missed = sum(perm(len(objects), size) for size in range(1, len(objects)))
+    missed -= sum(len(one) < len(objects) for one in met)
+    return f"{missed} orders of fewer objects are never met" if missed else ""
+
+
+def _orders_met(on: tuple[str, ...], contiguous: bool) -> set[tuple[str, ...]]:
+    """The orders that would be active: every subsequence, or every stretch of what is on."""
+    if contiguous:
+        return {on[first:end] for first, end in combinations(range(len(on) + 1), 2)}
+    return {one for size in range(1, len(on) + 1) for one in combinations(on, size)}
+
+
 def _always_explained(item: Any, certificate: Certificate) -> str:
     sealed, objects = item["sealed"], item["objects"]
     if not sealed.get("p", 1) < 1 or len(_rules(item)) > 1 or "order" in sealed["rule1"]:
@@ -145,6 +174,7 @@ _DATA: Mapping[str, type[msgspec.Struct]] = {  # shape of each claim's data
     "silently-switched": OtherRule,
     "unreachable-orders": OrderBound,
     "reachable-orders": OrderWalk,
+    "silence-decides": OrderWalk,
     "full-marks-before-the-switch": QuietScript,
     "counting-decides": CountedScripts,
 }
@@ -155,6 +185,7 @@ _IN_WORDS = {
     "silently-switched": "two rules, the second in force after some number of activations",
     "unreachable-orders": "all sequences of moves within the budget, whatever they read",
     "reachable-orders": "all sequences of moves within the budget, whatever they read",
+    "silence-decides": "one rule that is active while its objects, any non-empty set, are on in one order of placement",
     "full-marks-before-the-switch": "this sequence of moves",
     "counting-decides": "this sequence of moves",
 }
@@ -169,6 +200,7 @@ VERIFIERS: Mapping[str, Verifier] = MappingProxyType(
             "silently-switched": _silently_switched,
             "unreachable-orders": _unreachable_orders,
             "reachable-orders": _reachable_orders,
+            "silence-decides": _silence_decides,
             "full-marks-before-the-switch": full_marks,
             "counting-decides": counting_decides,
         }.items()

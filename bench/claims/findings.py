@@ -83,6 +83,7 @@ def fails(found: Iterable[Finding], kind: str) -> bool:
 KINDS = (
     "ambiguous",
     "unwinnable",
+    "bounded-orders",
     "vacuous",
     "unfair",
     "leak",

@@ -14,6 +14,7 @@ import pytest
 from audits.blickets.episodes import episode_findings
 from audits.blickets.evidence import evidence_of
 from audits.blickets.items import duplicates, item_findings
+from audits.blickets.orders import WALK
 from audits.blickets.public_runs import attributed_runs
 from audits.blickets.strategies import counting_decides, gameable
 from audits.blickets.verification import VERIFIERS
@@ -53,8 +54,8 @@ PROVED, REFUTED, OPEN = Standing.PROVED, Standing.REFUTED, Standing.OPEN
         ("disjunctive", {}),
         ("stochastic", {"never-suffices": PROVED}),
         ("order-2-of-4", {"vacuous": PROVED}),
-        ("order-4-of-4", {"vacuous": PROVED, "unwinnable": REFUTED}),
-        ("order-5-of-5", {"vacuous": PROVED, "unwinnable": PROVED}),
+        ("order-4-of-4", {"vacuous": PROVED, "bounded-orders": REFUTED}),
+        ("order-5-of-5", {"vacuous": PROVED, "bounded-orders": PROVED, "unwinnable": REFUTED}),
     ],
 )
 def test_suites_have_the_flaws_that_the_specification_lists(suite: str, kinds: dict[str, Standing]) -> None:
@@ -71,10 +72,11 @@ def test_items_that_switch_are_gameable_and_judged_by_the_counting() -> None:
 
 
 def test_five_ordered_objects_leave_84_of_120_orders_untried_and_four_leave_none() -> None:
-    (unwinnable,) = [f for f in item_findings(_items("order-5-of-5", 1)[0]) if f.kind == "unwinnable"]
-    assert (unwinnable.data["tried"], unwinnable.data["orders"]) == (36, 120)
-    (winnable,) = [f for f in item_findings(_items("order-4-of-4", 1)[0]) if f.kind == "unwinnable"]
-    assert (winnable.data["moves"], winnable.data["orders"]) == (50, 24)
+    (bounded,) = [f for f in item_findings(_items("order-5-of-5", 1)[0]) if f.kind == "bounded-orders"]
+    assert (bounded.data["tried"], bounded.data["orders"]) == (36, 120)
+    assert bounded.claim.endswith("a bound on orders and not on winning; unwinnable for the strict score only")
+    (free,) = [f for f in item_findings(_items("order-4-of-4", 1)[0]) if f.kind == "bounded-orders"]
+    assert (free.data["moves"], free.data["orders"]) == (50, 24)
 
 
 @pytest.mark.parametrize("budget", range(1, 16))
@@ -142,6 +144,16 @@ TAMPERED: dict[str, list[dict[str, Any]]] = {
     ],
     "unreachable-orders": [{"tried": 35, "orders": 120}, {"tried": 36, "orders": 121}, {}],
     "reachable-orders": [{"moves": ["A", "B", "C", "D"]}, {"moves": ["Z"]}, {"moves": [["A"]]}, {"moves": ["A"] * 101}],
+    "silence-decides": [
+        {"moves": list("ABCDE")},
+        {"moves": [*WALK[:-1]]},
+        {"moves": [*WALK, *"ABCDE"]},
+        {"moves": ["Z"]},
+        {"moves": [["A"]]},
+        {"moves": WALK},
+        {"moves": 3},
+        {},
+    ],
     "full-marks-before-the-switch": [{"actions": [], "activations": 1}, {"actions": [{"place": "Z"}, {"check": {}}]}],
     "counting-decides": [{"level": [], "edge": []}, {}],
 }

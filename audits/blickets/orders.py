@@ -1,0 +1,147 @@
+"""How many orders of all objects can be tried, and whether the blickets can be decided without trying them all.
+
+A bound on the orders that can be tried bounds the `strict` score alone: the paper's grader never asks for the order,
+and silence through every order of fewer objects leaves the set of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import factorial
+
+from audits.blickets.evidence import evidence_of
+from audits.claims import Certificate, certified
+from audits.finding import Finding, Standing
+from dsl.blickets.item import BlicketItem, OrderReading
+from dsl.blickets.readings import moved
+
+ANY_AGENT = "all sequences of moves within the budget, whatever they read"
+ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"
+MAX_STATES = 200_000  # of the search for a walk through every order
+# Toggles of objects 0 to 4 that meet all 205 orders of one to four of them, from an empty detector.
+WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"
+
+
+def order_findings(item: BlicketItem) -> Iterator[Finding]:
+    """Findings about an item whose rule is one order of all its objects; none for other items.
+
+    `bounded-orders`: whether the budget is too short for trying every order. Where it is, `unwinnable` stands beside
+    it, refuted by a walk that meets every order of fewer objects, open without such a walk.
+    """
+    order = item.sealed.mechanisms[0].order
+    if order is None or len(order) != item.task.n or item.sealed.switches:
+        return
+    orders, tried = factorial(len(order)), _max_orders(item)
+    data = {"orders": orders, "tried": tried, "budget": item.task.budget}
+    if tried < orders:
+        claim = (
+            f"at most {tried} of {orders} orders can be tried in {item.task.budget} moves{_strict_note(item, tried)}"
+        )
+        certificate = _certificate("unreachable-orders", ANY_AGENT, item, {"tried": tried, "orders": orders})
+        yield Finding("bounded-orders", Standing.PROVED, item.id, claim, data, certificate)
+        yield winnable_by_silence(item)
+        return
+    tour = _tour(item)
+    if tour is None:
+        claim = f"the bound allows all {orders} orders, and no tour of them was found"
+        yield Finding("bounded-orders", Standing.OPEN, item.id, claim, data)
+        return
+    claim = f"all {orders} orders can be tried in {len(tour)} of {item.task.budget} moves"
+    certificate = _certificate("reachable-orders", ANY_AGENT, item, {"moves": tour})
+    yield Finding("bounded-orders", Standing.REFUTED, item.id, claim, {**data, "moves": len(tour)}, certificate)
+
+
+def _strict_note(item: BlicketItem, tried: int) -> str:
+    """Two orders that are never tried read alike, so an answer that lists one is wrong about the other."""
+    strict = tried <= factorial(item.task.n) - 2
+    return ", a bound on orders and not on winning" + ("; unwinnable for the strict score only" if strict else "")
+
+
+def winnable_by_silence(item: BlicketItem) -> Finding:
+    """Refute `unwinnable` by a walk that meets every order of fewer objects within the budget; OPEN without one."""
+    n = item.task.n
+    shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
+    walk = _silent_walk(item)
+    data = {"shorter": shorter, "budget": item.task.budget}
+    if walk is None:
+        claim = f"no walk through all {shorter} orders of fewer objects is known within {item.task.budget} moves"
+        return Finding("unwinnable", Standing.OPEN, item.id, claim, data)
+    claim = (
+        f"a walk of {len(walk)} moves meets all {shorter} orders of fewer objects: silence leaves the set of all {n},"
+        " and the order is not asked for"
+    )
+    certificate = _certificate("silence-decides", ORDERS, item, {"moves": walk})
+    return Finding("unwinnable", Standing.REFUTED, item.id, claim, {**data, "moves": len(walk)}, certificate)
+
+
+def _silent_walk(item: BlicketItem) -> list[str] | None:
+    """WALK for this item's objects, after what is on at the start was removed; None where it does not do."""
+    task, n = item.task, item.task.n
+    if item.sealed.p < 1 or n > len(set(WALK)):
+        return None
+    start = item.sealed.start_on or ()
+    toggles = [*start, *(number for number in map("ABCDE".index, WALK) if number < n)]
+    if len(toggles) > task.budget:
+        return None
+    placed, met = tuple(start), set[tuple[int, ...]]()
+    for number in toggles:
+        placed = moved(placed, "remove" if number in placed else "place", number)
+        met |= _orders_within(placed, contiguous=task.order_reading is OrderReading.CONTIGUOUS)
+    shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
+    return [task.objects[number] for number in toggles] if sum(len(order) < n for order in met) == shorter else None
+
+
+def _orders_within(placed: tuple[int, ...], *, contiguous: bool) -> set[tuple[int, ...]]:
+    """The orders that these objects, first placed first, satisfy."""
+    if contiguous:
+        places = range(len(placed) + 1)
+        return {placed[first:end] for first, end in combinations(places, 2)}
+    return {order for size in range(1, len(placed) + 1) for order in combinations(placed, size)}
+
+
+def _max_orders(item: BlicketItem) -> int:
+    missing = item.task.n - len(item.sealed.start_on or ())
+    spare = item.task.budget - missing
+    return 0 if spare < 0 else 1 + spare // 2
+
+
+def _tour(item: BlicketItem) -> list[str] | None:
+    """Toggled objects of a walk through every order within the budget; None if none was found in MAX_STATES."""
+    objects = item.task.objects
+    on = tuple(item.sealed.start_on or ())
+    off = tuple(index for index in range(len(objects)) if index not in on)
+    walk = _walk((*on, *off), factorial(len(objects)))
+    if walk is None:
+        return None
+    toggled = [*off, *(order[-1] for order in walk[1:] for _ in range(2))]
+    return [objects[index] for index in toggled] if len(toggled) <= item.task.budget else None
+
+
+def _walk(first: tuple[int, ...], length: int) -> list[tuple[int, ...]] | None:
+    """That many different orders, each the last with one object moved to the end; fewest ways on first, with return."""
+    walk, visited = [first], {first}
+
+    def onward(order: tuple[int, ...]) -> list[tuple[int, ...]]:
+        moved = [(*order[:at], *order[at + 1 :], order[at]) for at in range(len(order) - 1)]
+        return [other for other in moved if other not in visited]
+
+    ways = [sorted(onward(first), key=lambda order: (len(onward(order)), order), reverse=True)]
+    for _ in range(MAX_STATES):
+        if len(walk) == length:
+            return walk
+        if not ways:
+            return None
+        if not ways[-1]:
+            ways.pop()
+            visited.remove(walk.pop())
+            continue
+        following = ways[-1].pop()
+        walk.append(following)
+        visited.add(following)
+        ways.append(sorted(onward(following), key=lambda order: (len(onward(order)), order), reverse=True))
+    return None
+
+
+def _certificate(claim: str, in_words: str, item: BlicketItem, data: dict[str, object]) -> Certificate:
+    return certified(claim, in_words, evidence_of(item), data)
