@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from dsl.action import Action
+from dsl.action import Action, ActionError
 from dsl.episode import Episode, Step
 from dsl.errors import shown
 from dsl.json_objects import json_objects
@@ -107,6 +107,7 @@ class JsonChat:
 
     told: what the agent is told after a step, of the step and the allowance that is left
     max_turns: replies that are taken at most, since one without an action may cost nothing
+    action_of: the action that a reply's object states, by default the object itself; `ActionError` if it states none
     """
 
     def __init__(
@@ -116,11 +117,13 @@ class JsonChat:
         told: Callable[[Step[Any], int], str],
         *,
         max_turns: int,
+        action_of: Callable[[Action], Action] = lambda stated: stated,
     ) -> None:
         self.episode = episode
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
         self._told = told
         self._turns_left = max_turns
+        self._action_of = action_of
 
     @property
     def closed(self) -> bool:
@@ -128,13 +131,19 @@ class JsonChat:
 
     def hear(self, text: object) -> None:
         self._turns_left -= 1
-        action = sole_action(text)
-        if isinstance(action, str):
-            answer = f"Not understood: {action}."
-        else:
-            answer = self._told(self.episode.act(action), self.episode.left)
+        answer = self._answer(sole_action(text))
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
         self.messages.append({"role": "user", "content": answer})
+
+    def _answer(self, stated: Action | str) -> str:
+        """What the agent is told of the object of its reply, or of why there is none."""
+        if isinstance(stated, str):
+            return f"Not understood: {stated}."
+        try:
+            action = self._action_of(stated)
+        except ActionError as error:
+            return f"Not understood: {error}."
+        return self._told(self.episode.act(action), self.episode.left)
 
 
 def sole_action(text: object) -> Action | str:

@@ -34,7 +34,13 @@ class EpisodeScorer(ReplyScorer):
         item = self.item(prediction)
         steps = self.benchmark.traced(item, line) if is_trace(line) else steps_of(line.get(STEPS_FIELD))
         found = played(self.benchmark, item, prediction.answer, steps)
-        return prediction._replace(answer=found.answer, steps=found.steps, problem=found.problem)
+        return prediction._replace(
+            answer=found.answer,
+            steps=found.steps,
+            problem=found.problem,
+            unread=found.unread if prediction.answer or not found.steps else "",
+            gap=found.gap,
+        )
 
 
 class EpisodePredictions(ReplyPredictions):

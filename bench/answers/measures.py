@@ -15,15 +15,19 @@ class LateScore(Mapping[str, Any]):
 
     counted: equal for scores of one benchmark that count the same in all columns, whatever their setting
     meaning: as in samples
+    unread: why the response has no answer; empty if it has one
     """
 
-    __slots__ = ("_made", "_make", "counted", "meaning")
+    __slots__ = ("_made", "_make", "counted", "meaning", "unread")
 
-    def __init__(self, make: Callable[[], dict[str, Any]], counted: Hashable, meaning: str | None) -> None:
+    def __init__(
+        self, make: Callable[[], dict[str, Any]], counted: Hashable, meaning: str | None, unread: str = ""
+    ) -> None:
         self._make = make
         self._made: dict[str, Any] | None = None
         self.counted = counted
         self.meaning = meaning
+        self.unread = unread
 
     @property
     def made(self) -> dict[str, Any]:

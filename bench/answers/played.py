@@ -19,11 +19,15 @@ NO_ANSWER = "no answer"
 class Played(NamedTuple):
     """answer: what was submitted, or would have been; empty if there is none
     steps: all of the episode; problem: why nothing was submitted, empty if something was
+    unread: why the response has no answer, where nothing was submitted for that reason
+    gap: what was submitted without, and why; empty if the answer is complete
     """
 
     answer: dict[str, Any]
     steps: tuple[Step[Any], ...]
     problem: str
+    unread: str = ""
+    gap: str = ""
 
 
 def played(
@@ -34,25 +38,29 @@ def played(
     `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
     """
     episode = verified(benchmark.episode(item), steps)
-    answer, problem = _answer(benchmark, item, response)
+    answer, unread, unread_part = _answer(benchmark, item, response)
+    problem = unread
     submitted = benchmark.handed_in(episode.steps)
     if submitted is not None:
         if answer and not benchmark.same_answer(item, answer, submitted):
             raise CalibrantError(f"the answer {shown(answer)} is not what the steps submit: {shown(submitted)}")
-        answer, problem = submitted, ""
+        answer, problem, unread = submitted, "", ""
     elif answer:
         actions = benchmark.handing_in(answer, tuple(episode.steps))
         problem = next((step.refused for step in map(episode.act, actions) if step.refused), "")
-    return Played(answer, tuple(episode.steps), problem)
+    omission = "" if problem else benchmark.omission(episode.steps)
+    return Played(answer, tuple(episode.steps), problem, unread, ": ".join(filter(None, (omission, unread_part))))
 
 
-def _answer(benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _answer(benchmark: Benchmark[Any], item: Any, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str, str]:
+    """The answer of a response; why it has none; what of it could not be read."""
     if not response:
-        return {}, NO_ANSWER
+        return {}, NO_ANSWER, ""
     try:
-        return benchmark.extract(item, response), ""
+        answer, unread = benchmark.read_answer(item, response)
     except ActionError as error:
-        return {}, str(error)
+        return {}, str(error), ""
+    return answer, "", unread
 
 
 def steps_of(value: object) -> list[Step[Any]]:

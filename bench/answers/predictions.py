@@ -24,6 +24,7 @@ from bench.answers.fields import (
     named_value,
 )
 from bench.answers.input.objects import PredictionFile
+from bench.answers.input.unread import UnreadAnswers
 from bench.answers.lines import json_object, shown_name
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
@@ -36,6 +37,7 @@ class Prediction(NamedTuple):
     pool: digest of the pool that has the item; sample: number among the model's answers to it
     seconds: what it took, if the line says so
     steps: of an episode, all that was done in it, the submission too; problem: why nothing was submitted
+    unread: why the response has no answer; gap: what was submitted without, and why
     """
 
     pool: str
@@ -46,6 +48,8 @@ class Prediction(NamedTuple):
     seconds: float | None = None
     steps: tuple[Step[Any], ...] = ()
     problem: str = ""
+    unread: str = ""
+    gap: str = ""
 
 
 class PoolItems(NamedTuple):
@@ -62,6 +66,7 @@ class Predictions:
     skip_unknown: pass over items that no pool has (their number is `num_skipped`) instead of refusing
     hint: what the refusal of such an item ends with
     recognised: what was found where, so far; num_unread: of how many episodes nothing was submitted
+    unread: the responses without an answer, as far as they are read here
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Predictions:
         self._fields = fields or FieldNames()
         self.num_skipped = 0
         self.num_unread = 0
+        self.unread = UnreadAnswers()
         self.recognised = Recognised()
 
     def __iter__(self) -> Iterator[Prediction]:

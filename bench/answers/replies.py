@@ -75,10 +75,11 @@ class ReplyScorer:
         problem = NO_ANSWER
         if prediction.answer != "":
             try:
-                return prediction._replace(answer=self.benchmark.extract(item, prediction.answer))
+                answer, gap = self.benchmark.read_answer(item, prediction.answer)
+                return prediction._replace(answer=answer, gap=gap)
             except ActionError as error:
                 problem = str(error)
-        return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem)
+        return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem, unread=problem)
 
     def score(self, prediction: Prediction) -> ScoredPrediction:
         """The verdict on a prediction that was read: the benchmark's keys, then where it belongs."""
@@ -91,7 +92,7 @@ class ReplyScorer:
             "model": prediction.model,
             "sample": prediction.sample,
             **score,
-            "problem": prediction.problem,
+            "problem": prediction.problem or prediction.gap,
             KEY: self.benchmark.attribution(item, prediction.answer, prediction.steps, score),
             "pool": pool.name,
             "poolDigest": pool.digest,
@@ -122,4 +123,6 @@ class ReplyPredictions(Predictions):
         for prediction in super()._of_line(line, samples):
             read = self._scorer.read(prediction, line)
             self.num_unread += bool(read.problem)
+            self.unread.add(read.instance, read.unread)
+            self.unread.add_partial(read.instance, "" if read.problem else read.gap)
             yield read

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from bench.answers.input.unread import UNREAD_STAGES
 from bench.answers.lines import json_object, numbered_lines
 from bench.answers.measured import funnel, structure
 from bench.answers.measures import LateScore
@@ -110,7 +111,9 @@ class PredictionScorer:
         origin, meant = self.origin(prediction), meaning(score)
         make = partial(self._line, prediction.model, origin, score, meant)
         counted = self._counted(score)
-        line: Mapping[str, Any] = make() if counted is None else LateScore(make, counted, meant)
+        rejection = score.rejection
+        unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
+        line: Mapping[str, Any] = make() if counted is None else LateScore(make, counted, meant, unread)
         return ScoredPrediction(origin, line)
 
     def _counted(self, score: Score) -> Hashable | None:

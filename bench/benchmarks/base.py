@@ -187,6 +187,18 @@ class Benchmark(ABC, Generic[I]):
         """The answer that a response gives, of the item's schema; `ActionError` says why there is none."""
         self._absent("responses")
 
+    def read_answer(self, item: I, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """The same answer, and what of the response could not be read; empty if all was."""
+        return self.extract(item, response), ""
+
+    def omission(self, steps: Sequence[Step[Any]]) -> str:
+        """What counts and a submitted run does not have; empty if it has all."""
+        return ""
+
+    def reply_action(self, item: I, stated: Mapping[str, Any]) -> Action:
+        """The action that the object in a reply of a conversation states; `ActionError` if it is no action."""
+        return stated
+
     def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two answers of the item's schema state the same."""
         return dict(one) == dict(other)

@@ -142,9 +142,20 @@ class CausaLab(Benchmark[LabItem]):
         return ({} if frequency is None else {"frequency": frequency}) | {HYPOTHESIS: dict(last_raw(steps) or {})}
 
     def extract(self, item: LabItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        from dsl.causalab.response import answer_of
+        return self.read_answer(item, response)[0]
 
-        return answer_of(response)
+    def read_answer(self, item: LabItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        from dsl.causalab.response import read_answer
+
+        return read_answer(response)
+
+    def omission(self, steps: Sequence[Step[Any]]) -> str:
+        return "no frequency" if dialled(steps) is None else ""
+
+    def reply_action(self, item: LabItem, stated: Mapping[str, Any]) -> Action:
+        from dsl.causalab.paper_reply import is_paper_reply, paper_action
+
+        return paper_action(stated, item.task.properties) if is_paper_reply(stated) else stated
 
     def same_answer(self, item: LabItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether they agree in all that both state."""

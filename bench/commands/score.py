@@ -22,6 +22,7 @@ from dsl.garbage import rare_collections
 from dsl.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from bench.answers.input.unread import UnreadAnswers
     from bench.answers.predictions import PoolItems, Predictions
     from bench.answers.replies import ReplyScorer
     from bench.answers.verdicts import PredictionScorer
@@ -95,7 +96,8 @@ def score(
     if cluster is None:
         _count(scorer, predictions, collected, workers, out=out, as_json=as_json)
     else:
-        _collect(scored(scorer, predictions, execution(workers, cluster)), collected, out=out, as_json=as_json)
+        verdicts = _with_unread(scored(scorer, predictions, execution(workers, cluster)), predictions.unread)
+        _collect(verdicts, collected, out=out, as_json=as_json)
     _tell(file, predictions, scorer.items)
     print_rows(collected, err=as_json, again=_again(out))
 
@@ -135,6 +137,7 @@ def _count(
         lines = as_json or written is not None
         for one in counted(scorer, collected.measures, predictions, with_lines=lines, workers=number):
             collected.count(one.origin, one.values, one.sample)
+            predictions.unread.add(one.origin.instance, one.unread)
             if one.line is not None:
                 _put(one.line, written, as_json=as_json)
 
@@ -178,6 +181,15 @@ def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path
                 _put(json_line(verdict), written, as_json=as_json)
 
 
+def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
+    """The same, while those without an answer are counted as far as verdicts show them."""
+    from bench.answers.input.unread import unread_reason
+
+    for origin, verdict in verdicts:
+        unread.add(origin.instance, unread_reason(verdict))
+        yield origin, verdict
+
+
 def _put(line: str, written: TextIO | None, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(line + "\n")
@@ -219,6 +231,8 @@ def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> N
         typer.echo(f"{predictions.num_skipped} lines are for instances that {names} {have}", err=True)
     if predictions.num_unread:
         typer.echo(f"nothing was submitted in {predictions.num_unread} of them; `problem` says why", err=True)
+    for line in predictions.unread.lines():
+        typer.echo(line, err=True)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
+from bench.answers.input.unread import unread_reason
 from bench.answers.measures import Measures
 from bench.answers.predictions import Prediction
 from bench.answers.samples import Sample
@@ -33,12 +34,13 @@ AHEAD = 5  # jobs of each process that are read before they are needed
 
 
 class Counted(NamedTuple):
-    """A prediction's verdict as a table and a file of lines take it."""
+    """A prediction's verdict as a table and a file of lines take it. unread: why there is no answer, if known here"""
 
     origin: AnswerOrigin
     values: Values
     sample: Sample
     line: str | None
+    unread: str = ""
 
 
 def counted(
@@ -55,7 +57,7 @@ def counted(
         yield from _apart(judge, chain((first,), left), workers)
 
 
-_Group: TypeAlias = tuple[list[tuple[Any, ...]], list[int], list[str | None], list[str | None]]
+_Group: TypeAlias = tuple[list[tuple[Any, ...]], list[int], list[str | None], list[str | None], list[str]]
 
 
 class _Judge:
@@ -77,7 +79,8 @@ class _Judge:
     def one(self, prediction: Prediction) -> Counted:
         origin, line = judged(self._scorer, prediction)
         values, sample = self._table.read(origin.setting, line)
-        return Counted(origin, values, sample, json_line(line) if self._with_lines else None)
+        unread = unread_reason(line)
+        return Counted(origin, values, sample, json_line(line) if self._with_lines else None, unread)
 
     def group(self, predictions: Iterable[Prediction]) -> _Group:
         """What many come to, in few and plain objects: most count the same as some other, and all are sent."""
@@ -85,20 +88,22 @@ class _Judge:
         which: list[int] = []
         meanings: list[str | None] = []
         lines: list[str | None] = []
-        for _, values, sample, line in map(self.one, predictions):
+        reasons: list[str] = []
+        for _, values, sample, line, unread in map(self.one, predictions):
             *flags, meaning = sample
             which.append(kinds.setdefault((values, *flags), len(kinds)))
             meanings.append(meaning)
             lines.append(line)
-        return list(kinds), which, meanings, lines
+            reasons.append(unread)
+        return list(kinds), which, meanings, lines, reasons
 
     def counted(self, predictions: Sequence[Prediction], group: _Group) -> Iterator[Counted]:
         """The same in full, in the process that has read the predictions."""
-        kinds, which, meanings, lines = group
+        kinds, which, meanings, lines, reasons = group
         values = [self._values.setdefault(values, values) for values, *_ in kinds]
-        for prediction, kind, meaning, line in zip(predictions, which, meanings, lines, strict=True):
+        for prediction, kind, meaning, line, unread in zip(predictions, which, meanings, lines, reasons, strict=True):
             sample = Sample._make((*kinds[kind][1:], meaning))
-            yield Counted(self._scorer.origin(prediction), values[kind], sample, line)
+            yield Counted(self._scorer.origin(prediction), values[kind], sample, line, unread)
 
 
 def _judge(scorer: Scorer, benchmark_name: str, with_lines: bool) -> _Judge:

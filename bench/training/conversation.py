@@ -28,7 +28,13 @@ def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonC
     """A fresh conversation about an interactive item, in which a reply holds one action."""
     episode = of.episode(item)
     turns = TURNS_PER_ACTION * episode.left + TURNS_BESIDE
-    return JsonChat(episode, instructions, lambda step, _: of.told(episode, step), max_turns=turns)
+    return JsonChat(
+        episode,
+        instructions,
+        lambda step, _: of.told(episode, step),
+        max_turns=turns,
+        action_of=lambda stated: of.reply_action(item, stated),
+    )
 
 
 def said(of: Benchmark[Any], item: Any, replies: Sequence[str]) -> Said:

@@ -36,7 +36,8 @@ class LabVerbs(ItemVerbs[LabItem]):
         found = played(self.benchmark, own, said or {}, steps)
         score = run_score(own, found.steps)
         problem = neither(answer) if said is None and found.problem and answer is not None else found.problem
-        return LabScore(own.id, not found.problem, score.accurate, problem or _wrong(score), score, score.as_json())
+        failure = problem or found.gap or _wrong(score)
+        return LabScore(own.id, not found.problem, score.accurate, failure, score, score.as_json())
 
     def solve(self, item: LabItem) -> Outcome[Solution[Mechanism]]:
         from solvers.causalab.exact import solve
@@ -63,6 +64,4 @@ class LabVerbs(ItemVerbs[LabItem]):
 
 
 def _wrong(score: RunScore) -> str | None:
-    if score.frequency is None:
-        return "wrong: no frequency was dialled"
     return None if score.accurate else "wrong: the frequency is not within 5 of the crystal's"

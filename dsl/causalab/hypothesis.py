@@ -11,7 +11,7 @@ from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from dsl.errors import shown
 
 _ALIASES = frozenset({"freq", "frequency", "resonancefreq", "resonancefrequency"})
-_FILLERS = str.maketrans("", "", " _-")
+FILLERS = str.maketrans("", "", " _-")
 
 WeightKey: TypeAlias = tuple[str, str, int]  # (parent, child, power)
 
@@ -55,7 +55,7 @@ def node_name(name: object) -> str:
 @lru_cache(maxsize=4096)
 def _resolved(text: str) -> str:
     text = text.strip()
-    return FREQUENCY if text.translate(_FILLERS).lower() in _ALIASES else text
+    return FREQUENCY if text.translate(FILLERS).lower() in _ALIASES else text
 
 
 def stated_edges(raw: Mapping[str, Any]) -> frozenset[Edge]:

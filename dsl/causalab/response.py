@@ -1,45 +1,106 @@
 """From a response to the answer that it gives: a frequency, a hypothesis or both.
 
 A text is read as the released code reads replies (dsl.causalab.replies). What it holds may be an action of an episode,
-{"reactor": f} or {"submit": {...}} with the hypothesis it carries; an answer as records of runs have it; or a
-hypothesis alone.
+{"reactor": f} or {"submit": {...}} with the hypothesis it carries; a reply in the paper's own format
+(dsl.causalab.paper_reply); an answer as records of runs have it; or a hypothesis alone. An object around exactly one of
+these, such as {"answer": {...}}, is passed through. A frequency that cannot be read leaves the hypothesis as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dsl.action import ActionError
 from dsl.causalab.episode import HYPOTHESIS, finite
+from dsl.causalab.paper_reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
 from dsl.causalab.replies import controller_json, parsed
 from dsl.errors import shown
 
 FREQUENCY_KEYS = ("frequency", "reactor")
 _OF_HYPOTHESIS = frozenset({"edges", "freq_equation", "coefficients", "weights"})
+MAX_WRAPPINGS = 4
+
+
+class ReadAnswer(NamedTuple):
+    """answer: {"frequency": number, "hypothesis": object}, each as far as it is stated
+    problem: what of it could not be read; empty if all was
+    """
+
+    answer: dict[str, Any]
+    problem: str
+
+
+def read_answer(response: str | Mapping[str, Any]) -> ReadAnswer:
+    """The answer that a response gives; `ActionError` says why it gives neither frequency nor hypothesis."""
+    raw = _object_of(response) if isinstance(response, str) else response
+    inner = _unwrapped(raw)
+    found = _stated(raw if inner is None else inner)
+    if found.answer:
+        return found
+    keys = shown(", ".join(map(str, raw))) if raw else "none"
+    raise ActionError(found.problem or f"no frequency and no hypothesis in it; its keys are {keys}")
 
 
 def answer_of(response: str | Mapping[str, Any]) -> dict[str, Any]:
-    """{"frequency": number, "hypothesis": object}, each as far as it is stated; `ActionError` says why neither is."""
-    raw = _object_of(response) if isinstance(response, str) else response
-    outer = {**raw, **submitted} if isinstance(submitted := raw.get("submit"), Mapping) else dict(raw)
+    """The answer alone; `ActionError` as in `read_answer`."""
+    return read_answer(response).answer
+
+
+def _stated(raw: Mapping[str, Any]) -> ReadAnswer:
+    outer = dict(raw)
+    if isinstance(raw.get("submit"), Mapping):
+        outer |= outer.pop("submit")
     answer: dict[str, Any] = {}
-    frequencies = {finite(outer[key]) for key in FREQUENCY_KEYS if outer.get(key) is not None}
-    if len(frequencies) > 1:
-        raise ActionError(f"two frequencies: {' and '.join(map(str, sorted(frequencies)))}")
-    for frequency in frequencies:
-        answer["frequency"] = frequency
-    if outer.get(HYPOTHESIS) is not None:
-        if not isinstance(outer[HYPOTHESIS], Mapping):
-            raise ActionError(f"hypothesis is {shown(outer[HYPOTHESIS])}, not an object")
+    problems = []
+    try:
+        frequency = _frequency(outer)
+        if frequency is not None:
+            answer["frequency"] = frequency
+    except ActionError as error:
+        problems.append(str(error))
+    if isinstance(outer.get(HYPOTHESIS), Mapping):
         answer[HYPOTHESIS] = dict(outer[HYPOTHESIS])
+    elif outer.get(HYPOTHESIS) is not None:
+        problems.append(f"hypothesis is {shown(outer[HYPOTHESIS])}, not an object")
     elif not _OF_HYPOTHESIS.isdisjoint(outer):
         answer[HYPOTHESIS] = {key: value for key, value in outer.items() if key in _OF_HYPOTHESIS}
-    if not answer:
-        raise ActionError(
-            f"no frequency and no hypothesis in it; its keys are {shown(', '.join(raw)) if raw else 'none'}"
-        )
-    return answer
+    return ReadAnswer(answer, "; ".join(problems))
+
+
+def _frequency(outer: Mapping[str, Any]) -> float | None:
+    """The frequency that is stated; `ActionError` for what is none, and for two that differ."""
+    given = [outer[key] for key in FREQUENCY_KEYS if outer.get(key) is not None]
+    if is_paper_reply(outer):
+        if (why := outside_laboratory(outer)) is not None and not given:
+            raise ActionError(why)
+        if outer.get(VALUE) is not None:
+            target = experiment_target(outer)
+            if target is None:
+                given.append(outer[VALUE])
+            elif not given:
+                raise ActionError(f"its value is a setting of {shown(target)}")
+    frequencies = {finite(value) for value in given}
+    if len(frequencies) > 1:
+        raise ActionError(f"two frequencies: {' and '.join(map(str, sorted(frequencies)))}")
+    return next(iter(frequencies), None)
+
+
+def _unwrapped(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The object inside others that states an answer, where each of these states none and holds one such object."""
+    for _ in range(MAX_WRAPPINGS):
+        if _states_answer(raw):
+            return raw
+        inner = [value for key, value in raw.items() if isinstance(value, Mapping) and key not in NOTES]
+        if len(inner) != 1:
+            candidates = [value for value in inner if _states_answer(value)]
+            return candidates[0] if len(candidates) == 1 else None
+        (raw,) = inner
+    return None
+
+
+def _states_answer(raw: Mapping[str, Any]) -> bool:
+    return any(_stated(raw))
 
 
 def _object_of(text: str) -> dict[str, Any]:

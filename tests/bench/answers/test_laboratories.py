@@ -30,6 +30,7 @@ NAME = ITEM.task.settable[0]
 TRUE: dict[str, Any] = {"frequency": ITEM.sealed.target, "hypothesis": stated(ITEM.sealed.mechanism)}
 WRONG: dict[str, Any] = {"frequency": ITEM.sealed.target + 50, "hypothesis": {"edges": [["density", "density"]]}}
 SET = {"set": NAME, "value": 20}
+FREE = 'which is not simulated; give a value, or "action": "SUBMIT"'
 
 
 def steps(*actions: Any, item: LabItem = ITEM) -> list[dict[str, Any]]:
@@ -80,8 +81,9 @@ def test_answers_of_every_family_are_dialled_and_submitted(
     assert [line["settings"] for line in lines] == [0] * 5
     assert {line["benchmark"] for line in lines} == {"causalab"}
     assert [line["submitted"] for line in lines] == [1.0] * 5
-    assert [line["problem"] for line in lines] == [""] * 5
+    assert [line["problem"] for line in lines] == [*[""] * 4, "no frequency"]
     assert "nothing was submitted" not in said
+    assert f"1 response holds only a part of an answer (first: {item.id}: no frequency)" in said
     for line in lines:
         msgspec.convert(line, LabVerdict, strict=True)
         if line["attribution"] is not None:
@@ -93,7 +95,16 @@ def test_answers_of_every_family_are_dialled_and_submitted(
     [
         ({"response": "F is 7"}, "no JSON in the text"),
         ({"response": "```json\n[1, 2]\n```"}, "not a JSON object: '[1, 2]'"),
-        ({"response": _fenced({"action": "WAIT"})}, "no frequency and no hypothesis in it; its keys are 'action'"),
+        ({"response": _fenced({"act": "WAIT"})}, "no frequency and no hypothesis in it; its keys are 'act'"),
+        (
+            {"response": _fenced({"action": "WAIT"})},
+            "action 'WAIT' belongs to the world around the laboratory, " + FREE,
+        ),
+        ({"response": _fenced({"memory": "7"})}, "no frequency and no hypothesis in it; its keys are 'memory'"),
+        (
+            {"response": _fenced({"memory": {"edges": []}})},
+            "no frequency and no hypothesis in it; its keys are 'memory'",
+        ),
         ({"answer": {}}, "no answer"),
         ({"answer": {"frequency": "7"}}, "'7' is not a finite number"),
         ({"answer": {"frequency": 7, "reactor": 8}}, "two frequencies: 7.0 and 8.0"),
@@ -109,6 +120,7 @@ def test_what_cannot_be_handed_in_is_said(
     assert line["problem"] == problem
     assert (line["correct"], line["submitted"], line["frequency"]) == (False, 0.0, None)
     assert "nothing was submitted in 1 of them" in said
+    assert f"1 response holds no answer that can be read (first: {ITEM.id}: {problem})" in said
 
 
 def test_steps_are_replayed_and_count(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bench.answers.input.unread import unread_reason
 from bench.answers.measures import LateScore
 from bench.answers.predictions import Prediction, Predictions
 from bench.answers.replayscm import MEASURES
@@ -31,6 +32,7 @@ TEXTS = (
         '{"mechanisms": {"X3": 1}}',
     ),
 )
+FORM = " variable: formula"
 
 
 @pytest.fixture
@@ -58,6 +60,31 @@ def test_processes_change_nothing(
         found.append((out.read_bytes(), capsys.readouterr()))
     assert found[0] == found[1]
     assert found[0][0].count(b"\n") == 99
+    first = small_pool(["good"]).problems[0].id
+    assert f"27 responses hold no answer that can be read (first: {first}: no_json)\n" in found[0][1].err
+
+
+def test_responses_without_an_answer_are_counted_however_they_are_scored(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for options in ([], ["--structure"], ["--extractor", "published"]):
+        assert main(["score", *map(str, files), *options]) == 0
+        said.append([line for line in capsys.readouterr().err.splitlines() if "that can be read" in line])
+    assert said[0] == said[1]
+    assert [line.partition("(")[0] for (line,) in said] == ["27 responses hold no answer that can be read "] * 3
+    scorer = PredictionScorer([files[0]])
+    reasons = []
+    for prediction in Predictions(files[1], scorer.items):
+        _, late = scorer.score(prediction)
+        assert isinstance(late, LateScore)
+        assert unread_reason(late) == unread_reason(late.made) == unread_reason(pickle.loads(pickle.dumps(late)))
+        reasons.append(unread_reason(late))
+    assert {reason for reason in reasons if reason} == {
+        "no_json",
+        "empty",
+        "'mechanisms' is 1, not an object of" + FORM,
+    }
 
 
 @pytest.mark.parametrize("workers", [2, 3])
