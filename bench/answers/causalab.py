@@ -47,6 +47,11 @@ def _figure(key: str) -> Callable[[Score], float]:
     return lambda score: float(score[key])
 
 
+def _opened(score: Score) -> float | None:
+    """Records of versions that did not tell it from `activated` do not have it."""
+    return None if score.get("opened") is None else float(score["opened"])
+
+
 def _graph_kind(kind: str) -> Callable[[Score], float | None]:
     def value(score: Score) -> float | None:
         said = score.get(KEY)
@@ -80,6 +85,7 @@ def _edges(key: str) -> Callable[[Score], float | None]:
 ANSWERS = (
     Column("accuracy", "Accuracy", _figure("accuracy")),
     Column("activated", "Activated", _figure("activated")),
+    Column("opened", "Opened", _opened),
     Column("edge_f1", "F1", _figure("all_edge_f1")),
     Column("shd", "SHD", _figure("shd"), decimals=2),
     Column("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),

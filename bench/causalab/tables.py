@@ -73,9 +73,9 @@ _BESIDE = {
     "freq_weight_f1": "freq_weight_display_f1",
 }  # ours next to printed ones
 _CAPTION = (
-    "Activated: a try activated the reactor, which is what the paper calls accuracy. Ours only: the frequency within 5,"
-    " also where the dial cannot reach it, and weights within 0.01. Printed graph figures are of a second reading by a"
-    " language model, ours of the hypothesis that was stated."
+    "Activated: the last try left the reactor activated, which is what the paper calls accuracy. Ours only: the"
+    " frequency within 5, also where the dial cannot reach it, and weights within 0.01. Printed graph figures are of a"
+    " second reading by a language model, ours of the hypothesis that was stated."
 )
 _IMEC_CAPTION = (
     "Mean number of graphs that no ideal experiment on the properties which a run set tells from the truth; fewer is"

@@ -71,7 +71,8 @@ class LabVerdict(
     sample: number among that model's answers to the item
     correct: the frequency dialled last is within 5; graph_correct: no edge is wrong or missing
     frequency: what was dialled last; null if nothing was
-    accuracy: `correct` as a number; activated: a try activated the reactor, which is what the paper counts
+    accuracy: `correct` as a number; activated: the last answered try left the reactor activated, as the paper
+        counts; opened: any try activated it; null in lines of versions that did not tell the two apart
     settings: how many were carried out; refused: how many actions were not; submitted: whether the run was ended
     all_edge_precision, all_edge_recall, all_edge_f1: of the edges
     freq_edge_precision, freq_edge_recall, freq_edge_f1: of the edges into the frequency
@@ -83,7 +84,7 @@ class LabVerdict(
     all_weight_precision, all_weight_recall, all_weight_f1: of the weights of every equation
     shd: structural Hamming distance, a turned edge counted once
     imec: graphs that no ideal experiment on the set properties tells from the truth; null above 8 nodes
-    problem: why nothing was submitted; empty if something was
+    problem: why nothing was submitted, or what of the answer could not be read; empty if there is nothing to say
     attribution: what the readings decided; null where nothing was done and where the mechanisms left are not counted
     seconds: what the answer took, if the prediction says so
     pool_digest, poolDigest: SHA-256 of what the pool's file holds, decompressed
@@ -98,6 +99,7 @@ class LabVerdict(
     frequency: float | None
     accuracy: float
     activated: float
+    opened: float | None = None
     settings: int
     refused: int
     submitted: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,7 +30,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], Any]] = {
 class FormulaScore:
     """roots: named roots against the parentless ancestors of the frequency
     parsed: whether the text is Python; `symbols` are its names, sorted; `missing` are those without a value
-    frequency: what it gives; None if it cannot be computed. `error` then says why, unless names are missing
+    frequency: what it gives, infinity and NaN too as Python computes them; None if it cannot be computed. `error` then
+        says why, unless names are missing
     hit: whether it is at most 5 away from the target
     """
 
@@ -91,7 +91,7 @@ def _computed(node: ast.expr, shown: Values, depth: int) -> float:
     if depth > MAX_DEPTH:
         raise _FormulaError("nested too deeply")
     match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+        case ast.Constant(value=int() | float() as value):  # truth values too: the released code adds True as 1.0
             found: Any = _float(value)
         case ast.Name(id=name):
             found = float(shown[name])
@@ -107,8 +107,8 @@ def _computed(node: ast.expr, shown: Values, depth: int) -> float:
                 raise _FormulaError(f"cannot be computed: {error}") from None
         case _:
             raise _FormulaError(f"{type(node).__name__} is no part of a formula; + - * / ** are")
-    if isinstance(found, complex) or not math.isfinite(found):
-        raise _FormulaError("not a finite number")
+    if isinstance(found, complex):
+        raise _FormulaError("not a real number")
     return float(found)
 
 
@@ -116,4 +116,4 @@ def _float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise _FormulaError("not a finite number") from None
+        raise _FormulaError("an integer beyond the range of floats") from None

@@ -21,7 +21,9 @@ IMEC_NODES = 8  # the members of an equivalence class are listed, and there may 
 @dataclass(frozen=True, slots=True)
 class RunScore:
     """accurate: whether the last dialled frequency is within 5 of the target, whatever the dial makes of it
-    activated: whether a try activated the reactor; the published accuracy ("exact prediction") is this
+    activated: whether the last answered try left the reactor activated; the published accuracy ("exact prediction") is
+        this. A later miss shuts a reactor that was open, and so does the last try; tries beyond that change nothing.
+    opened: whether any try activated it
     frequency: the last that was dialled; None if none was
     settings: how many were carried out; refused: how many actions were not
     imec: graphs that no ideal experiment on the set properties tells from the truth (Table 8); None above IMEC_NODES
@@ -30,6 +32,7 @@ class RunScore:
     hypothesis: HypothesisScore
     accurate: bool
     activated: bool
+    opened: bool
     frequency: float | None
     settings: int
     refused: int
@@ -41,6 +44,7 @@ class RunScore:
         return {
             "accuracy": float(self.accurate),
             "activated": float(self.activated),
+            "opened": float(self.opened),
             "settings": self.settings,
             "refused": self.refused,
             "submitted": float(self.submitted),
@@ -58,7 +62,7 @@ class RunScore:
 def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
     """The score of a run; its steps have to be those that the item answers (see `dsl.episode.verified`)."""
     steps = tuple(steps)
-    activated = False
+    tries: list[bool] = []
     settings = refused = 0
     submitted = False
     for step in steps:
@@ -67,13 +71,14 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         if step.refused:
             continue
         if "reactor" in step.action and step.reading is not None:
-            activated |= bool(step.reading["activated"])
+            tries.append(bool(step.reading["activated"]))
         submitted |= "submit" in step.action
     frequency = dialled(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
     score = Scorer(item.sealed.mechanism).score(last_hypothesis(steps))
     imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
-    return RunScore(score, right, activated, frequency, settings, refused, submitted, imec)
+    activated, opened = tries[-1:] == [True], any(tries)
+    return RunScore(score, right, activated, opened, frequency, settings, refused, submitted, imec)
 
 
 def final_imec(item: LabItem, steps: Iterable[LabStep]) -> int:

@@ -17,6 +17,9 @@ PUBLISHED_TOLERANCE = 1e-6
 DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight
 SQUARE_TOLERANCE = 0.0005  # square weights of the released suites have three decimals
 _WEIGHT_KEY = ("c_", "coeff_")
+_VISUALISED_FREQUENCY = frozenset(
+    {"freq", "frequency", "resonancefreq", "resonance_freq", "resonancefrequency", "resonance_frequency"}
+)
 _NAMING = re.compile(r"^(?:c|coeff)[12]?_|_(?:[12]|freq|frequency)$", re.IGNORECASE)
 
 
@@ -224,8 +227,9 @@ class VisualiserScore:
 def visualiser_score(truth: Mechanism, raw: Mapping[str, Any]) -> VisualiserScore:
     """Scores of a decoded hypothesis as the released visualiser computes them.
 
-    Edges are objects with two texts; an empty prediction scores 0. Weights are the coefficients c_p of parents p with a
-    linear weight, right within 0.01; precision is over those that were given. Quadratic mechanisms have none.
+    Edges are objects with two texts; a missing key counts as an empty name, which is one more wrong edge. An empty
+    prediction scores 0. Weights are the coefficients c_p of parents p with a linear weight, right within 0.01;
+    precision is over those that were given. Quadratic mechanisms have none.
     """
     edges, coefficients = raw.get("edges") or [], raw.get("coefficients") or {}
     return VisualiserScore(_visualised_edges(truth, edges), _visualised_weights(truth, coefficients))
@@ -236,22 +240,18 @@ def _visualised_edges(truth: Mechanism, raw: object) -> EdgeScores | None:
         return None
     predicted = set()
     for entry in raw:
-        ends = (entry.get("from"), entry.get("to")) if isinstance(entry, Mapping) else (None, None)
-        if not (isinstance(ends[0], str | None) and isinstance(ends[1], str | None)) or not isinstance(entry, Mapping):
+        ends = (entry.get("from", ""), entry.get("to", "")) if isinstance(entry, Mapping) else ()
+        if not ends or not all(isinstance(name, str) for name in ends):
             return None
-        if "from" in entry and "to" in entry:
-            if ends[0] is None or ends[1] is None:
-                return None
-            predicted.add((_visualised_name(ends[0]), _visualised_name(ends[1])))
+        predicted.add(tuple(map(_visualised_name, ends)))
     hits = len(predicted & truth.edges)
     return _ratios(hits, len(predicted), len(truth.edges))
 
 
 def _visualised_name(name: str) -> str:
-    """As in scored edges, but hyphens are kept."""
+    """The name without blanks around it; one of six spellings in any case is the frequency, otherwise case matters."""
     text = name.strip()
-    plain = text.replace("_", "").replace(" ", "").lower()
-    return FREQUENCY if plain in ("freq", "frequency", "resonancefreq", "resonancefrequency") else text
+    return FREQUENCY if text.lower() in _VISUALISED_FREQUENCY else text
 
 
 def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | None:

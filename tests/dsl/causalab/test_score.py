@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -150,10 +151,17 @@ def test_scored_objects_are_found(text: str, found: object) -> None:
         ("9**9**9", None),
         ("1/0", None),
         ("(-8)**0.5", None),
-        ("True + 1", None),
+        ("True + 1", 2.0),  # as Python adds it
+        ("False", 0.0),
         ("'a' * 3", None),
         ("[density][0]", None),
-        ("1e999", None),
+        ("1e999", inf),
+        ("1e400 + 1", inf),
+        ("-1e400 * density", -inf),
+        ("1e308 * 10", inf),
+        ("1e308 ** 2", None),  # Python raises
+        ("None + 1", None),
+        ("1j * 1j", None),
         ("-" * 1500 + "1", None),
         ("(" * 500, None),
         ("1" * 3000, None),
@@ -165,6 +173,36 @@ def test_formulas_are_arithmetic_and_nothing_else(text: str, frequency: float | 
     assert score.frequency == frequency
     assert (score.hit is None) == (frequency is None)
     assert bool(score.error) == (frequency is None)
+
+
+def test_a_formula_beyond_all_numbers_is_computed_and_misses() -> None:
+    for text, frequency in (("1e400", inf), ("1e400 - 1e400", nan)):
+        score = formula_score(TRUTH, ["density"], text, {"density": 2.0}, 24.0)
+        assert (repr(score.frequency), score.hit, score.error) == (repr(frequency), False, "")
+
+
+def _visualised(*edges: Any) -> list[float] | None:
+    found = visualiser_score(TRUTH, {"edges": list(edges)}).edge
+    return None if found is None else [found.precision, found.recall]
+
+
+def test_the_visualiser_knows_six_spellings_of_the_frequency_and_counts_entries_without_keys_as_one_edge() -> None:
+    true = [{"from": parent, "to": child} for parent, child in sorted(TRUTH.edges)]
+    assert _visualised(*true) == [1.0, 1.0]
+    spellings = ("freq", "frequency", "resonancefreq", "resonance_freq", "resonancefrequency", "resonance_frequency")
+    for spelling in (*spellings, *map(str.upper, spellings), "  Resonance_Freq\n"):
+        renamed = [{key: spelling if name == FREQUENCY else f" {name} " for key, name in e.items()} for e in true]
+        assert _visualised(*renamed) == [1.0, 1.0], spelling
+    for spelling in ("resonance freq", "resonance-freq", "res_onancefreq", "freq_", "_freq", "f req"):
+        renamed = [{key: spelling if name == FREQUENCY else name for key, name in e.items()} for e in true]
+        found = _visualised(*renamed)
+        assert found is not None
+        assert found[0] < 1.0, spelling
+    n = len(true)
+    assert _visualised(*true, {}, {"a": 1}, {"cause": "x"}) == [n / (n + 1), 1.0]
+    assert _visualised(*true, {}, {"from": "ph"}, {"to": FREQUENCY}) == [n / (n + 3), 1.0]
+    assert _visualised(*true, {"from": None, "to": FREQUENCY}) is None
+    assert _visualised(*true, 7) is None
 
 
 @settings(max_examples=examples(300))

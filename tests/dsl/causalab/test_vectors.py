@@ -64,16 +64,14 @@ def check_intervention(vector: Vector) -> None:
 
 def check_reactor(vector: Vector) -> None:
     reactor = Reactor(vector["inputs"]["target"], vector["inputs"]["max_submissions"])
-    succeeded = False
     for step in vector["expect"]["steps"]:
         reactor = reactor.tried(step["submitted"])
-        succeeded |= reactor.activated
         assert (reactor.activated, reactor.dial, reactor.count) == (
             step["activated"],
             step["dial_after"],
             step["submissions"],
         )
-        assert succeeded == step["task_success"]
+        assert reactor.activated == step["task_success"]
 
 
 def triple(scores: EdgeScores) -> list[float]:
