@@ -14,6 +14,7 @@ from dsl.causim.language.work import (
     check_size,
     checked_number,
     members,
+    ordered,
     text_of,
     weigh,
 )
@@ -201,10 +202,15 @@ def _join(frame: Frame, text: str, iterable: Any) -> str:
     return text.join(parts)
 
 
-def _extend(frame: Frame, target: list[Any], iterable: Any) -> None:
-    added_members = members(frame, iterable)
-    check_size(len(target) + len(added_members))
-    target.extend(added_members)
+def extend_list(frame: Frame, target: list[Any], iterable: Any) -> None:
+    """Append what an iterable gives; as in Python, what is no list or tuple is read while the list grows."""
+    if type(iterable) in (list, tuple):
+        check_size(len(target) + len(iterable))
+        target.extend(members(frame, iterable))
+        return
+    for member in _few_steps(frame, ordered(iterable)):
+        target.append(member)
+        check_size(len(target))
 
 
 def _sort(frame: Frame, target: list[Any]) -> None:
@@ -259,7 +265,7 @@ METHODS: Final[dict[type, dict[str, Function]]] = {
     str: {name: _plain(getattr(str, name)) for name in _STR.split()} | {"replace": _replace, "join": _join},
     list: {name: _plain(getattr(list, name)) for name in ("index", "count", "remove")}
     | {name: _light(getattr(list, name)) for name in _LIST.split()}
-    | {"extend": _extend, "sort": _sort},
+    | {"extend": extend_list, "sort": _sort},
     tuple: {name: _plain(getattr(tuple, name)) for name in ("index", "count")},
     dict: {name: _light(getattr(dict, name)) for name in _DICT.split()} | {"update": _update},
     set: {name: _plain(getattr(set, name)) for name in _SET.split()}

@@ -61,10 +61,7 @@ def assign(target: ast.expr, scope: Scope) -> Callable[[Frame, Any], None]:
 
         def store(frame: Frame, value: Any) -> None:
             holder = container(frame)
-            if type(holder) not in (list, dict):
-                raise Unsupported(f"an item of {type(holder).__name__} is assigned")
-            holder[index(frame)] = value
-            check_size(len(holder))
+            store_item(holder, index(frame), value)
 
         return store
     raise Unsupported(f"{type(target).__name__} is assigned to")
@@ -227,11 +224,24 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Evaluate:
 
     def look_up(frame: Frame) -> Any:
         holder = container(frame)
-        if type(holder) not in (str, list, tuple, dict, range):
-            raise Unsupported(f"an item of {type(holder).__name__} is read")
-        return holder[index(frame)]
+        return item_of(holder, index(frame))
 
     return look_up
+
+
+def item_of(holder: Any, index: Any) -> Any:
+    """Return an item or a slice."""
+    if type(holder) not in (str, list, tuple, dict, range):
+        raise Unsupported(f"an item of {type(holder).__name__} is read")
+    return holder[index]
+
+
+def store_item(holder: Any, index: Any, value: Any) -> None:
+    """Set an item of a list or dict."""
+    if type(holder) not in (list, dict):
+        raise Unsupported(f"an item of {type(holder).__name__} is assigned")
+    holder[index] = value
+    check_size(len(holder))
 
 
 def _slice(node: ast.Slice, scope: Scope) -> Evaluate:

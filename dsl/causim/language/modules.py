@@ -1,7 +1,8 @@
 """The statements of a module, parsed one by one so that nothing but the text is ever looked at.
 
 Parsed as a whole file, a text with a syntax error makes Python try to open the file of its name, to show the line; a
-single statement does not. A statement begins at a line without indentation outside strings and brackets.
+single statement does not. A statement begins at a line without indentation outside strings and brackets; what a form
+feed has before it is no indentation.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ _PIECES: Final = re.compile(
     r"#[^\n]*|\\\n|[()\[\]{}]|\n",
     re.DOTALL,
 )
+_EMPTY_LINES: Final = re.compile(r"(?:[ \t\f]*(?:#[^\n]*)?\n)*+")
+# A form feed at the beginning of a line sets the indentation back to nothing (Python reference, 2.1.8).
+_BEGINNING: Final = re.compile(r"(?:[ \t\f]*+(?<=\f))?(?![ \t\f\n#])")
 
 
 def statements(source: str) -> list[ast.stmt]:
@@ -46,14 +50,18 @@ def statements(source: str) -> list[ast.stmt]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Each statement with the number of lines before it; blank lines and comments belong to none."""
-    start = line = lines_before = depth = 0
-    for piece in _PIECES.finditer(text):
+    """Each statement with the number of lines before it.
+
+    Blank lines and comments before the first one belong to none, later ones to the statement before them.
+    """
+    start = _EMPTY_LINES.match(text).end()  # type: ignore[union-attr]  # it matches nothing, too
+    line = lines_before = text.count("\n", 0, start)
+    depth = 0
+    for piece in _PIECES.finditer(text, start):
         token = piece.group()
         if token == "\n":
             line += 1
-            following = text[piece.end() : piece.end() + 1]
-            if depth <= 0 and following not in (" ", "\t", "\f", "\n", "#"):
+            if depth <= 0 and _BEGINNING.match(text, piece.end()):
                 if text[start : piece.end()].strip():
                     yield lines_before, text[start : piece.end()]
                 start, lines_before = piece.end(), line

@@ -7,9 +7,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from dsl.causim.language.calls import added
+from dsl.causim.language.calls import added, extend_list
 from dsl.causim.language.randomness import Uniform, Unsupported
 from dsl.causim.language.work import CONTAINERS, SCALARS, Frame, check_size, checked_number, weigh
+
+_VIEWS: Final = (type({}.keys()), type({}.items()))
 
 
 def _times(frame: Frame, one: Any, other: Any) -> Any:
@@ -26,6 +28,17 @@ def _times(frame: Frame, one: Any, other: Any) -> Any:
     return checked_number(one * other)
 
 
+def _minus(frame: Frame, one: Any, other: Any) -> Any:
+    for value in (one, other):
+        if type(value) is set:
+            weigh(frame, value)
+        elif type(value) in _VIEWS:
+            frame.spend(len(value))
+        elif type(value) not in SCALARS and type(value) is not Uniform:
+            raise Unsupported(f"- on {type(value).__name__}")
+    return checked_number(one - other)
+
+
 def _remainder(frame: Frame, one: Any, other: Any) -> Any:
     if type(one) is str:
         raise Unsupported("% on a string")
@@ -34,7 +47,7 @@ def _remainder(frame: Frame, one: Any, other: Any) -> Any:
 
 _BINARY: Final[dict[type[ast.operator], Callable[[Frame, Any, Any], Any]]] = {
     ast.Add: added,
-    ast.Sub: lambda frame, one, other: checked_number(one - other),
+    ast.Sub: _minus,
     ast.Mult: _times,
     ast.Div: lambda frame, one, other: one / other,
     ast.FloorDiv: lambda frame, one, other: checked_number(one // other),
@@ -48,6 +61,27 @@ def binary(kind: ast.operator) -> Callable[[Frame, Any, Any], Any]:
     if found is None:
         raise Unsupported(f"the operator {type(kind).__name__} is not in the language")
     return found
+
+
+def augmented(kind: ast.operator) -> Callable[[Frame, Any, Any], Any]:
+    """Return the function of an augmented assignment: the new value, which is the old one where Python changes that."""
+    apply = binary(kind)
+
+    def change(frame: Frame, old: Any, new: Any) -> Any:
+        if type(old) is list and isinstance(kind, ast.Add):
+            extend_list(frame, old, new)
+            return old
+        if type(old) is list and isinstance(kind, ast.Mult):
+            old[:] = apply(frame, old, new)
+            return old
+        if type(old) is set and type(new) is set and isinstance(kind, ast.Sub):
+            weigh(frame, old)
+            weigh(frame, new)
+            old -= new
+            return old
+        return apply(frame, old, new)
+
+    return change
 
 
 def _contains(one: Any, other: Any) -> bool:

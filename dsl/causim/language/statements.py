@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from dsl.causim.language.expressions import Evaluate, assign, expression
-from dsl.causim.language.operators import binary
+from dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
+from dsl.causim.language.operators import augmented
 from dsl.causim.language.randomness import Choices, Unsupported
 from dsl.causim.language.scope import Scope, check_name, cost, target_names
-from dsl.causim.language.work import MAX_STEPS, Frame, Work, check_size, members, ordered
+from dsl.causim.language.work import MAX_STEPS, Frame, Work, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20
@@ -221,31 +221,30 @@ def _assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, depth: int) -> R
 
 
 def _augmented(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
-    if not isinstance(node.target, ast.Name | ast.Subscript):
-        raise Unsupported(f"{type(node.target).__name__} is assigned to")
-    now = ast.Name(node.target.id, ast.Load()) if isinstance(node.target, ast.Name) else node.target
-    if isinstance(node.target, ast.Subscript) and any(isinstance(part, ast.Call) for part in ast.walk(node.target)):
-        raise Unsupported("a call in the target of an augmented assignment")
-    before, value, bind = expression(now, scope), expression(node.value, scope), assign(node.target, scope)
-    apply, price = binary(node.op), cost(node.value, node.target)
-    adds = isinstance(node.op, ast.Add)
+    """Read the target once, then the value, then change or rebind the target, in the order of Python."""
+    value, change, price = expression(node.value, scope), augmented(node.op), cost(node.value, node.target)
+    if isinstance(node.target, ast.Name):
+        name, before = node.target.id, expression(ast.Name(node.target.id, ast.Load()), scope)
 
-    def run(frame: Frame) -> object:
+        def rebind(frame: Frame) -> object:
+            frame.spend(price)
+            old = before(frame)
+            frame.names[name] = change(frame, old, value(frame))
+            return None
+
+        return rebind
+    if not isinstance(node.target, ast.Subscript) or isinstance(node.target.slice, ast.Slice):
+        raise Unsupported(f"{type(node.target).__name__} is assigned to")
+    container, index = expression(node.target.value, scope), expression(node.target.slice, scope)
+
+    def restore(frame: Frame) -> object:
         frame.spend(price)
-        old, new = before(frame), value(frame)
-        if type(old) is list:
-            if not adds:
-                raise Unsupported("a list is changed in place other than by +=")
-            more = members(frame, new)
-            check_size(len(old) + len(more))
-            old.extend(more)
-            result: Any = old
-        else:
-            result = apply(frame, old, new)
-        bind(frame, result)
+        holder, key = container(frame), index(frame)
+        old = item_of(holder, key)
+        store_item(holder, key, change(frame, old, value(frame)))
         return None
 
-    return run
+    return restore
 
 
 def _expression(node: ast.Expr, scope: Scope, depth: int) -> Run:

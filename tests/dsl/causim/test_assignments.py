@@ -1,0 +1,147 @@
+"""Augmented assignments and the layout of modules against Python itself, on programs that are generated here."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsl.causim.language.modules import statements
+from dsl.causim.language.randomness import Unsupported
+from dsl.causim.values import value_of
+from tests.dsl.causim.test_language import MODULE, returned
+
+OPERATORS = ("+=", "-=", "*=", "//=", "%=", "|=", "&=", "^=")
+NAMES = ("a", "b", "c")
+VALUES = (
+    "0", "1", "2", "-1", "3", "True", "1.5", "'x'", "'xy'", "''", "(1, 2)", "()", "[]", "[1]", "[1, 2, 3]", "[[1], 2]",
+    "{1}", "{1, 2, 3}", "{2, 5}", "{1: 2}", "{'k': {1, 2}}", "{'k': [1], 0: 3}", "range(3)", "[{1, 2}, {2}]",
+    "zip([1], [2])",
+)  # fmt: skip
+INDEXES = ("0", "1", "-1", "'k'", "a[0]", "len(b)", "0 + 0")
+READS = (*NAMES, "a[0]", "b['k']", "c[-1]", "a.copy()", "[a, b]", "{'k': a, 0: b}", "b[0][0]", "a.pop(0)", "b.pop()")
+
+
+def in_python(body: str) -> Any:
+    """What Python returns for a body; the exception that it raises."""
+    names: dict[str, Any] = {}
+    text = "def f():\n" + "\n".join("    " + line for line in body.split("\n"))
+    exec(compile(text, "<test>", "exec"), names)  # a text of our own: Python is the oracle
+    try:
+        return names["f"]()
+    except Exception as error:
+        return error
+
+
+def in_the_language(body: str) -> Any:
+    try:
+        return value_of(returned(body))
+    except Unsupported as refusal:
+        return refusal
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> str:
+    """Three names, aliases among them, some augmented assignments to names and items, and all of it as a text."""
+    values = st.sampled_from(VALUES)
+    lines = [f"{name} = {draw(st.one_of(values, st.sampled_from(NAMES[:k] or ['1'])))}" for k, name in enumerate(NAMES)]
+    lines.append("r = ''")
+    for _ in range(draw(st.integers(1, 4))):
+        target = draw(st.sampled_from(NAMES))
+        if draw(st.booleans()):
+            target += f"[{draw(st.sampled_from(INDEXES))}]"
+        operator = draw(st.sampled_from(OPERATORS[:3] * 3 + OPERATORS))
+        line = f"{target} {operator} {draw(st.one_of(values, st.sampled_from(READS)))}"
+        lines.append(draw(st.sampled_from([line, line, f"for i in range(2):\n    {line}"])))
+        if draw(st.integers(0, 4)) == 0:
+            lines.append(f"{draw(st.sampled_from(NAMES))} = {draw(st.sampled_from(READS))}")
+    return "\n".join([*lines, "r = str(a) + str(b) + str(c)", "return r"])
+
+
+@settings(max_examples=1_500, deadline=None)
+@given(bodies())
+def test_augmented_assignments_do_what_python_does_or_are_refused(body: str) -> None:
+    expected, actual = in_python(body), in_the_language(body)
+    if not isinstance(actual, Unsupported):
+        assert actual == expected
+    elif isinstance(expected, str) and " at 0x" not in expected:
+        assert any(operator in body for operator in ("|=", "&=", "^=")) or "the order of a set" in str(actual)
+
+
+# Of each line the result in Python, written down; None for what is refused.
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        ("s = {1, 2, 3}\nt = s\ns -= {1}\nreturn len(t)", 2),
+        ("s = [{1, 2}]\nt = s[0]\ns[0] -= {1}\nreturn len(t)", 1),
+        ("d = {'k': {1, 2}}\nt = d['k']\nd['k'] -= {1}\nreturn len(t)", 1),
+        ("d = {'k': {1, 2}}\nd['k'] -= d['k']\nreturn len(d['k'])", 0),
+        ("s = {1}\ns -= [1]\nreturn len(s)", None),
+        ("x = [1]\ny = x\nx *= 2\nreturn len(y)", 2),
+        ("x = [[1], 2]\ny = x[0]\nx[0] += (3,)\nreturn len(y)", 2),
+        ("x = [1, 2]\nx += x\nreturn len(x)", 4),
+        ("x = [1, 2]\nx += (v for v in x if len(x) < 5)\nreturn len(x)", None),
+        ("x = [1, 2]\nx.extend(v for v in x if len(x) < 5)\nreturn len(x)", 5),
+        ("n = [0, 1]\nx = [10, 20]\nx[n[0]] += n.pop(0)\nreturn str(x)", "[10, 20]"),
+        ("n = [1, 0]\nx = [10, 20]\nx[n.pop(0)] += 5\nreturn str(x) + str(n)", "[10, 25][0]"),
+        ("t = (1,)\nu = t\nt += (2,)\nreturn len(u)", 1),
+        ("t = ([1],)\nt[0] += [2]\nreturn 1", None),
+        ("s = 'a'\nu = s\ns *= 3\nreturn u + s", "aaaa"),
+        ("d = {1: 2}\nd |= {3: 4}\nreturn len(d)", None),
+        ("s = {1}\ns ^= {3}\nreturn len(s)", None),
+        ("x = [1, 2, 3]\nx[0:2] += [1]\nreturn len(x)", None),
+        ("x = {1: 2}\nx += {3: 4}\nreturn 1", None),
+    ],
+)
+def test_what_is_shared_changes_for_all_names(body: str, value: object) -> None:
+    if value is None:
+        with pytest.raises(Unsupported):
+            returned(body)
+    else:
+        assert in_python(body) == value
+        assert in_the_language(body) == value
+
+
+# --- layout -----------------------------------------------------------------------------------------------------------
+
+EMPTY = (
+    "#!/usr/bin/env python3", "# -*- coding: latin-1 -*-", "# note", "", "   ", "\t", "\f", "\f# note", "  # note", "#",
+    " \f ", "# 'open", '# """',
+)  # fmt: skip
+SOURCE = MODULE.format(body="    x = '''\n\f#\n'''\n    return random.choice([1,\n2])").strip("\n")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(EMPTY), max_size=4),
+    st.lists(st.tuples(st.integers(0, 14), st.sampled_from(EMPTY)), max_size=6),
+    st.sets(st.sampled_from([0, 1, 7, 9]), max_size=3),
+)
+def test_comments_blank_lines_and_form_feeds_are_where_python_has_them(
+    first: list[str], among: list[tuple[int, str]], feeds: set[int]
+) -> None:
+    """Anywhere between lines; form feeds before lines without indentation; inside a string they are what they are."""
+    lines = [("\f" if number in feeds else "") + line for number, line in enumerate(SOURCE.split("\n"))]
+    for place, empty in sorted(among, reverse=True):
+        lines.insert(place, empty)
+    source = "\n".join([*first, *lines])
+    assert [ast.dump(node) for node in statements(source)] == [ast.dump(node) for node in ast.parse(source).body]
+
+
+@pytest.mark.parametrize("before", EMPTY)
+def test_a_module_loads_whatever_empty_line_is_before_it(before: str) -> None:
+    source = f"{before}\n{SOURCE}"
+    assert [ast.dump(node) for node in statements(source)] == [ast.dump(node) for node in ast.parse(SOURCE).body]
+
+
+@pytest.mark.parametrize(
+    "source", [" x = 1", "\f x = 1", "# note\n x = 1", "x = 1\n y = 2", "x = 1\n\f y = 2", "\fdef f(:"]
+)
+def test_an_indentation_that_python_refuses_is_refused_too(source: str) -> None:
+    with pytest.raises(SyntaxError):
+        ast.parse(source)
+    with pytest.raises(Unsupported, match=r"does not parse, line \d+$"):
+        statements(source)
