@@ -18,10 +18,8 @@ MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB
 MAX_JSON_TOKENS = 4_000_000  # at most 64 bytes of memory each
 UNCHECKED_JSON = 1 << 20  # characters that cannot hold enough tokens to take 50 MB
-_TOKEN = {
-    str: re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL),
-    bytes: re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]', re.DOTALL),
-}
+_TOKEN = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{,]'
+_TEXT_TOKEN, _BYTES_TOKEN = re.compile(_TOKEN, re.DOTALL), re.compile(_TOKEN.encode(), re.DOTALL)
 
 
 class TooLargeError(CalibrantError):
@@ -59,7 +57,7 @@ def check_json_size(text: str | bytes) -> None:
 
 
 def _has_more_tokens(text: str | bytes) -> bool:
-    tokens = _TOKEN[type(text)].finditer(text)  # type: ignore[arg-type]  # the pattern is of the text's type
+    tokens = _TEXT_TOKEN.finditer(text) if isinstance(text, str) else _BYTES_TOKEN.finditer(text)
     return next((True for number, _ in enumerate(tokens, 1) if number > MAX_JSON_TOKENS), False)
 
 

@@ -113,6 +113,15 @@ class Causim(Benchmark[CausimItem]):
             raise ActionError("no JSON object in the response")
         return found
 
+    def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
+        from dsl.causim.score import answer_of, misplaced_answer_message, odd_value_message
+
+        extracted = self.extract(item, response)
+        keys = item.task.question.required_keys(item.task.model)
+        answer = answer_of(extracted, keys)
+        return extracted, misplaced_answer_message(response, keys) if answer is None else odd_value_message(answer)
+
     def same_answer(self, item: CausimItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Keys count in any case that fits, and `true` is not 1."""
         from dsl.causim.score import answer_of

@@ -9,10 +9,20 @@ from importlib import import_module
 
 from bench.fuzz.campaign import CampaignPlan, Case, run
 
-DESCRIPTION = "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets or CausaLab."
+DESCRIPTION = (
+    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab or CauSim."
+)
 SHOWN_FAILURES = 20
 # module with a function case(rng), loaded when it is asked for -> cases per chunk
-TARGETS = {"submissions": 1_000, "responses": 1_000, "pools": 100, "blickets": 1_000, "causalab": 1_000, "texts": 1_000}
+TARGETS = {
+    "submissions": 1_000,
+    "responses": 1_000,
+    "pools": 100,
+    "blickets": 1_000,
+    "causalab": 1_000,
+    "causim": 1_000,
+    "texts": 1_000,
+}
 
 
 def main() -> None:

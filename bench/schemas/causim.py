@@ -46,7 +46,8 @@ class CausimVerdict(
     wrong: node -> reason, of the nodes that are not ok; null as `nodes`
     trivial: `do` covers every required key; copyable: the evidence with `do` written over it is right
     vacuous: in no world that fits something outside `do` changes. Null where these do not apply
-    problem: why the response gives no object; empty if it does
+    problem: why the response gives no object, or one that cannot count in its form: an answer inside or before another
+        object, something that is not a value; else empty
     attribution: what the question decided; null where it is not said to have one answer
     pool_digest: SHA-256 of what the pool's file holds, decompressed
     seconds: what the answer took, if the prediction says so

@@ -42,7 +42,10 @@ class CausimVerbs(ItemVerbs[CausimItem]):
         own, said = self.own(item), response(answer)
         judge = self.judge(own)
         verdict = judge.reply(said or "") if said is None or isinstance(said, str) else judge.object(said)
-        failure = neither(answer) if said is None else None if verdict.why is None else _WORDS[verdict.why]
+        failure = neither(answer) if said is None else None
+        if said is not None and verdict.why is not None:
+            remark = "" if verdict.why == "no_object" else self.benchmark.read_answer(own, said)[1]
+            failure = remark or _WORDS[verdict.why]
         return CausimScore(
             own.id, verdict.answer is not None, verdict.reward == 1, failure, verdict, score_record(judge, verdict)
         )

@@ -22,6 +22,8 @@ from dsl.causim.values import Assignment, ModelError, Symbol
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
 Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int64], tuple[Symbol, ...]]]
 MAX_ROWS = 1_000_000  # a larger table is not made row by row
+MAX_CACHED_ROWS = 200_000  # values of a node that are kept, about 60 MB
+MAX_CACHED_CHARS = 400  # of the parents' symbols in a row that is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,12 @@ class Node:
         key = parents, noise
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self.mechanism(parents, noise)
+            found = self.mechanism(parents, noise)
+            # replies bring values of any kind and length: the cache is bounded in both
+            if sum(map(len, parents)) <= MAX_CACHED_CHARS:
+                if len(self._known) >= MAX_CACHED_ROWS:
+                    self._known.clear()
+                self._known[key] = found
         return found
 
     @property

@@ -5,18 +5,27 @@ pass@k: M. Chen et al., Evaluating large language models trained on code, 2021, 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from dsl.causim.question import Answer
-from dsl.causim.values import assignment_text, loose_symbol
+from dsl.causim.values import assignment_text, is_value, loose_symbol
+from dsl.errors import shown
 from dsl.json_objects import json_objects
 
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
+MAX_WRAPPINGS: Final = 4  # around an answer that is looked for where it does not count
+_KINDS: Final = {
+    "list": "a list",
+    "dict": "an object",
+    "float": "NaN or an infinity",
+    "int": "an integer with too many digits",
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,45 @@ def answer_of(given: Mapping[str, Any], required_keys: Sequence[str]) -> Answer 
             return None
         answer[alike[0]] = loose_symbol(value)
     return answer if len(answer) == len(required) else None
+
+
+def odd_value_message(answer: Answer) -> str:
+    """Return which key of an answer has something that is not a value; empty if all are values."""
+    for name, symbol in answer.items():
+        if not is_value(symbol):
+            kind = next(iter(json.loads(symbol).values()))
+            return (
+                f"{shown(name)} is given {_KINDS.get(kind, kind)}, which no variable can be; "
+                'a value is a string, a finite number, true, false, null, or a list behind the tag "tuple"'
+            )
+    return ""
+
+
+def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: Sequence[str]) -> str:
+    """Return where a response whose last object is no answer holds one all the same; empty if it holds none."""
+    if any(answer_of(given, required_keys) is not None for given in _all_objects(response)):
+        return (
+            "an object with the required keys stands inside or before another one; "
+            "the last object that is not inside another counts, with exactly the required keys"
+        )
+    return ""
+
+
+def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every object of a text or value, those spelled in strings included; nesting beyond MAX_WRAPPINGS is left out."""
+    waiting: list[tuple[Any, int]] = [(response, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, Mapping):
+            yield value
+        if depth == MAX_WRAPPINGS:
+            continue
+        if isinstance(value, str) and "{" in value:
+            waiting.extend((found.value, depth + 1) for found in json_objects(value))
+        elif isinstance(value, Mapping):
+            waiting.extend((part, depth + 1) for part in value.values())
+        elif isinstance(value, list):
+            waiting.extend((part, depth + 1) for part in value)
 
 
 def extract(text: str, required_keys: Sequence[str]) -> Extraction:

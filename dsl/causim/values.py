@@ -17,6 +17,7 @@ Symbol: TypeAlias = str
 Assignment: TypeAlias = Mapping[str, Symbol]
 
 _TAG = "tuple"
+_INVALID = '{"not a value":'
 _MAX_DEPTH = 20
 
 
@@ -30,18 +31,28 @@ def symbol(value: object) -> Symbol:
 
 
 def value_of(text: Symbol) -> Any:
-    """The Python value that a symbol stands for."""
+    """Return the Python value that a symbol stands for; `ModelError` for the placeholder of an invalid value."""
+    if text.startswith(_INVALID):
+        raise ModelError(f"{text} stands for something that is not a value")
     return _decoded(json.loads(text))
 
 
 def loose_symbol(value: object) -> Symbol:
-    """The symbol of anything that JSON decodes to: what is no value gets a text that equals no symbol."""
+    """Return the symbol of anything that JSON decodes to; what is not a value gets a placeholder, equal to no symbol.
+
+    The placeholder is a JSON object, which no value is, so that answers stay readable as JSON.
+    """
     try:
         if isinstance(value, list) and value[:1] == [_TAG]:
             return symbol(_decoded(value))
         return symbol(value)
     except (ModelError, ValueError, RecursionError):  # an integer beyond the interpreter's digit limit
-        return f"<{type(value).__name__}>"
+        return _INVALID + json.dumps(type(value).__name__) + "}"
+
+
+def is_value(text: Symbol) -> bool:
+    """Return whether a symbol is that of a value, not the placeholder that `loose_symbol` gives anything else."""
+    return not text.startswith(_INVALID)
 
 
 def compact(value: object) -> str:

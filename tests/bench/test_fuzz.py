@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.fuzz import blickets, causalab, pools, responses, submissions
+from bench.fuzz import blickets, causalab, causim, pools, responses, submissions
 from bench.fuzz.answers import answer, response
 from bench.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
 from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
@@ -23,7 +23,7 @@ from dsl.replayscm.score import Evaluator, Score
 from dsl.replayscm.structure import RootScore
 from dsl.replayscm.world import Panel
 
-SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES = 4_000, 500, 400, 4_000, 4_000
+SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,30 @@ def test_whatever_is_said_done_or_filed_about_laboratories_gets_a_verdict_or_a_l
     kinds |= {"actions open", "actions submitted"}
     kinds |= {f"{kind} {outcome}" for kind in ("config", "item") for outcome in ("read", "refused")}
     assert kinds <= tally.outcomes.keys()
+
+
+def test_odd_values_anywhere_in_answers_and_records_of_questions_get_a_verdict_or_a_line() -> None:
+    tally = run_chunk(causim.case, 11, 0, QUESTIONS)
+    assert tally.failures == []
+    kinds = {"object right", "object wrong", "object odd", "reply right", "reply wrong", "reply wrapped"}
+    kinds |= {"completion rewarded", "record read", "record refused"}
+    assert min(tally.outcomes[kind] for kind in kinds) > 0
+
+
+def test_every_odd_value_at_every_key_of_a_question_gets_its_verdict() -> None:
+    """Of two items of every type with at least four nodes; a key of a node that has children among them."""
+    kinds: dict[str, int] = {}
+    outcomes = set()
+    for target in causim.targets():
+        kind = target.item.task.question.type
+        if len(target.item.task.model) < 4 or kinds.get(kind, 0) >= 2:
+            continue
+        kinds[kind] = kinds.get(kind, 0) + 1
+        for key in target.keys:
+            for value in causim.ODD_VALUES:
+                outcomes.add(causim.check_answer(target, {**target.base, key: value}))
+    assert kinds == dict.fromkeys(("deduction", "intervention", "abduction", "counterfactual"), 2)
+    assert outcomes >= {"odd", "wrong"}
 
 
 # --- the same cases whoever runs them ----------------------------------------------------------------------------

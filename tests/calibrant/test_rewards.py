@@ -198,3 +198,14 @@ def test_a_conversation_in_a_laboratory() -> None:
     whole = _messages(first, {"reactor": gold["frequency"]}, submitted)
     assert _of(verdict, item, whole, _messages(first, submitted), _messages(first)) == [1, 0, 0]
     assert _of(shaped, item, whole, _messages(first, submitted), _messages(first)) == [1, 0.5, 0]
+
+
+def test_an_odd_value_in_a_completion_costs_its_own_reward_alone() -> None:
+    """In an answer that is right but for it, at every key; other completions of the batch keep theirs."""
+    item = next(item for item in _drawn("causim", 12) if item.task.question.type == "counterfactual")
+    gold: dict[str, Any] = benchmark("causim").training.gold(item) or {}
+    assert gold
+    for key in gold:
+        odd = [json.dumps(gold | {key: value}) for value in ([1], {"a": 1}, float("nan"), ["tuple", ["x"]])]
+        assert _of(verdict, item, json.dumps(gold), *odd, json.dumps(gold)) == [1.0, *[0.0] * len(odd), 1.0]
+        assert all(share < 1 for share in _of(shaped, item, *odd) if share is not None)

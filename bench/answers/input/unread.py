@@ -1,4 +1,4 @@
-"""Responses that hold no answer, or only a part of one, counted: nothing unreadable is scored 0 in silence."""
+"""Responses without an answer, or with one that is incomplete or misplaced, counted: nothing is scored 0 in silence."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ class UnreadAnswers:
         self._without.add(instance, reason)
 
     def add_partial(self, instance: str, reason: str) -> None:
-        """Count a response of whose answer a part is missing or cannot be read; an empty reason is none."""
+        """Count a response whose answer has a missing, misplaced or unreadable part; an empty reason is none."""
         self._partial.add(instance, reason)
 
     def lines(self) -> Iterator[str]:
         """One line for each of the two, where there are any."""
-        for tally, what in ((self._without, "no answer that can be read"), (self._partial, "only a part of an answer")):
+        for tally, what in (
+            (self._without, "no answer that can be read"),
+            (self._partial, "an answer that is incomplete or misplaced"),
+        ):
             if tally.number:
                 subject = "1 response holds" if tally.number == 1 else f"{tally.number} responses hold"
                 yield f"{subject} {what} {tally.first}"

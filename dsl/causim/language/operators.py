@@ -11,7 +11,7 @@ from dsl.causim.language.calls import added, extend_list
 from dsl.causim.language.randomness import Uniform, Unsupported
 from dsl.causim.language.work import CONTAINERS, SCALARS, Frame, check_size, checked_number, weigh
 
-_VIEWS: Final = (type({}.keys()), type({}.items()))
+_VIEWS: Final[tuple[type, ...]] = (type(dict[Any, Any]().keys()), type(dict[Any, Any]().items()))
 
 
 def _times(frame: Frame, one: Any, other: Any) -> Any:

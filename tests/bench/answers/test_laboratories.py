@@ -83,7 +83,7 @@ def test_answers_of_every_family_are_dialled_and_submitted(
     assert [line["submitted"] for line in lines] == [1.0] * 5
     assert [line["problem"] for line in lines] == [*[""] * 4, "no frequency"]
     assert "nothing was submitted" not in said
-    assert f"1 response holds only a part of an answer (first: {item.id}: no frequency)" in said
+    assert f"1 response holds an answer that is incomplete or misplaced (first: {item.id}: no frequency)" in said
     for line in lines:
         msgspec.convert(line, LabVerdict, strict=True)
         if line["attribution"] is not None:

@@ -104,14 +104,14 @@ def test_a_frequency_that_cannot_be_read_leaves_the_hypothesis(
         assert (one["graph_correct"], one["freq_weight_f1"], one["submitted"]) == (True, 1.0, 1.0)
         assert (one["frequency"], one["correct"]) == (None, False)
     assert line["problem"].startswith(problem) if problem != "no frequency" else line["problem"] == problem
-    assert f"2 responses hold only a part of an answer (first: {ITEM.id}: no frequency" in said_
+    assert f"2 responses hold an answer that is incomplete or misplaced (first: {ITEM.id}: no frequency" in said_
     assert "nothing was submitted" not in said_
 
 
 def test_a_hypothesis_that_cannot_be_read_leaves_the_frequency(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (line,), said_ = scored(capsys, pool, {"frequency": TARGET, "hypothesis": [1]})
     assert (line["correct"], line["problem"]) == (True, "hypothesis is [1], not an object")
-    assert "1 response holds only a part of an answer" in said_
+    assert "1 response holds an answer that is incomplete or misplaced" in said_
 
 
 def test_notes_are_no_answer(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,6 @@ def scored(capsys: pytest.CaptureFixture[str], pool: Path, *lines: Any) -> tuple
         ({"answer": {"A": 1, "B": True}}, "wrong_answer", {"A": "do ignored"}),
         ({"answer": {"A": 1, "B": 1}}, "wrong_answer", {"A": "do ignored", "B": "impossible"}),
         ({"response": '{"A": 2, "B": 2, "b": 2}'}, "wrong_keys", None),
-        ({"response": '{"A": 2, "B": 2} {"A": 2}'}, "wrong_keys", None),
         ({"answer": {}}, "wrong_keys", None),
         ({"response": "A and B are 2"}, "no_object", None),
         ({"response": '{"A": 2, "B": 2'}, "no_object", None),
@@ -103,6 +102,55 @@ def test_a_response_gets_its_reward_and_reasons(
         *(False, False, False),
     )
     msgspec.convert(line, CausimVerdict, strict=True)
+
+
+ODD = [[2], {"x": 2}, float("nan"), float("inf"), ["tuple", ["x"]], 10**400, "x" * 20_000, ["tuple", 2]]
+
+
+@pytest.mark.parametrize("key", ["A", "B"])
+@pytest.mark.parametrize("value", ODD, ids=lambda value: str(value)[:12])
+def test_an_odd_value_costs_its_own_answer_alone_and_is_named(
+    key: str, value: Any, pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A is read by the mechanism of B, and open in one question; its value in an answer may be anything."""
+    good = {"A": 2, "B": 2}
+    lines = [{"answer": good}, {"answer": good | {key: value}}, {"id": "open", "answer": {"A": 1, "B": False}}]
+    lines.append({"id": "open", "response": json.dumps({"A": 1, "B": True} | {key: value})})
+    verdicts, said = scored(capsys, pool, *lines)
+    assert [line["correct"] for line in verdicts] == [True, False, True, False]
+    is_value = value in ([*["tuple", 2]], 10**400, "x" * 20_000)
+    for line in verdicts[1::2]:
+        assert line["why"] == "wrong_answer"
+        assert bool(line["problem"]) is not is_value
+        assert is_value or key in line["problem"]
+        assert set(json.loads(line["meaning"])) == {"A", "B"}
+        assert key in line["wrong"]
+        msgspec.convert(line, CausimVerdict, strict=True)
+    assert ("2 responses hold an answer that is incomplete or misplaced" in said) is not is_value
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [
+        ({"response": '{"answer": {"A": 2, "B": 2}}'}, True),
+        ({"response": '{"memory": "m", "value": [{"b": 2, "a": 2}]}'}, True),
+        ({"response": '{"answer": "{\\"A\\": 2, \\"B\\": 2}"}'}, True),
+        ({"response": '{"A": 2, "B": 2} and {"confidence": 1}'}, True),
+        ({"response": '{"A": 2, "B": 2} {"A": 2}'}, True),
+        ({"answer": {"value": {"final": {"A": 2, "B": 2}}}}, True),
+        ({"answer": {"answer": {"A": 2, "B": 2}}}, True),
+        ({"response": '{"answer": {"A": 2}}'}, False),
+        ({"response": '{"A": 2, "B": 2, "C": 2}'}, False),
+    ],
+    ids=str,
+)
+def test_an_answer_in_another_wrapping_is_not_lost_in_silence(
+    given: dict[str, Any], is_told: bool, pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,), said = scored(capsys, pool, given)
+    assert (line["correct"], line["why"]) == (False, "wrong_keys")
+    assert ("the required keys" in line["problem"]) is is_told
+    assert ("1 response holds an answer that is incomplete or misplaced" in said) is is_told
 
 
 def test_samples_are_counted_by_mean_pass_and_majority(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def _columns(name: str) -> list[Column]:
 def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
     """(setting, score of a right answer, score of none) for the first items of the bundled sample."""
     of = benchmark(name)
-    made = []
+    scored: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
     for item in of.read_pool(bundled_sample(SAMPLES.get(name, name))).items[:2]:
         gold = of.training.gold(item)
         assert gold is not None
@@ -33,8 +33,8 @@ def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
             said = of.attribution(item, answer, (), score)
             if said is not None:
                 score[KEY] = said
-        made.append((item.setting, pair[0], pair[1]))
-    return made
+        scored.append((item.setting, pair[0], pair[1]))
+    return scored
 
 
 # ReplaySCM's published means leave invalid submissions out by definition (`Means`).
