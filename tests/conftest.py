@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import time
 from collections.abc import Iterator
 from hashlib import sha256
@@ -10,8 +11,10 @@ from hashlib import sha256
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bench import compiling
 from bench.commands import options, progress
-from tests.support.effort import ORDER, UNTIL, examples
+from tests.support.commands import FONT_CACHE
+from tests.support.effort import UNTIL, examples
 
 NEVER = 1e6  # seconds
 
@@ -27,9 +30,19 @@ def pytest_runtest_setup() -> None:
         pytest.skip("the time of this soak is over")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if ORDER:
-        items.sort(key=lambda item: sha256(f"{ORDER} {item.path.name}".encode()).digest())
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--order-seed", default="", metavar="SEED", help="shuffle the files and the tests of each file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle by digest: every xdist worker arrives at the same order. Files stay whole, for fixtures of modules."""
+    seed = config.getoption("--order-seed")
+
+    def shuffled(text: str) -> bytes:
+        return sha256(f"{seed} {text}".encode()).digest()
+
+    if seed:
+        items.sort(key=lambda item: (shuffled(item.nodeid.partition("::")[0]), shuffled(item.nodeid)))
 
 
 def pytest_sessionstart() -> None:
@@ -56,8 +69,27 @@ def one_core() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_notices_of_first_use() -> Iterator[None]:
+    """Silence what is printed by whichever test is the first to compile a kernel or to look for fonts.
+
+    Commands in this process and its workers; those in processes of their own: `tests.support.commands`. What is
+    printed while kernels are compiled has its tests, in such processes, in tests/dsl/test_compiling.py.
+    """
+    fonts = logging.getLogger("matplotlib.font_manager")
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return FONT_CACHE not in record.getMessage()
+
+    fonts.addFilter(is_other)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "tell_compiling", lambda: None)
+        yield
+    fonts.removeFilter(is_other)
+
+
 @pytest.fixture(autouse=True)
 def no_progress_lines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands in this process say nothing of their progress, however slow the machine is and whatever is compiled."""
+    """Silence the lines of commands in this process that depend on how fast the machine is."""
     if not request.module.__name__.endswith("test_progress"):
         monkeypatch.setattr(progress, "FIRST", NEVER)

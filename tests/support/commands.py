@@ -15,10 +15,11 @@ import pytest
 
 from bench.cli import main
 
+FONT_CACHE = "building the font cache"
 PROGRESS = re.compile(
-    r"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|compiling kernels: .*)\n", re.MULTILINE
+    rf"^.*(?:reading, after \d+ s|: \d+ of \d+ done after \d+ s.*|compiling kernels: .*|{FONT_CACHE}.*)\n", re.MULTILINE
 )
-"""Lines that a command prints where its work takes long: on a busy machine, or while kernels are compiled."""
+"""Lines that a command prints where its work takes long: on a busy machine, or until kernels and fonts are cached."""
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SOAKING = os.environ.get("CALIBRANT_SOAK") == "1"
-ORDER = os.environ.get("CALIBRANT_SOAK_ORDER", "")  # another text is another order of the files
 UNTIL = float(os.environ.get("CALIBRANT_SOAK_UNTIL", "inf"))  # seconds of time.time(); a soak begins no test after it
 
 

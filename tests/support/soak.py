@@ -55,12 +55,12 @@ def files_with(text: str) -> list[str]:
     return [str(path.relative_to(ROOT)) for path in sorted(files) if text in path.read_text(encoding="utf-8")]
 
 
-def run_tests(tally: Tally, until: float, *arguments: str, order: str = "") -> None:
+def run_tests(tally: Tally, until: float, *arguments: str) -> None:
     """Tests at full length; those that would begin after the end are skipped, and not counted."""
     with TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         line = ("pytest", "-q", "-n", "2", "--dist", "worksteal", *arguments)
-        variables = {"CALIBRANT_SOAK": "1", "CALIBRANT_SOAK_UNTIL": str(until), "CALIBRANT_SOAK_ORDER": order}
+        variables = {"CALIBRANT_SOAK": "1", "CALIBRANT_SOAK_UNTIL": str(until)}
         done = run_python(*line, f"--junit-xml={report}", **variables)
         if not report.exists():
             tally.add(0, 1, done.stdout)
@@ -78,7 +78,7 @@ def counted(report: Path) -> tuple[int, int]:
 
 
 def long_versions(tally: Tally, until: float) -> None:
-    run_tests(tally, until, "-m", "soak", *files_with("mark.soak"), order=str(until))
+    run_tests(tally, until, "-m", "soak", f"--order-seed={until}", *files_with("mark.soak"))
 
 
 def properties(tally: Tally, until: float) -> None:
