@@ -14,7 +14,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "score": (
         "calibrant score pool.yaml predictions.jsonl",
         "calibrant score ordered.yaml hidden.yaml predictions.jsonl.gz --out scores.jsonl",
-        "calibrant score pool.yaml out.jsonl --id-field custom_id --text-field response.body",
+        "calibrant score pool.yaml out.jsonl --id-field task --text-field result.text",
         "zcat out.gz | calibrant score pool.yaml - --json",
         "calibrant score text_game_results.jsonl.gz --out runs.jsonl",
     ),

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 from bench.answers.lines import json_object
 from dsl.errors import CalibrantError, shown
 
-ID_FIELDS = ("instanceId", "id", "item_id", "task_id", "sample_id")
+ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")
 MODEL_FIELD = "model"
+MODEL_PATHS = ("response.body.model", "response.model", "body.model")  # of batches; where a line has no MODEL_FIELD
 OBJECT_FIELDS = ("extractedAnswer", "answer")  # an object in them is the answer, whatever is in it
 ANSWER_FIELDS = (
     "extractedAnswer",
@@ -32,6 +33,7 @@ SAMPLE_FIELDS = ("sample", "epoch")
 _PARTS = frozenset({"mechanisms", "roots", "alternative", "experiment", "witness"})  # of an answer object
 _AROUND = ("choices", "completion", "message", "messages", "content", "text", "output", "body", "response", "answer")
 _DEEPEST = 8
+_SILENT_PARTS = ("reasoning", "function_call")  # items of an output without a message
 _TEXT_PARTS = ("text", "output_text")
 
 Answer: TypeAlias = str | dict[str, Any]
@@ -102,6 +104,16 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
     raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
 
 
+def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
+    """The field that names a line's model, and what is in it; None in it where there is none."""
+    if MODEL_FIELD not in line:
+        for path in MODEL_PATHS:
+            present, value = _value(line, path)
+            if present and isinstance(value, str):
+                return path, value
+    return MODEL_FIELD, line.get(MODEL_FIELD)
+
+
 def keys_of(line: Mapping[str, Any]) -> str:
     return shown(", ".join(line)).strip("'\"") or "none"
 
@@ -167,6 +179,8 @@ def _of_list(values: list[Any], depth: int) -> list[Answer] | None:
     texts = [one.get("text") for one in values if one.get("type") in _TEXT_PARTS]
     if texts:
         return ["".join(text for text in texts if isinstance(text, str))]
+    if any(one.get("type") in _SILENT_PARTS for one in values):
+        return []
     answers: list[Answer] = []
     for one in values:
         found = _found(one, depth + 1)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from bench.answers.fields import (
     ID_FIELDS,
-    MODEL_FIELD,
     SAMPLE_FIELDS,
     Answer,
     AnswerField,
@@ -21,6 +20,7 @@ from bench.answers.fields import (
     Recognised,
     answer_field,
     keys_of,
+    model_field,
     named_value,
 )
 from bench.answers.input.objects import PredictionFile
@@ -147,8 +147,11 @@ class Predictions:
         raise CalibrantError(f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does")
 
     def _model(self, line: Mapping[str, Any]) -> str | None:
-        name = self._fields.model or MODEL_FIELD
-        model = named_value(line, name) if self._fields.model else line.get(name)
+        name, model = self._fields.model or "", None
+        if name:
+            model = named_value(line, name)
+        else:
+            name, model = model_field(line)
         if not isinstance(model, str | None):
             raise CalibrantError(f"{name} is {shown(model)}, not a text")
         if model is not None:

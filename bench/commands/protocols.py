@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bench.commands.options import AsJson
 
+if TYPE_CHECKING:
+    from bench.protocols.registry import Protocols
+
 
 def protocols(
     protocol: Annotated[
-        str | None, typer.Argument(metavar="[PROTOCOL]", help="Only this one: a name, or FILE.py:CLASS.")
+        str | None,
+        typer.Argument(
+            metavar="[PROTOCOL]",
+            help="Only these, as for `calibrant run`: names with commas between them, FILE.py or FILE.py:CLASS.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -21,20 +29,13 @@ def protocols(
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
     from bench.benchmarks.registry import benchmarks
-    from bench.protocols.registry import described, left_out, protocol_class, with_installed
+    from bench.protocols.registry import left_out, with_installed
 
     by_benchmark = {one.title: with_installed(one.protocols, one.name) for one in benchmarks()}
+    of_name = {one.title: one.name for one in benchmarks()}
+    names = [name.strip() for name in (protocol or "all").split(",")]
     known = {name: one for listed in reversed(by_benchmark.values()) for name, one in listed.items()}
-    if protocol is None:
-        listed = [
-            described(one) | {"benchmark": title} for title, rows in by_benchmark.items() for one in rows.values()
-        ]
-    elif protocol in known:
-        listed = [
-            described(rows[protocol]) | {"benchmark": title} for title, rows in by_benchmark.items() if protocol in rows
-        ]
-    else:
-        listed = [described(protocol_class(known, protocol))]
+    listed = _chosen(names, by_benchmark, of_name)
     if as_json:
         typer.echo(json.dumps(listed, indent=1))
         return
@@ -51,6 +52,37 @@ def protocols(
             typer.echo("    no options")
         if one["missing"]:
             typer.echo(f"    {one['missing']}")
-    for name, why in left_out(known).items() if protocol is None else ():
+    for name, why in left_out(known).items() if names == ["all"] else ():
         if name not in known:
             typer.echo(f"{name}: {why}", err=True)
+
+
+def _chosen(
+    names: Sequence[str], by_title: Mapping[str, Protocols], of_name: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """What is listed of the protocols of these names, by benchmark; of files after them.
+
+    of_name: names of the benchmarks by their titles
+    """
+    from bench.protocols.own import from_file, is_file
+    from bench.protocols.registry import described, protocol_class
+
+    known = {name: one for rows in by_title.values() for name, one in rows.items()}
+    wanted = {*known} if names == ["all"] else {*names}
+    listed = [
+        described(one) | {"benchmark": title}
+        for title, rows in by_title.items()
+        for name, one in rows.items()
+        if name in wanted
+    ]
+    for name in dict.fromkeys(names):
+        if name in known or names == ["all"]:
+            continue
+        if not is_file(name):
+            protocol_class(known, name)  # refuses an unknown name, naming those there are
+        protocol = from_file(name, ())
+        answered = [rows for title, rows in by_title.items() if protocol.benchmark in ("", of_name[title])]
+        if answered and all(protocol.name in rows for rows in answered):
+            from_file(name, answered[0])  # refuses a name that is taken wherever it could run
+        listed.append(described(protocol))
+    return listed

@@ -60,10 +60,11 @@ def score(
 
     Gives one JSON object a line with the published scorer's keys, and a table.
 
-    Each line of PREDICTIONS names an instance (instanceId, id, item_id, task_id or sample_id) and a model, and gives an
-    answer: extractedAnswer, rawResponse, response, text, completion, output, answer, choices or messages, as text,
-    object or chat. What was recognised is said on standard error. Several answers of a model to an instance are its
-    samples: mean, pass@k and majority. A field seconds is what the answer took.
+    Each line of PREDICTIONS names an instance (instanceId, custom_id, id, item_id, task_id or sample_id) and a model,
+    and gives an answer: extractedAnswer, rawResponse, response, text, completion, output, answer, choices or messages,
+    as text, object or chat. Lines of OpenAI's batches are read as they are. What was recognised is said on standard
+    error. Several answers of a model to an instance are its samples: mean, pass@k and majority. A field seconds is what
+    the answer took.
 
     On pools of episodes a line may give steps instead, as records of runs have them: they are replayed first, and a
     false one is refused by its number. An answer without steps is submitted at once. Traces of blickets (item, agent,

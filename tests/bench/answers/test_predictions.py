@@ -62,7 +62,7 @@ def test_an_answer_is_found_where_tools_put_it(
     assert (line["valid"], line["correct"]) == (True, True)
 
 
-@pytest.mark.parametrize("name", ["instanceId", "id", "item_id", "task_id", "sample_id"])
+@pytest.mark.parametrize("name", ["instanceId", "custom_id", "id", "item_id", "task_id", "sample_id"])
 def test_an_item_is_found_under_the_names_that_tools_give_it(
     name: str, pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +78,67 @@ def test_the_id_is_the_one_that_a_pool_knows(pool: Path, tmp_path: Path, capsys:
     assert "item from task_id" in said
     stray = jsonl(tmp_path / "stray.jsonl", {"id": "nobody", "task_id": "nothing", "response": TEXT})
     assert "small has no instance 'nobody'" in refused(capsys, "score", pool, stray)
+
+
+def batch_line(custom_id: str, **body: Any) -> dict[str, Any]:
+    """A line of an output file of OpenAI's Batch API, as its reference shows it."""
+    response = {"status_code": 200, "request_id": "req_1", "body": {"id": "resp_1", "model": "maker-1", **body}}
+    return {"id": "batch_req_1", "custom_id": custom_id, "response": response, "error": None}
+
+
+COMPLETION = {
+    "object": "chat.completion",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": FENCED}, "finish_reason": "stop"}],
+    "usage": {"total_tokens": 3},
+}
+RESPONSE = {
+    "object": "response",
+    "status": "completed",
+    "instructions": "not this",
+    "text": {"format": {"type": "text"}, "verbosity": "medium"},
+    "reasoning": {"effort": "low", "summary": None},
+    "output": [
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "not this either"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": FENCED}]},
+    ],
+}
+
+
+@pytest.mark.parametrize("body", [COMPLETION, RESPONSE], ids=["chat completions", "responses"])
+def test_lines_of_openai_batches_are_read_as_they_are(
+    body: dict[str, Any], pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I2", **body)))
+    assert (found["instanceId"], found["model"], found["correct"]) == ("I2", "maker-1", True)
+    assert "item from custom_id; model from response.body.model; answer from response (text)" in said
+
+
+def test_an_output_of_openai_without_a_message_is_an_empty_response(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = {**RESPONSE, "status": "incomplete", "output": [{"type": "reasoning", "summary": []}]}
+    (found,), said = scored(capsys, pool, jsonl(tmp_path / "p.jsonl", batch_line("I0", **cut)))
+    assert (found["model"], found["valid"]) == ("maker-1", False)
+    assert "1 null answers are scored as empty responses" in said
+
+
+def test_a_batch_line_about_no_item_is_named_by_its_custom_id(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = jsonl(tmp_path / "p.jsonl", batch_line("request-7", **COMPLETION))
+    assert "small has no instance 'request-7'" in refused(capsys, "score", pool, file)
+
+
+def test_swapped_arguments_are_named(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = jsonl(tmp_path / "p.jsonl", {"instanceId": "I0", "model": "m", "response": TEXT})
+    order = "pools are given first, the predictions last"
+    said = refused(capsys, "score", file, pool)
+    assert said == (
+        f"p.jsonl: no pool: its first line is about an instance, with the fields instanceId, model, response; {order}"
+    )
+    assert refused(capsys, "score", pool, pool) == f"small.jsonl is a pool, no file of predictions; {order}"
+    assert "p.jsonl: no pool" in refused(capsys, "score", pool, file, file)
+    assert "p.jsonl: no pool" in refused(capsys, "run", "exact", file, "--out", tmp_path / "run")
 
 
 def test_named_fields_are_taken_and_dots_lead_into_objects(

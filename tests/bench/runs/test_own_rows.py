@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import calibrant
+from bench.cli import main
 from bench.protocols import own
 from bench.protocols.registry import described, left_out, make_protocol, with_installed
 from bench.runs.records import folder_records
@@ -193,6 +194,23 @@ def test_a_class_that_is_not_there_is_one_line(
     assert "no 'Yours' there; its protocols: Mine" in refused(capsys, "protocols", f"{file}:Yours")
     assert "cannot be read: No such file" in refused(capsys, "protocols", "nowhere.py:Yours")
     assert "a row needs" not in refused(capsys, "run", f"{file}:sys", pool, "--out", pool.parent / "out")
+
+
+def test_protocols_lists_whatever_run_takes(
+    pool: Path, written: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUB.format(behaviour="return found").replace('name = "mine"', 'name = "static"')  # a row of blickets
+    file, taken = written(text), written(text.replace('"static"', '"exact"'), "taken.py")
+    out = str(pool.parent / "out")
+    for name in (str(file), f"{file}:Mine", f"posterior,{file}"):
+        assert main(["run", name, str(pool), "--out", out, "--workers", "1"]) == 0
+        capsys.readouterr()
+        assert main(["protocols", name, "--json"]) == 0
+        listed = json.loads(capsys.readouterr().out)
+        assert [one["name"] for one in listed] == ["posterior", "static"][-len(name.split(",")) :]
+        assert listed[-1]["options"] == {"mood": "well"}
+    assert "the name 'exact', which another" in refused(capsys, "protocols", taken)
+    assert "unknown protocol 'nothing'" in refused(capsys, "protocols", "exact,nothing")
 
 
 # --- installed packages -------------------------------------------------------------------------------------------
