@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
@@ -9,7 +10,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.runs.jobs import error_line
 from dsl.errors import CalibrantError, MissingExtraError, shown
@@ -17,7 +18,8 @@ from dsl.errors import CalibrantError, MissingExtraError, shown
 if TYPE_CHECKING:
     from distributed import Client
 
-CONNECTING = 10.0  # seconds in which a scheduler has to answer
+CONNECTING = 4.0  # seconds in which a scheduler has to answer; with the start of the program, less than 10
+SLACK = 0.5  # seconds after which a connection that does not keep its own time limit is given up
 LOOK = 1.0  # seconds between looks at who is there
 PATIENCE = 5.0  # seconds without workers before that is said
 FORM = re.compile(r"(tcp|tls)://[^\s/]+:\d{1,5}/?")
@@ -104,14 +106,34 @@ def _client(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # versions are compared by each job
-            if address.startswith("tls") and Security().get_connection_args("client")["ssl_context"] is None:
+            security = Security().get_connection_args("client")
+            if address.startswith("tls") and security["ssl_context"] is None:
                 raise CalibrantError(f"{address}: {NO_CERTIFICATE}")
+            # a `Client` of something that is silent or speaks another protocol hangs, or prints a traceback later
+            asyncio.run(asyncio.wait_for(_require_scheduler(address, security), CONNECTING + SLACK))
             return Client(address, timeout=CONNECTING, set_as_default=False, name="calibrant")
     except CalibrantError:
         raise
-    except Exception as error:
+    except OSError as error:  # time limits too
         why = f"no scheduler answers at {address} in {CONNECTING:.0f} seconds: {error_line(error)}"
         raise CalibrantError(why) from None
+    except Exception as error:  # whatever the library makes of bytes that are not its own
+        why = f"what answers at {address} is no scheduler of dask.distributed: {error_line(error)}"
+        raise CalibrantError(why) from None
+
+
+async def _require_scheduler(address: str, security: dict[str, Any]) -> None:
+    """Ask who is there, over a connection of its own; `CalibrantError` for anything but a scheduler."""
+    from distributed.core import connect
+
+    comm = await connect(address, timeout=CONNECTING, **security)
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        answer = await comm.read()
+    finally:
+        comm.abort()
+    if not isinstance(answer, dict) or answer.get("type") != "Scheduler":
+        raise CalibrantError(f"{address} is no scheduler of dask.distributed")
 
 
 def _silence() -> None:
