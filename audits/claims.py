@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from audits.recounting import RecountLimitError
 from dsl.errors import in_one_line, shown
 
 FORMAT = "calibrant-claim"
@@ -82,10 +83,14 @@ class PartlySealed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClaimCheck:
-    """Whether a certificate holds; `reason` says why not."""
+    """Whether a certificate holds.
+
+    reason: why it does not; in_words: the class as it was derived from the evidence, empty where that was not reached
+    """
 
     holds: bool
     reason: str = ""
+    in_words: str = field(default="", compare=False)
 
 
 def evidence_digest(evidence: object) -> str:
@@ -103,6 +108,7 @@ def certified(claim: str, in_words: str, evidence: object, data: Mapping[str, An
 def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, Verifier]) -> ClaimCheck:
     """Check a certificate against the evidence that it is said to be about.
 
+    `RecountLimitError` passes through.
     A claim without a verifier does not hold: nothing is taken on trust. What a verifier stumbles over in the data
     (missing or mistyped entries) counts against the certificate.
     """
@@ -115,9 +121,13 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, f"nobody here can check the claim {shown(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
+    except RecountLimitError:
+        raise
     except Exception as error:  # whatever the data break: a certificate that cannot be checked does not hold
         return ClaimCheck(False, f"data that do not fit the claim: {shown(_message(error))}")
-    return ClaimCheck(not reason, in_one_line(reason)[:MAX_REASON_CHARS])
+    if reason:
+        return ClaimCheck(False, in_one_line(reason)[:MAX_REASON_CHARS])
+    return ClaimCheck(True, "", verifier.in_words(evidence, certificate) if isinstance(verifier, ClaimKind) else "")
 
 
 MAX_REASON_CHARS = 500

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from audits.claims import Certificate
+from audits.recounting import checkpoint
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Grade, Split, grade, graded
 from dsl.blickets.item import BlicketItem, Count
@@ -117,6 +118,7 @@ def one_rule_play(item: BlicketItem) -> tuple[Grade, Actions]:
     rules, heard = set(range(len(rules_over(n)))), 0
     before = rules
     while True:
+        checkpoint("moves", item.task.budget - episode.left, item.task.budget)
         for step in episode.steps[heard:]:
             heard += 1
             if step.reading is not None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, Final, TypeAlias
 
+from audits.recounting import checkpoint
 from dsl.causalab.episode import LabEpisode, LabStep
 from dsl.causalab.item import Family, LabItem, Weights
 from dsl.causalab.mechanism import FREQUENCY, Edge
@@ -125,6 +126,7 @@ def acyclic_graphs(options: Mapping[str, set[tuple[str, ...]]]) -> Iterator[froz
             continue
         for parents in sorted(options[nodes[position]]):
             left -= 1
+            checkpoint("choices of parents", MAX_COMBINATIONS - left, MAX_COMBINATIONS)
             if not left:
                 raise ValueError(f"more than {MAX_COMBINATIONS} choices")
             chosen = edges | {(parent, nodes[position]) for parent in parents}
@@ -140,7 +142,8 @@ def explaining_parents(shown: Shown, child: str) -> set[tuple[str, ...]]:
     changes = [row for row in rows if row]
     stated = list(_stated_bases(shown, child))
     found = set()
-    for weights in product(WEIGHTS, repeat=len(others)):
+    for number, weights in enumerate(product(WEIGHTS, repeat=len(others))):
+        checkpoint(f"weights of {child}", number, len(WEIGHTS) ** len(others))
         if child == FREQUENCY and not any(weights):
             continue
         terms = [(w, p) for w, p in zip(weights, others, strict=True) if w]

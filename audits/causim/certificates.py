@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from audits.claims import Certificate, ClaimKind, NoData, Verifier, certified, fixed_words
+from audits.recounting import checkpoint
 from dsl.causim.bundle import load_source
 from dsl.causim.model import Model, run
 from dsl.causim.question import Answer, Question, QuestionRecord, copied, project, question_from_record, record_of
@@ -133,7 +134,9 @@ def _check_vacuous_edge(evidence: Evidence, certificate: Certificate) -> str:
     domains = [model.system[model.position[name]].domain for name in node.parents]
     if prod(map(len, domains)) * len(node.support) > MAX_WORLDS:
         return "the table is too large to be checked"
-    for row in product(*domains):
+    rows = prod(map(len, domains))
+    for number, row in enumerate(product(*domains)):
+        checkpoint(f"rows of {child}", number, rows)
         first = (*row[:place], domains[place][0], *row[place + 1 :])
         for noise in node.support:
             if node.value(row, noise) != node.value(first, noise):
@@ -145,7 +148,8 @@ def _fitting(model: Model, question: Question) -> Iterator[tuple[dict[str, str],
     total = prod(1 if node.noise in question.fixed else len(node.support) for node in model.nodes)
     if total > MAX_WORLDS:
         raise ValueError(f"{total} worlds are too many to be run")
-    for noise, _ in worlds(model, question.fixed):
+    for number, (noise, _) in enumerate(worlds(model, question.fixed)):
+        checkpoint("worlds", number, total)
         factual = run(model, noise, {})
         if all(factual[name] == value for name, value in question.observed.items()):
             yield noise, project(question, model, noise, run(model, noise, question.do))
@@ -255,7 +259,8 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
     if len(data["against"]) > MAX_AGAINST:
         return f"more than {MAX_AGAINST} worlds are brought against smaller sets"
     differences = set()
-    for other in map(symbols, data["against"]):
+    for number, other in enumerate(map(symbols, data["against"])):
+        checkpoint("worlds brought against smaller sets", number, len(data["against"]))
         seen = {**other, **run(model, other, {})} if _fits(model, question, other) else {}
         if not seen:
             return "a world brought against smaller sets does not fit"
@@ -277,9 +282,11 @@ def _smaller_set(candidates: Sequence[str], size: int, differences: Collection[f
     """Return a set of that size which tells all other worlds from the true one; empty if there is none."""
     if size < 0:
         return ""
-    if comb(len(candidates), size) > MAX_SUBSETS:
+    total = comb(len(candidates), size)
+    if total > MAX_SUBSETS:
         return "too many smaller sets to be checked"
-    for chosen in map(frozenset, combinations(candidates, size)):
+    for number, chosen in enumerate(map(frozenset, combinations(candidates, size))):
+        checkpoint("smaller sets", number, total)
         if not any(chosen.isdisjoint(different) for different in differences):
             return f"observing {', '.join(sorted(chosen)) or 'nothing'} is not refuted"
     return ""

@@ -107,7 +107,7 @@ def write_certificates(found: Iterable[Finding], folder: Path) -> int:
 
 
 def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, Any]]) -> tuple[bool, str]:
-    """Whether a certificate holds about the item that it names, and why not."""
+    """Whether a certificate holds about the item that it names, and why not; else the class that was derived again."""
     from audits.claims import Certificate, verify
 
     if not isinstance(made, dict) or made.keys() != {"instance", "certificate"}:
@@ -120,4 +120,4 @@ def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, 
     except msgspec.ValidationError as error:
         return False, str(error)
     verdict = verify(certificate, benchmark.evidence(item), benchmark.verifiers)
-    return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {certificate.in_words}"
+    return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"

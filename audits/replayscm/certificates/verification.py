@@ -4,24 +4,28 @@ Shares no code with the engines or with audits.replayscm.certificates.certificat
 functions are counted by direct inclusion and exclusion over frozen sets of names, DAGs by a recurrence over sinks
 (Robinson 1973, "Counting labeled acyclic digraphs"), and the claim of uniqueness is rebuilt clause by clause. Under a
 cap on formula size functions come from a list that audits.replayscm.certificates.plain_sizes makes anew. Only dsl
-(problems, the reference, the parser), audits.replayscm.certificates.rup and audits.replayscm.certificates.plain_sizes
-are used.
+(problems, the reference, the parser) and this folder's dags, plain_sizes, rup and shape are used.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, combinations, product
+from math import comb
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from audits.recounting import RecountLimitError, checkpoint
+from audits.replayscm.certificates.dags import Names, count_dags
 from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.replayscm.certificates.rup import ProofError, check_refutation
+from audits.replayscm.certificates.shape import CertificateFile
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.operators import OPERATORS
 from dsl.formulas.text import parse
@@ -41,15 +45,20 @@ class Refused(CalibrantError):  # noqa: N818  # a verdict, raised where it is re
 
 
 def verify(made: Mapping[str, Any], problem: Problem) -> str:
-    """One line saying what was verified; `Refused` with the reason otherwise."""
+    """One line saying what was verified; `Refused` with the reason otherwise.
+
+    `RecountLimitError` where a limit of time was set and is reached: then nothing is shown.
+    """
     try:
         _check_shape(made)
         return in_one_line(_Verification(made, problem).run())
+    except RecountLimitError:
+        raise
     except Refused as refusal:
-        raise Refused(in_one_line(str(refusal))) from None
-    except (CalibrantError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Refused(in_one_line(str(refusal))[:MAX_REASON_CHARS]) from None
+    except Exception as error:  # whatever the text breaks: a certificate that cannot be checked does not hold
         reason = f"the certificate is malformed: {type(error).__name__} {error}"
-        raise Refused(in_one_line(reason)) from None
+        raise Refused(in_one_line(reason)[:MAX_REASON_CHARS]) from None
 
 
 def _check_shape(made: Mapping[str, Any]) -> None:
@@ -65,7 +74,7 @@ def _check_shape(made: Mapping[str, Any]) -> None:
         raise Refused("its class has a number of parents or a rule for roots that is none")
 
 
-Names = frozenset[str]
+MAX_REASON_CHARS = 500  # a line of a certificate may have megabytes
 
 
 class _Verification:
@@ -76,6 +85,7 @@ class _Verification:
         self.max_parents = made["class"]["max_parents"]
         self.max_size = made["class"]["max_size"]
         self.nested = made["class"]["nested_roots"]
+        self.stage = ""  # what a stopped check had recounted
         self.rows = [(row, w.intervention.targets) for w in self.task.training.worlds for row in w.rows()]
 
     def run(self) -> str:
@@ -93,11 +103,9 @@ class _Verification:
         if self.max_size is not None and not (type(self.max_size) is int and 1 <= self.max_size <= most):
             able = f"with {self.max_parents} parents sizes up to {most} can be recounted"
             raise Refused(f"its class has formula sizes up to {self.max_size!r}; {able}")
-        functions = {v: self._functions(v) for v in self.task.variables if self._may_be_endogenous(v)}
-        self._compare_functions(functions)
-        by_roots = {roots: _dags(functions, roots, self.task.variables) for roots in self._root_sets()}
-        by_roots = {roots: count for roots, count in by_roots.items() if count}
-        self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
+        msgspec.convert(self.made, CertificateFile, strict=True)  # the rest is compared, as texts and numbers
+        functions = self._recount_functions()
+        by_roots = self._recount_dags(functions)
         count = sum(by_roots.values())
         if self.made["count"] != str(count):
             raise Refused(f"it claims {self.made['count']} members; plain counting finds {count}")
@@ -108,6 +116,32 @@ class _Verification:
         if self.made["class"]["in_words"] != self._in_words():
             raise Refused(f"its class is called {shown(self.made['class']['in_words'])}, but is: {self._in_words()}")
         return f"{self.problem.id}: {count} members ({self._in_words()})"
+
+    def _recount_functions(self) -> dict[str, dict[Names, int]]:
+        """Return the functions of every variable; each is compared at once, so a false one needs no further time."""
+        variables = [v for v in self.task.variables if self._may_be_endogenous(v)]
+        if set(self.made["functions"]) - set(variables):
+            raise Refused("it counts functions of a variable that cannot be endogenous")
+        functions = {}
+        for number, variable in enumerate(variables):
+            self.stage = f"functions of variables: {number} of {len(variables)} recounted, and no DAG"
+            functions[variable] = self._functions(variable)
+            self._compare_functions(variable, functions[variable])
+        return functions
+
+    def _recount_dags(self, functions: Mapping[str, Mapping[Names, int]]) -> dict[tuple[str, ...], int]:
+        by_roots = {}
+        root_sets = self._root_sets
+        for number, roots in enumerate(root_sets):
+            done = f"{number} of {len(root_sets)} recounted"
+            self.stage = f"functions of all {len(functions)} variables recounted; DAGs by root set: {done}"
+            by_roots[roots] = count_dags(functions, roots, self.task.variables, self._passed)
+        by_roots = {roots: count for roots, count in by_roots.items() if count}
+        self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
+        return by_roots
+
+    def _passed(self, done: int, total: int) -> None:
+        checkpoint(self.stage, done, total)
 
     def _digest(self) -> str:
         record = msgspec.to_builtins(record_from_problem(self.problem))
@@ -128,8 +162,9 @@ class _Verification:
         return f"functional parents <= {self.max_parents}, {size}, {self.task.disclosure.label}{nested}"
 
     def _may_be_endogenous(self, variable: str) -> bool:
-        return any(variable not in roots for roots in self._root_sets())
+        return any(variable not in roots for roots in self._root_sets)
 
+    @cached_property
     def _root_sets(self) -> list[tuple[str, ...]]:
         disclosure = self.task.disclosure
         if disclosure.roots is not None:
@@ -155,8 +190,10 @@ class _Verification:
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
         over: dict[Names, int] = {}
         exactly: dict[Names, int] = {}
+        total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
         for size in range(min(self.max_parents, len(allowed)) + 1):
             for chosen in combinations(allowed, size):
+                self._passed(len(over), total)
                 seen: dict[tuple[int, ...], int] = {}
                 fits = all(
                     seen.setdefault(tuple(row[u] for u in chosen), row[variable]) == row[variable]
@@ -195,21 +232,18 @@ class _Verification:
         sizes = least_sizes(len(local.parents), self.max_size, self.task.grammar.operators)
         return int(local.table.bits) in sizes
 
-    def _compare_functions(self, functions: Mapping[str, Mapping[Names, int]]) -> None:
+    def _compare_functions(self, variable: str, counts: Mapping[Names, int]) -> None:
         order = self.task.variables.index
-        for variable, counts in functions.items():
-            ours = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
-            claimed = self.made["functions"].get(variable)
-            if claimed is None:
-                raise Refused(f"it says nothing about {variable}")
-            for parents in sorted(ours.keys() | claimed.keys()):
-                if ours.get(parents) != claimed.get(parents):
-                    raise Refused(
-                        f"functions of {variable} over ({parents}): it claims {claimed.get(parents, 'none')}, "
-                        f"plain counting finds {ours.get(parents, 'none')}"
-                    )
-        if set(self.made["functions"]) != set(functions):
-            raise Refused("it counts functions of a variable that cannot be endogenous")
+        ours = {" ".join(sorted(parents, key=order)): str(number) for parents, number in counts.items()}
+        claimed = self.made["functions"].get(variable)
+        if claimed is None:
+            raise Refused(f"it says nothing about {variable}")
+        for parents in sorted(ours.keys() | claimed.keys()):
+            if ours.get(parents) != claimed.get(parents):
+                raise Refused(
+                    f"functions of {variable} over ({parents}): it claims {claimed.get(parents, 'none')}, "
+                    f"plain counting finds {ours.get(parents, 'none')}"
+                )
 
     def _compare(self, key: str, ours: Mapping[str, str]) -> None:
         claimed = self.made[key]
@@ -237,13 +271,21 @@ class _Verification:
             if self.max_size is not None and not self._within_cap(local):
                 raise Refused(f"the unique member's {variable} has no formula of at most {self.max_size} nodes")
         numbered = claim["variables"]
-        ours = {frozenset(numbered_clause) for numbered_clause in _second_member(functions, parents, roots, numbered)}
-        if {frozenset(clause) for clause in claim["cnf"]} != ours:
+        ours = Counter(frozenset(clause) for clause in _second_member(functions, parents, roots, numbered))
+        if Counter(map(frozenset, claim["cnf"])) != ours:
             raise Refused("its CNF is not the one that says a second member exists")
+        if set(numbered.values()) != {abs(literal) for clause in ours for literal in clause}:
+            raise Refused("its CNF has a variable that no clause mentions")
+        self.stage = "all counts recounted; lines of the proof of uniqueness"
         try:
-            check_refutation(claim["cnf"], claim["proof"])
+            check_refutation(claim["cnf"], self._proof_lines(claim["proof"]))
         except ProofError as error:
             raise Refused(str(error)) from None
+
+    def _proof_lines(self, proof: Sequence[str]) -> Iterator[str]:
+        for number, line in enumerate(proof):
+            self._passed(number, len(proof))
+            yield line
 
 
 @cache
@@ -283,38 +325,6 @@ def _cyclic(world: World) -> bool:
 def _parts(parents: Names) -> Iterator[Names]:
     listed = sorted(parents)
     return map(frozenset, chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1)))
-
-
-def _dags(functions: Mapping[str, Mapping[Names, int]], roots: Sequence[str], variables: Sequence[str]) -> int:
-    """Sum over acyclic parent maps of the product of function counts, by the sinks that are taken away.
-
-    The recurrence of Robinson (1973), weighted and on sets of names: an acyclic map is a set of sinks, whose parents
-    lie among the roots and the rest, over an acyclic map of the rest. A map with several sinks is met in several ways,
-    which inclusion and exclusion over sets of sinks count once.
-    """
-    endogenous = frozenset(v for v in variables if v not in roots)
-    given = frozenset(roots)
-
-    @cache
-    def choices(variable: str, available: Names) -> int:
-        return sum(n for parents, n in functions[variable].items() if parents <= available | given)
-
-    @cache
-    def ways(placed: Names) -> int:
-        """Weighted acyclic maps on `placed`: over its nonempty sets of sinks, with alternating sign."""
-        if not placed:
-            return 1
-        added = 0
-        for size in range(1, len(placed) + 1):
-            for sinks in combinations(sorted(placed), size):
-                rest = placed.difference(sinks)
-                product = ways(rest)
-                for variable in sinks:
-                    product *= choices(variable, rest)
-                added += product if size % 2 else -product
-        return added
-
-    return ways(endogenous)
 
 
 def _second_member(

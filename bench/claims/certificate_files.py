@@ -1,0 +1,101 @@
+"""Certificate files: read within bounds, and checked one by one; whatever a file holds, its verdict is one line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeAlias
+
+from audits.recounting import Listener, RecountLimitError, limited_recount
+from audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
+from dsl.errors import in_one_line, shown
+
+MAX_BYTES = 1 << 26  # a certificate of 40 variables has some megabytes
+MAX_PARTS = 8_000_000  # commas and brackets: bounds what parsing makes, some 100 bytes each
+
+Check: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]  # whether a certificate holds, and one line
+
+
+class Verdict(StrEnum):
+    """What a check came to. OPEN: the limit of time was reached, nothing is shown."""
+
+    VERIFIED = "verified"
+    REFUSED = "refused"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """The verdict on one file; `reason` is one line."""
+
+    certificate: Path
+    verdict: Verdict
+    reason: str
+
+    def to_dict(self) -> dict[str, object]:
+        verified = self.verdict is Verdict.VERIFIED
+        fields = {"certificate": str(self.certificate), "verified": verified, "reason": self.reason}
+        return fields | {"verdict": str(self.verdict)}
+
+
+def check_file(
+    path: Path, check: Check, seconds: float, listen: Listener = lambda part, done, total: None
+) -> FileCheck:
+    """Read and check a certificate; `OSError` only where the file cannot be read."""
+    text = read_bounded(path)
+    try:
+        with limited_recount(seconds, listen):
+            holds, reason = check(parse_certificate(text))
+        verdict = Verdict.VERIFIED if holds else Verdict.REFUSED
+    except RecountLimitError as limit:
+        verdict, reason = Verdict.OPEN, f"neither verified nor refuted in {seconds:g} seconds (--budget): {limit}"
+    except Refused as refusal:
+        verdict, reason = Verdict.REFUSED, str(refusal)
+    except Exception as error:  # a certificate is hostile input: one that breaks its checker does not hold
+        verdict, reason = Verdict.REFUSED, f"it cannot be checked: {type(error).__name__} {shown(str(error))}"
+    return FileCheck(path, verdict, in_one_line(reason)[:MAX_REASON_CHARS])
+
+
+def read_bounded(path: Path) -> bytes:
+    """Return the content, cut one byte after MAX_BYTES."""
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def parse_certificate(text: bytes) -> Mapping[str, object]:
+    """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice in one object."""
+    if len(text) > MAX_BYTES:
+        raise Refused(f"larger than {MAX_BYTES} bytes")
+    if sum(map(text.count, (b",", b"[", b"{"))) > MAX_PARTS:
+        raise Refused(f"more than {MAX_PARTS} parts")
+    try:
+        parsed = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(parsed, dict):
+        raise Refused("not a JSON object")
+    return parsed
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise Refused(f"the field {shown(key)} stands twice in one object")
+        fields[key] = value
+    return fields
+
+
+def _refuse_number(text: str) -> object:
+    raise Refused(f"not JSON: {text} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise Refused(f"the number {shown(text)} is too large")
+    return number
