@@ -1,7 +1,8 @@
 """Whether an answer was earned: the benchmark's verdict beside what the evidence at hand decided.
 
 `decided`: all members of the space that the system's own evidence left give the scored question the same answer. It
-separates experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth.
+separates experimenting from inferring: an undecided item is an evidence gap, whatever the answer was worth. Noisy
+readings hardly ever leave one answer; there a question is decided once an answer has a posterior of DECIDED_AT.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any, TypeVar
 from solvers.space import Space
 
 M = TypeVar("M")
+
+DECIDED_AT = 0.99  # posterior from which noisy readings decide; exact learners of the blickets stop there too
 
 
 class Kind(StrEnum):
@@ -30,11 +33,13 @@ class Kind(StrEnum):
 class Attribution:
     """One answer.
 
-    decided: the evidence left one answer; False also where it left no member at all
+    decided: the evidence left one answer, or under noise one with a posterior of DECIDED_AT; False also where it left
+        no member at all
     correct: the benchmark's own verdict
     fits: whether the answer is that of a member; None if the answer has no form in which that can be asked
     members: how many members the evidence left
     in_words: the class that the members are of
+    posterior: of the most probable answer, where readings are noisy; else None
     """
 
     decided: bool
@@ -42,6 +47,7 @@ class Attribution:
     fits: bool | None
     members: int
     in_words: str
+    posterior: float | None = None
 
     @property
     def kind(self) -> Kind:
@@ -50,14 +56,23 @@ class Attribution:
         return Kind.LUCKY if self.correct else Kind.SHORT
 
 
-def attributed(space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool) -> Attribution:
+def attributed(
+    space: Space[Any, Any, Any, M], answer: M | None, *, correct: bool, posterior: float | None = None
+) -> Attribution:
     """The attribution of an answer, from the space that the evidence left.
 
     answer: in the form of the space's verdicts; None if the system gave none that can be read so
+    posterior: of the most probable answer, where readings are noisy
     """
     verdicts = space.verdicts()
     fits = None if answer is None else answer in verdicts
-    return Attribution(len(verdicts) == 1, correct, fits, space.count, space.in_words)
+    decided = is_decided(len(verdicts), posterior)
+    return Attribution(decided, correct, fits, space.count, space.in_words, posterior)
+
+
+def is_decided(num_answers: int, posterior: float | None) -> bool:
+    """Whether evidence that left so many answers decided the question. posterior: as in `Attribution`"""
+    return num_answers == 1 or (posterior is not None and posterior >= DECIDED_AT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from audits.attribution import Attribution, attributed
+from audits.attribution import Attribution, attributed, is_decided
 from dsl.blickets.grading import grade
 from dsl.blickets.item import BlicketItem, Task
 from dsl.blickets.readings import followed
@@ -16,8 +16,8 @@ from solvers.blickets.families import DetectorSpace, after_step, class_of
 @dataclass(frozen=True, slots=True)
 class EpisodeAttribution:
     """attribution: of the answer, from what all readings left
-    decided_at: number of moves after which one answer was first left; None if there never was one. A switch may have
-        opened it again.
+    decided_at: number of moves after which the answer was first decided; None if it never was. A switch or noise may
+        have opened it again.
     submitted_at: number of moves before the submission; None without one
     """
 
@@ -50,6 +50,11 @@ def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> It
         yield Narrowing(step, placed, moves, before, space)
 
 
+def best_posterior(item: BlicketItem, space: DetectorSpace) -> float | None:
+    """The posterior of the most probable answer, of a detector that is not reliable; None of others."""
+    return max(space.posterior().values(), default=0.0) if item.sealed.p < 1 else None
+
+
 def attributed_episode(
     item: BlicketItem, steps: Sequence[Step[str]], space: DetectorSpace | None = None
 ) -> EpisodeAttribution:
@@ -64,8 +69,9 @@ def attributed_episode(
     decided_at = None
     for one in narrowed(item.task, steps, space):
         space = one.after
-        if decided_at is None and one.step.reading is not None and len(space.verdicts()) == 1:
-            decided_at = one.moves
+        if decided_at is None and one.step.reading is not None:
+            decided_at = one.moves if is_decided(len(space.verdicts()), best_posterior(item, space)) else None
     answer = None if found.answer is None else found.answer.canonical
-    attribution = attributed(space, answer, correct=bool(found.correct))
+    posterior = best_posterior(item, space)
+    attribution = attributed(space, answer, correct=bool(found.correct), posterior=posterior)
     return EpisodeAttribution(attribution, decided_at, None if answer is None else found.steps)

@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from audits.attribution import Attribution
-from audits.causalab.spaces import EdgeStanding, LabSpace, decided_frequency, edge_standing, graph_fits, space_of
+from audits.attribution import Attribution, is_decided
+from audits.causalab.spaces import (
+    EdgeStanding,
+    LabSpace,
+    decided_frequency,
+    edge_standing,
+    frequency_posterior,
+    graph_fits,
+    graph_posterior,
+    run_space,
+)
 from dsl.causalab.episode import LabStep
 from dsl.causalab.item import LabItem, Task
 from dsl.causalab.mechanism import Edge
+from dsl.causalab.noise import Noise
 from dsl.causalab.reactor import accurate
 from dsl.causalab.run import dialled, last_edges
 
@@ -22,7 +32,8 @@ class RunAttribution:
 
     edges: the last claims beside the members that were left
     settings: that were carried out, as (property, value)
-    frequency_decided, graph_decided: settings after which the evidence decided the question; None if it never did
+    frequency_decided, graph_decided: settings after which the evidence decided the question, and went on to; None if it
+        did not at the end
     premature: whether the run ended with a question undecided and settings left
     wasted: settings made after both questions were decided
     """
@@ -38,18 +49,18 @@ class RunAttribution:
 
 
 def attributed_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False) -> RunAttribution:
-    """Attribution from the space that the run's readings left; `BudgetSpent` where it is not enumerated.
+    """Attribution from the space that the run's readings left; `BudgetSpent` where it is not enumerated, or empty.
 
     bounded: whether bases are taken to be drawn as the benchmark draws them
     """
-    learnt = _learnt(_Shown.by(item.task, steps, bounded))
+    learnt = _learnt(_Shown.by(item, steps, bounded))
     edges = last_edges(steps)
     made = tuple((str(step.action["set"]), float(step.action["value"])) for step in steps if step.cost)
     frequency, graph = learnt.frequency_decided, learnt.graph_decided
     both = None if frequency is None or graph is None else max(frequency, graph)
     return RunAttribution(
         frequency=_frequency(learnt, dialled(steps), item.sealed.target),
-        graph=_graph(learnt.space, item.sealed.mechanism.edges, edges),
+        graph=_graph(learnt, item.sealed.mechanism.edges, edges),
         edges=edge_standing(learnt.space, edges),
         settings=made,
         frequency_decided=frequency,
@@ -61,29 +72,33 @@ def attributed_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = F
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
-    """What a run was shown: its task, and the steps that showed something or took from the allowance.
+    """What a run was shown: its item, and the steps that showed something or took from the allowance.
 
     read: these steps, as what can be compared
     """
 
-    task: Task
+    item: LabItem
     steps: tuple[LabStep, ...]
     bounded: bool
     read: tuple[object, ...]
 
     @classmethod
-    def by(cls, task: Task, steps: Sequence[LabStep], bounded: bool) -> _Shown:
+    def by(cls, item: LabItem, steps: Sequence[LabStep], bounded: bool) -> _Shown:
         kept = tuple(step for step in steps if step.cost or "set" in step.action)
-        return cls(task, kept, bounded, tuple(map(_compared, kept)))
+        return cls(item, kept, bounded, tuple(map(_compared, kept)))
+
+    @property
+    def _known(self) -> tuple[Task, Noise | None]:
+        return self.item.task, self.item.sealed.noise
 
     def __hash__(self) -> int:
-        return hash((self.read, tuple(self.task.baseline.values())))
+        return hash((self.read, tuple(self.item.task.baseline.values())))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, _Shown)
             and (self.read, self.bounded) == (other.read, other.bounded)
-            and (self.task is other.task or self.task == other.task)
+            and (self.item is other.item or self._known == other._known)
         )
 
 
@@ -97,28 +112,40 @@ class _Learnt:
     """What the evidence of a run left, whatever the run then said.
 
     frequencies: that some member predicts
+    posteriors: of the most probable frequency and graph, where readings are noisy
     """
 
     space: LabSpace
     frequencies: tuple[float, ...]
-    decided: bool
+    posteriors: tuple[float | None, float | None]
+    decided: tuple[bool, bool]
     frequency_decided: int | None
     graph_decided: int | None
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _learnt(shown: _Shown) -> _Learnt:
     """Kept, because many runs are shown the same: all that set nothing, and those of a system that sets the same."""
-    known = cache(lambda settings: space_of(shown.task, _first(shown.steps, settings), bounded=shown.bounded))
+    known = cache(lambda settings: run_space(shown.item, _first(shown.steps, settings), bounded=shown.bounded))
     made = sum(step.cost > 0 for step in shown.steps)
     space = known(made)
+    first = _first_lasting if shown.item.task.noise else _first_true  # a posterior may fall again
     return _Learnt(
         space=space,
         frequencies=tuple(space.verdicts()),
-        decided=decided_frequency(space) is not None,
-        frequency_decided=_first_true(lambda k: decided_frequency(known(k)) is not None, made),
-        graph_decided=_first_true(lambda k: known(k).graph_decided, made),
+        posteriors=(frequency_posterior(space), graph_posterior(space)),
+        decided=(_decides_frequency(space), _decides_graph(space)),
+        frequency_decided=first(lambda k: _decides_frequency(known(k)), made),
+        graph_decided=first(lambda k: _decides_graph(known(k)), made),
     )
+
+
+def _decides_frequency(space: LabSpace) -> bool:
+    return is_decided(int(decided_frequency(space) is not None), frequency_posterior(space))
+
+
+def _decides_graph(space: LabSpace) -> bool:
+    return is_decided(int(space.graph_decided), graph_posterior(space))
 
 
 def _first(steps: Sequence[LabStep], settings: int) -> Iterator[LabStep]:
@@ -138,11 +165,22 @@ def _first_true(holds: Callable[[int], bool], last: int) -> int | None:
     return bisect_left(range(last), True, key=holds)
 
 
+def _first_lasting(holds: Callable[[int], bool], last: int) -> int | None:
+    """The least number from which on it holds up to `last`; None if it does not hold there."""
+    first = None
+    for k in range(last, -1, -1):
+        if not holds(k):
+            break
+        first = k
+    return first
+
+
 def _frequency(learnt: _Learnt, said: float | None, target: float) -> Attribution:
     space, right = learnt.space, said is not None and accurate(said, target)
     fits = None if said is None else any(accurate(said, value) for value in learnt.frequencies)
-    return Attribution(learnt.decided, right, fits, space.count, space.in_words)
+    return Attribution(learnt.decided[0], right, fits, space.count, space.in_words, learnt.posteriors[0])
 
 
-def _graph(space: LabSpace, truth: Set[Edge], said: Set[Edge]) -> Attribution:
-    return Attribution(space.graph_decided, said == truth, graph_fits(space, said), space.count, space.in_words)
+def _graph(learnt: _Learnt, truth: Set[Edge], said: Set[Edge]) -> Attribution:
+    space, fits = learnt.space, graph_fits(learnt.space, said)
+    return Attribution(learnt.decided[1], said == truth, fits, space.count, space.in_words, learnt.posteriors[1])

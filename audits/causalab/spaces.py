@@ -8,14 +8,17 @@ from math import isnan
 from typing import TypeAlias
 
 from dsl.causalab.episode import LabStep
-from dsl.causalab.item import Family, Task
+from dsl.causalab.item import Family, LabItem, Task
 from dsl.causalab.mechanism import Edge
+from dsl.causalab.noise import Draw
+from solvers.budget import BudgetSpent
 from solvers.causalab.evidence import evidence_of
-from solvers.causalab.noise.worlds import NoisyDags, noisy_dags
+from solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
+from solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
 from solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
-from solvers.causalab.space import WeightedDags, weighted_dags
+from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
 
-LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
+LabSpace: TypeAlias = WeightedDags | NoisyDags | ReplayedDags | QuadraticDags
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,54 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
     if any(seen.noisy for seen in evidence.seen):
         return noisy_dags(evidence)
     return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
+
+
+def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
+    """The members after the steps of a run under the item's own rules; `BudgetSpent` where they are not enumerated.
+
+    Of noise that is the law of its draws, unless it is one of those that the released suites have; what settings leave
+    is used. `BudgetSpent` too for draws that nodes do not share, and where no member explains the readings. Solvers are
+    not told the law: `space_of` is what they may assume. bounded: as in `space_of`
+    """
+    steps = tuple(steps)
+    evidence = evidence_of(item.task, steps)
+    if item.task.family is Family.LINEAR and any(seen.noisy for seen in evidence.seen):
+        if (why := not_enumerated(replace(item.task, noise=False))) is not None:
+            raise BudgetSpent(why)
+        space: LabSpace = replayed_dags(evidence, laws_of(item))
+    else:
+        space = space_of(item.task, steps, bounded=bounded)
+    if not space.count:
+        raise BudgetSpent(f"no member of the class explains the readings: {space.in_words}")
+    return space
+
+
+def laws_of(item: LabItem) -> tuple[Law, ...]:
+    """What the item's hidden draws may be like: as in the released suites, or what its noise says."""
+    noise = item.sealed.noise
+    if noise is None or noise.draw is not Draw.SHARED:
+        raise BudgetSpent("only noise with one draw for all affected nodes has a space")
+    law = law_of(noise.values, noise.weight)
+    if law is None:
+        raise BudgetSpent("draws that are no multiples of 0.01 have no space")
+    return RELEASED_LAWS if law in RELEASED_LAWS else (law,)
+
+
+def frequency_posterior(space: LabSpace) -> float | None:
+    """The posterior of the most probable frequency; None where readings are exact."""
+    if not isinstance(space, NoisyDags | ReplayedDags):
+        return None
+    known = [number for value, number in space.verdicts().items() if not isnan(value)]
+    return max(known, default=0) / space.count
+
+
+def graph_posterior(space: LabSpace) -> float | None:
+    """The same of the graph; 0 where no graph has more than half, which is all that is asked of it."""
+    if not isinstance(space, NoisyDags | ReplayedDags):
+        return None
+    likely = {edge for edge, number in space.edge_counts.items() if 2 * number > space.count}
+    share = space.having_graph(likely) / space.count  # a graph with more than half has these edges and no other
+    return share if share > 0.5 else 0.0
 
 
 def decided_frequency(space: LabSpace) -> float | None:

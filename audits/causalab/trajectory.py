@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, space_of
+from audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, run_space
 from dsl.causalab.episode import LabStep
 from dsl.causalab.hypothesis import EMPTY, Hypothesis, number
 from dsl.causalab.item import LabItem
@@ -62,7 +62,7 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
     bounded: whether bases are taken to be drawn as the benchmark draws them
     """
     scorer = Scorer(item.sealed.mechanism)
-    space = space_of(item.task, bounded=bounded)
+    space = run_space(item, bounded=bounded)
     frequency_at = 0 if decided_frequency(space) is not None else None
     graph_at = 0 if space.graph_decided else None
     said, settings, moments = EMPTY, 0, []
@@ -70,7 +70,7 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
         said = stated_with(step) or said
         if step.cost and step.reading is not None:
             settings += 1
-            space = space_of(item.task, steps[: i + 1], bounded=bounded)
+            space = run_space(item, steps[: i + 1], bounded=bounded)
             if frequency_at is None and decided_frequency(space) is not None:
                 frequency_at = settings
             if graph_at is None and space.graph_decided:

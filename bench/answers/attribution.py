@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bench.answers.columns import Column
@@ -12,17 +12,53 @@ if TYPE_CHECKING:
 
 KEY = "attribution"  # of a record, and of a score that a table reads
 KINDS = ("earned", "missed", "lucky", "short")  # of audits.attribution, which what only scores does not import
+POSTERIOR = "posterior"
+LEVELS = (0.95, 0.99, 0.999)  # posteriors from which noisy readings may be taken to decide
+DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
+LEVEL = "level"  # of an attribution that was decided anew
+_AT_DEFAULT_LEVEL = ("decided_at", "premature", "wasted")  # counts of steps that records have for that level only
 
 
 def attribution_record(found: Attribution) -> dict[str, Any]:
     """As records keep it; the number of members as text, for it has no limit."""
-    return {
+    record = {
         "kind": str(found.kind),
         "decided": found.decided,
         "fits": found.fits,
         "members": str(found.members),
         "class": found.in_words,
     }
+    return record if found.posterior is None else record | {POSTERIOR: found.posterior}
+
+
+def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
+    """A recorded attribution, or its part about a graph, with noisy readings taken to decide from this posterior on.
+
+    Unchanged where it has no posterior: all readings are exact, or it was recorded before there was one.
+    """
+    parts = {key: decided_from(value, level) for key, value in recorded.items() if isinstance(value, Mapping)}
+    is_same = all(part["decided"] == recorded[key]["decided"] for key, part in parts.items())
+    changed = {**recorded, **parts}
+    posterior = recorded.get(POSTERIOR)
+    if posterior is not None:
+        decided, is_right = posterior >= level, recorded["kind"] in ("earned", "lucky")
+        changed |= {"decided": decided, "kind": KINDS[(not decided) * 2 + (not is_right)], LEVEL: level}
+        is_same &= decided == recorded["decided"]
+    return changed if is_same else changed | {key: None for key in _AT_DEFAULT_LEVEL if key in recorded}
+
+
+def has_posterior(score: Any) -> bool:
+    """Whether noisy readings decide an answer's question, or not, by a posterior."""
+    return POSTERIOR in _said(score)
+
+
+def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
+    """What counts as decided in a table of these answers: a line if readings of some are noisy, none otherwise."""
+    levels = sorted({_said(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)})
+    return tuple(
+        f"Decided: the readings left one answer; noisy readings, one with a posterior of at least {level:g}."
+        for level in levels
+    )
 
 
 def _said(score: Any) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, attribution_record
+from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
 from bench.answers.columns import Column, Means
 from bench.answers.measures import Measures
 from bench.answers.samples import Sample
@@ -35,7 +35,9 @@ def attributions_record(found: RunAttribution, nodes: Collection[str]) -> dict[s
         "set": [list(one) for one in found.settings],
         "premature": found.premature,
         "wasted": found.wasted,
-        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits")} | {"decided_at": found.graph_decided} | edges,
+        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits", POSTERIOR) if key in graph}
+        | {"decided_at": found.graph_decided}
+        | edges,
     }
 
 

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.answers.attribution import KEY
+from bench.answers.attribution import KEY, decided_from, has_posterior
 from bench.benchmarks.registry import benchmark, benchmark_of
 from bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
-from dsl.errors import CalibrantError, in_one_line
+from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.replayscm.pools.files import file_digest
 from dsl.stored_items import items_by_id
+
+NO_POSTERIOR = (
+    "--decided-at: no answer has a posterior: no item is noisy, or the attributions are of a version that stored none"
+)
 
 
 class Unattributed:
@@ -51,3 +55,41 @@ def attributed(scores: Scores, pools: Sequence[Path]) -> Iterator[tuple[AnswerOr
             yield origin, score
         else:
             yield origin, {**score, KEY: benchmark(origin.benchmark).attribution(item, {}, (), score)}
+
+
+def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+    """The same answers, with noisy readings taken to decide from this posterior on; None for the default.
+
+    `CalibrantError` at their end if the level was of no use: no answer has a posterior.
+    """
+    is_used = False
+    for origin, score in scores:
+        if level is None or not has_posterior(score):
+            yield origin, score
+            continue
+        is_used = True
+        yield origin, {**score, KEY: decided_from(score[KEY], level)}
+    if level is not None and not is_used:
+        raise CalibrantError(NO_POSTERIOR)
+
+
+class MissingAttributions:
+    """Answers whose attribution was refused, since the version space of their readings is not counted."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._first = ""
+
+    def noted(self, scores: Scores) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
+        """The same answers, while they are looked through."""
+        for origin, score in scores:
+            if KEY in score and score[KEY] is None:
+                self._first = self._first or origin.instance
+                self.number += 1
+            yield origin, score
+
+    def lines(self) -> Iterator[str]:
+        """A line if there are any."""
+        if self.number:
+            subject = "1 answer has" if self.number == 1 else f"{self.number} answers have"
+            yield f"{subject} no attribution: what is left is not counted (first: {shown(self._first)[1:-1]})"

@@ -204,6 +204,8 @@ def _decision(
 def _why(attribution: Attribution, left: Mapping[int, float], given: int | None) -> Iterator[str]:
     if not left:
         yield "The readings left no hypothesis of the class,"
+    elif attribution.decided and len(left) > 1:
+        yield f"The readings gave one answer a posterior of {attribution.posterior:.3g},"
     elif attribution.decided:
         yield "The readings left one answer,"
     else:

@@ -32,6 +32,14 @@ RunSources: TypeAlias = Annotated[
     typer.Argument(metavar="DIR...", help="Folders of runs; also files written by `calibrant score --out`."),
     READS,
 ]
+DecidedAt: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--decided-at",
+        metavar="POSTERIOR",
+        help="With --attribution: posterior from which noisy readings decide: .95, .99 or .999. [default: .99]",
+    ),
+]
 OfBenchmark: TypeAlias = Annotated[str, typer.Option("--benchmark", metavar="NAME", help="Of which benchmark.")]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Only: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this instance; may be repeated.")]
@@ -58,6 +66,19 @@ TextField: TypeAlias = Annotated[
 ModelField: TypeAlias = Annotated[
     str | None, typer.Option("--model-field", metavar="NAME", help="Field that names the model.")
 ]
+
+
+def require_level(level: float | None, *, attribution: bool) -> None:
+    """Refuse a posterior that is not one of those offered, and one where nothing is attributed."""
+    from bench.answers.attribution import LEVELS
+
+    if level is None:
+        return
+    if level not in LEVELS:
+        known = ", ".join(f"{one:g}" for one in LEVELS)
+        raise typer.BadParameter(f"{level:g} is none of {known}", param_hint="--decided-at")
+    if not attribution:
+        raise typer.BadParameter("it says what --attribution counts as decided: give both", param_hint="--decided-at")
 
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import IdField, ModelField, PoolsOption, RunSources, TextField, with_options
+from bench.commands.options import (
+    DecidedAt,
+    IdField,
+    ModelField,
+    PoolsOption,
+    RunSources,
+    TextField,
+    require_level,
+    with_options,
+)
 from bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
@@ -76,6 +85,7 @@ def report(
         bool, typer.Option("--times/--no-times", help="What the searches took; two runs differ in nothing else.")
     ] = True,
     attribution: Attributions = False,
+    decided_at: DecidedAt = None,
     id_field: IdField = None,
     text_field: TextField = None,
     model_field: ModelField = None,
@@ -96,6 +106,7 @@ def report(
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
+    require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
     wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
@@ -110,6 +121,8 @@ def report(
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
             answers = _attributed(answers, said, needed=attribution)
+        if decided_at is not None:
+            answers = _decided_at(answers, decided_at)
         text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
     if out is None:
         typer.echo(text, nl=False)
@@ -134,6 +147,16 @@ def _attributed(
         for origin, score in chain.from_iterable(made.values()):
             without.count(origin, score)
         without.refuse()
+    return made
+
+
+def _decided_at(answers: Mapping[str, Sequence[Answer]], level: float) -> dict[str, list[Answer]]:
+    """The answers of all benchmarks, with noisy readings taken to decide from this posterior on."""
+    from bench.benchmarks.attributions import decided_at
+
+    made: dict[str, list[Answer]] = {name: [] for name in answers}
+    for origin, score in decided_at((answer for listed in answers.values() for answer in listed), level):
+        made[origin.benchmark].append((origin, score))
     return made
 
 

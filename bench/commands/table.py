@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from bench.commands.guard import READS
-from bench.commands.options import AsJson, PoolsOption, RunSources, with_options
+from bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
 from bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def table(
         ),
     ] = False,
     pools: PoolsOption = None,
+    decided_at: DecidedAt = None,
     as_json: AsJson = False,
 ) -> int:
     """Print rows in the shape of the published tables.
@@ -69,10 +70,12 @@ def table(
     if not sources and not official:
         raise typer.BadParameter("folders of runs, or --official FILE", param_hint="DIR...")
     needed = _needs_attribution(columns, pools, attribution=attribution, as_json=as_json)
+    require_level(decided_at, attribution=needed)
     written: dict[str, Sequence[object] | None] = {
         "--official": official,
         "--pool": pools,
         "--by": [by] if by != "pool" else (),
+        "--decided-at": [decided_at] if decided_at is not None else (),
     }
     written |= {"--means": [str(value) for value in given.values.values()]}
     options = [word for option, values in written.items() for value in values or () for word in (option, str(value))]
@@ -83,6 +86,7 @@ def table(
         by=by,
         columns=ATTRIBUTION if attribution and columns is None else columns,
         pools=pools or (),
+        level=decided_at,
         as_json=as_json,
         needs_attribution=needed,
         again=shlex.join(["calibrant", "table", *map(str, sources or ()), *options]),
@@ -114,6 +118,7 @@ def print_table(
     by: str = "pool",
     columns: str | None = None,
     pools: Sequence[Path] = (),
+    level: float | None = None,
     as_json: bool = False,
     needs_attribution: bool = False,
     again: str = "",
@@ -121,14 +126,16 @@ def print_table(
     """The table of these sources on standard output; what it does not cover is said on standard error.
 
     pools: whose items attributions are made for, where records have none
+    level: posterior from which noisy readings decide
     again: a command that makes the same table, for hints
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
+    from bench.answers.attribution import decision_notes
     from bench.answers.columns import Means
     from bench.answers.sources import scored_answers
     from bench.answers.stored_results import StoredResults
-    from bench.benchmarks.attributions import Unattributed, attributed
+    from bench.benchmarks.attributions import MissingAttributions, Unattributed, attributed, decided_at
     from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
@@ -136,9 +143,11 @@ def print_table(
     tables: dict[str, CalibrationTable] = {}
     means = Means(given.values.get("means", Means.PUBLISHED))
     stored = [StoredResults(path) for path in official]
-    without = Unattributed()
-    for origin, score in attributed(chain(scored_answers(sources), *(results.answers() for results in stored)), pools):
+    without, missing, notes = Unattributed(), MissingAttributions(), dict[str, None]()
+    answers = chain(scored_answers(sources), *(results.answers() for results in stored))
+    for origin, score in missing.noted(decided_at(attributed(answers, pools), level)):
         without.count(origin, score)
+        notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
         if origin.benchmark not in tables:
             measures = _with_columns(benchmark(origin.benchmark).measures, columns)
             tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=means)
@@ -157,6 +166,8 @@ def print_table(
             "incomplete": [line for one in tables.values() for line in one.incomplete()],
             "disagreements": [one._asdict() for results in stored for one in results.disagreements],
         }
+        if notes:
+            made["notes"] = [*notes]
         for one in tables.values():
             _print_incomplete(one)
         typer.echo(json.dumps(made, indent=1))
@@ -165,8 +176,12 @@ def print_table(
             if len(tables) > 1:
                 typer.echo(("\n" if place else "") + benchmark(name).title)
             print_rows(one, columns=columns, again=again)
+        for note in notes:
+            typer.echo(note)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
+    for line in missing.lines() if needs_attribution else ():
+        typer.echo(line, err=True)
     return stored
 
 

@@ -23,10 +23,12 @@ class DetectorAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"i
     """What the readings of the episode decided.
 
     kind: earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short (undecided, wrong)
-    decided: the readings left one answer; fits: whether the answer is one of those that they left; null without one
+    decided: the readings left one answer, or of an unreliable detector one with a posterior of 0.99
+    fits: whether the answer is one of those that they left; null without one
     members: detectors of the class that the readings left, in decimal; class: the class, in words
-    decided_at: moves after which one answer was first left; null where it never was
+    decided_at: moves after which the answer was first decided; null where it never was
     submitted_at: moves before the submission; null without one
+    posterior: of the most probable answer; absent where the detector is reliable
     """
 
     kind: Literal["earned", "missed", "lucky", "short"]
@@ -36,6 +38,7 @@ class DetectorAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"i
     in_words: str
     decided_at: int | None
     submitted_at: int | None
+    posterior: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class BlicketVerdict(

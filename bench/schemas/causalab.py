@@ -16,10 +16,12 @@ class GraphAttribution(msgspec.Struct, forbid_unknown_fields=True):
     """What the readings decided of the graph.
 
     kind: as of the frequency; correct is a graph without a wrong or missing edge
-    decided: all mechanisms left have one graph; fits: whether one of them has the graph that was stated
+    decided: all mechanisms left have one graph, or under noise one has a posterior of 0.99
+    fits: whether one of them has the graph that was stated
     decided_at: settings after which one graph was first left; null if there never was
     proven: stated edges that all mechanisms left have; unproven: that some have; contradicted: that none has
     missed: edges of all mechanisms left that were not stated; foreign: how many stated edges name something else
+    posterior: of the most probable graph; absent where no reading is noisy
     """
 
     kind: Kind
@@ -31,20 +33,22 @@ class GraphAttribution(msgspec.Struct, forbid_unknown_fields=True):
     contradicted: list[EdgeEnds]
     missed: list[EdgeEnds]
     foreign: int
+    posterior: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class LabAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
     """What the readings of the episode decided of the frequency, and of the graph.
 
     kind: earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short (undecided, wrong)
-    decided: all mechanisms left predict one frequency; fits: whether one of them predicts the dialled one, within 5;
-        null if none was dialled
+    decided: all mechanisms left predict one frequency, or under noise one has a posterior of 0.99; fits: whether one of
+        them predicts the dialled one, within 5; null if none was dialled
     members: mechanisms of the class that the readings left, in decimal; class: the class, in words
     decided_at: settings after which one frequency was first left; null if there never was
     set: the settings that were carried out, each as property and value
     premature: the run ended with a question undecided and settings left
     wasted: settings made after frequency and graph were decided
     graph: what the readings decided of the graph
+    posterior: of the most probable frequency; absent where no reading is noisy
     """
 
     kind: Kind
@@ -57,6 +61,7 @@ class LabAttribution(msgspec.Struct, forbid_unknown_fields=True, rename={"in_wor
     premature: bool
     wasted: int
     graph: GraphAttribution
+    posterior: float | msgspec.UnsetType = msgspec.UNSET
 
 
 class LabVerdict(

@@ -21,6 +21,7 @@ from bench.benchmarks.results import DetectorSpace, LabSpace, Mechanism, Rule, W
 from dsl.causalab.item import Weights
 from dsl.causim.model import run
 from dsl.causim.values import plain
+from solvers.causalab.space import WeightedDags
 from tests.support.commands import program
 
 SIBLINGS = ("blickets", "causalab", "causim")
@@ -220,6 +221,8 @@ def test_spaces_hold_the_truth_and_shrink_with_what_was_read() -> None:
     mechanism = calibrant.solve(LAB)
     assert isinstance(mechanism, calibrant.Found)
     left = calibrant.version_space(LAB, steps=mechanism.value.steps)
+    assert isinstance(labs, WeightedDags)  # without noise
+    assert isinstance(left, WeightedDags)
     assert labs.fits(LAB.sealed.mechanism)
     assert left.fits(LAB.sealed.mechanism)
     assert left.count == 1 < labs.count

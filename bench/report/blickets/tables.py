@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from bench.answers.attribution import decision_notes
 from bench.answers.blickets import MEASURES
 from bench.blickets.tables import PlayedEpisode, paper_tables
 from bench.report.layout import Heading, Source, Table, TableRow
@@ -41,7 +42,8 @@ VIEWS = {
     "attribution": View(
         "attribution",
         "What the evidence had decided",
-        "Decided: the readings left one answer in the class that knows the condition. Earned, missed: decided and"
+        "Decided: the readings left one answer in the class that knows the condition; with an unreliable"
+        " detector, one has a posterior of a level that the note names. Earned, missed: decided and"
         " correct, wrong; lucky, short: undecided and correct, wrong. Fits: the answer is one of those left.",
     ),
 }
@@ -58,7 +60,8 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
     named = named_answers(answers)
     rows = setting_rows(named, wanted.by, MEASURES)
     notes = coverage_notes(named)
-    made = [view_table(view, MEASURES.views[name], rows, notes) for name, view in VIEWS.items()]
+    said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
+    made = [view_table(view, MEASURES.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
     made += _paper_tables(named, items, with_paper=wanted.with_paper)
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:

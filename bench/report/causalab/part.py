@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.answers.attribution import KEY
+from bench.answers.attribution import KEY, decision_notes
 from bench.answers.causalab import GRAPH, MEASURES
 from bench.causalab.picture import lab_picture
 from bench.causalab.tables import NUMBERS, paper_tables, without_printed
@@ -44,10 +44,10 @@ VIEWS = {
     "attribution": View(
         "lab-attribution",
         "What the evidence had decided",
-        "Earned, missed: the readings left one frequency (graph), and the answer was right, wrong; lucky, short: they"
-        " left several. Stated edges of a run are contradicted (no mechanism that was left has them) or unproven (only"
-        " some have them); not claimed are edges that all have. Premature: ended undecided with settings left. Wasted:"
-        " settings after all was decided.",
+        "Earned, missed: the readings left one frequency (graph), or under noise one with a posterior of a level that"
+        " the note names, and the answer was right, wrong; lucky, short: they left several. Stated edges of a run are"
+        " contradicted (no mechanism that was left has them) or unproven (only some have them); not claimed are edges"
+        " that all have. Premature: ended undecided with settings left. Wasted: settings after all was decided.",
     ),
 }
 TABLE_IDS = (*(view.id for view in VIEWS.values()), *NUMBERS)
@@ -71,7 +71,8 @@ def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> P
 def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]:
     rows = setting_rows(named, wanted.by, MEASURES)
     notes = coverage_notes(named)
-    made = [view_table(view, MEASURES.views[name], rows, notes) for name, view in VIEWS.items()]
+    said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
+    made = [view_table(view, MEASURES.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
     made += [table if wanted.with_paper else without_printed(table) for table in paper_tables(named)]
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:

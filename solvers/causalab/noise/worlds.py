@@ -3,7 +3,8 @@
 Given the draws, fit is local again: a node that the noise shifts changes by the weighted sum of its parents plus the
 difference of two draws. So the draws are followed reading by reading, each sequence with the vectors that every node
 has left, and members are counted over the acyclic choices for each sequence. Exact for the class in words, which is
-larger than what the laboratory can do in one respect: what base a setting leaves is not used.
+larger than what the laboratory can do in one respect: what base a setting leaves is not used. With `settings` that is
+used as far as it is local; `solvers.causalab.noise.replayed` keeps the members that the laboratory itself leaves.
 """
 
 from __future__ import annotations
@@ -13,22 +14,26 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from dsl.causalab.reference import Reading
 from solvers.budget import BudgetSpent
 from solvers.causalab.choices import choices, masks_of
-from solvers.causalab.evidence import Evidence
+from solvers.causalab.evidence import LARGEST, Evidence
 from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
 from solvers.causalab.replay import EXACT, mechanism_of, misfit
 from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
 from solvers.space import space_repr
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
-DRAWS = (-1, 0, 1)
 MAX_WORLDS = 5_000
+
+Law: TypeAlias = tuple[int, ...]  # what a draw adds to a shifted node, in hundredths, each with equal probability
+RELEASED_LAWS: tuple[Law, ...] = tuple((-round(s * PER_UNIT), 0, round(s * PER_UNIT)) for s in SCALES)
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,25 @@ class Shifted:
 
     def explaining(self, change: Integers, shift: int) -> Shifted:
         """The rows whose change is the weighted sum of the others' and, where the node is shifted, `shift`."""
-        kept = self.vectors @ change - change[self.node] + shift * self.shifted == 0
-        return Shifted(self.node, self.vectors[kept], self.shifted[kept])
+        return self.where(self.vectors @ change - change[self.node] + shift * self.shifted == 0)
+
+    def responding(self, responses: Sequence[int | None]) -> Shifted:
+        """The rows that give the node its response to a draw, from those of its parents as far as they are known."""
+        own = responses[self.node]
+        if own is None:
+            return self
+        known = np.array([response or 0 for response in responses], dtype=np.int64)
+        is_open = np.array([response is None for response in responses])
+        sums = self.vectors @ known + self.shifted
+        is_complete = ~np.any(self.vectors[:, is_open] > 0, axis=1)
+        return self.where(np.where(is_complete, sums == own, sums <= own))  # no response is negative
+
+    def based(self, reading: Integers, base: int, shift: int) -> Shifted:
+        """The rows that leave the node this base in a reading."""
+        return self.where(reading[self.node] - self.vectors @ reading - shift * self.shifted == base)
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> Shifted:
+        return Shifted(self.node, self.vectors[keep], self.shifted[keep])
 
     def options(self, *, shifted: bool) -> dict[int, int]:
         """Number of rows by mask of parents; only those that are not shifted unless told."""
@@ -55,15 +77,17 @@ class Shifted:
 
 @dataclass(frozen=True)
 class World:
-    """One scale and the sequences of draws that end in `last`, with what every node may be under each of them.
+    """One law and the sequences of draws that end in `last`, with what every node may be under each of them.
 
     sequences: how many; draws that no node shows leave the nodes as they are
+    responses: by how much a draw of 1 moves each node, where that was seen; empty if settings are not used
     """
 
-    scale: float
+    law: Law
     last: int
     nodes: tuple[Shifted, ...]
     sequences: int = 1
+    responses: tuple[int | None, ...] = ()
 
     @cached_property
     def count(self) -> int:
@@ -91,8 +115,7 @@ class World:
 
     def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
         """With some rows of one node only."""
-        own = self.nodes[node]
-        kept = Shifted(node, own.vectors[keep], own.shifted[keep])
+        kept = self.nodes[node].where(keep)
         return replace(self, nodes=tuple(kept if n.node == node else n for n in self.nodes))
 
 
@@ -103,6 +126,8 @@ class NoisyDags:
     evidence: Evidence
     worlds: tuple[World, ...]
     bounded: bool = False
+    laws: tuple[Law, ...] = RELEASED_LAWS
+    settings: bool = False
 
     __repr__ = space_repr
 
@@ -111,10 +136,10 @@ class NoisyDags:
         sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
         drawn = "bases as they are drawn (integers from 0 to 100, 15 to 25 for the frequency)"
         bases = drawn if self.bounded else "any bases"
-        scales = ", ".join(f"{scale:g}" for scale in SCALES)
+        left = "used where it is local" if self.settings else "not used"
         return (
             f"linear mechanisms with weights 1, 2, 3{sink} and {bases}, together with one or more shifted nodes, "
-            f"a scale s of {scales}, and a draw of -s, 0 or s for every setting; what base a setting leaves is not used"
+            f"{law_words(self.laws)} for every setting; what base a setting leaves is {left}"
         )
 
     @cached_property
@@ -127,10 +152,10 @@ class NoisyDags:
         rows = [[member.weights(child).get(parent, 0.0) for parent in nodes] for child in nodes]
         return any(_holds(world, rows) for world in self.worlds)
 
-    def noises(self, member: Mechanism) -> list[tuple[float, tuple[str, ...]]]:
-        """Scale and shifted nodes of every member with this mechanism."""
+    def noises(self, member: Mechanism) -> list[tuple[Law, tuple[str, ...]]]:
+        """Law and shifted nodes of every member with this mechanism."""
         nodes = self.evidence.nodes
-        found: set[tuple[float, tuple[str, ...]]] = set()
+        found: set[tuple[Law, tuple[str, ...]]] = set()
         for world in self.worlds:
             flags = []
             for own, child in zip(world.nodes, nodes, strict=True):
@@ -139,13 +164,13 @@ class NoisyDags:
             for chosen in product(*flags):
                 shifted = tuple(node for node, flag in zip(nodes, chosen, strict=True) if flag)
                 if shifted:
-                    found.add((world.scale, shifted))
+                    found.add((world.law, shifted))
         return sorted(found)
 
     def after(self, experiment: tuple[str, float], reading: Values) -> NoisyDags:
         """With one more reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
         evidence = self.evidence.after(*experiment, reading)
-        return NoisyDags(evidence, tuple(_followed(self.worlds, evidence)), self.bounded)
+        return replace(self, evidence=evidence, worlds=tuple(_followed(self.worlds, evidence)))
 
     def verdicts(self) -> Mapping[float, int]:
         """How many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
@@ -199,10 +224,20 @@ class NoisyDags:
         return mechanism_of(self.evidence.nodes, weights, float(np.round(first[-1] - first @ matrix[-1], 2)))
 
 
-def noisy_dags(evidence: Evidence, *, bounded: bool = False) -> NoisyDags:
+def law_words(laws: Sequence[Law]) -> str:
+    """What a draw is, as the class in words has it."""
+    if tuple(laws) == RELEASED_LAWS:
+        return f"a scale s of {', '.join(f'{scale:g}' for scale in SCALES)}, and a draw of -s, 0 or s"
+    return "and a draw of " + " or ".join(", ".join(f"{shift / PER_UNIT:g}" for shift in law) for law in laws)
+
+
+def noisy_dags(
+    evidence: Evidence, *, bounded: bool = False, laws: Sequence[Law] = RELEASED_LAWS, settings: bool = False
+) -> NoisyDags:
     """The space of a linear noisy task; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes.
 
     bounded: whether bases that were drawn are known to be integers from 0 to 100, the frequency's from 15 to 25
+    laws: what draws may be like; settings: whether what base a setting leaves is used as far as it is local
     """
     quiet = [seen.noisy for seen in evidence.seen]
     start = quiet.index(True) if True in quiet else len(quiet)
@@ -212,10 +247,11 @@ def noisy_dags(evidence: Evidence, *, bounded: bool = False) -> NoisyDags:
         vectors = local(before, node, bounded=bounded).vectors
         both = np.repeat([False, True], len(vectors))
         nodes.append(Shifted(node, np.vstack([vectors, vectors]), both))
-    worlds = [World(scale, 0, tuple(nodes)) for scale in SCALES]
+    responses = (None,) * len(nodes) if settings else ()
+    worlds = [World(law, 0, tuple(nodes), 1, responses) for law in laws]
     for end in range(start + 1, len(evidence.seen) + 1):
         worlds = _followed(worlds, Evidence(evidence.task, evidence.seen[:end], evidence.fresh))
-    return NoisyDags(evidence, tuple(worlds), bounded)
+    return NoisyDags(evidence, tuple(worlds), bounded, tuple(laws), settings)
 
 
 def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
@@ -224,19 +260,52 @@ def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
     step = evidence.step
     found: dict[tuple[object, ...], World] = {}
     for world in worlds:
-        for draw in DRAWS:
-            shift = round(world.scale * PER_UNIT) * (draw - world.last)
+        for shift, times in Counter(world.law).items():
             nodes = world.nodes
             if len(step):
                 change = in_hundredths(step)[0]
-                nodes = tuple(n if n.node == changed else n.explaining(change, shift) for n in world.nodes)
-            if all(len(n.vectors) for n in nodes) and any(n.shifted.any() for n in nodes):
-                key = (world.scale, draw, *(part for n in nodes for part in (n.vectors.tobytes(), n.shifted.tobytes())))
+                moved = shift - world.last
+                nodes = tuple(n if n.node == changed else n.explaining(change, moved) for n in world.nodes)
+            own = _set(replace(world, last=shift, nodes=nodes, sequences=world.sequences * times), evidence)
+            if own is not None and all(len(n.vectors) for n in own.nodes) and any(n.shifted.any() for n in own.nodes):
+                parts = (part for n in own.nodes for part in (n.vectors.tobytes(), n.shifted.tobytes()))
+                key = (own.law, shift, own.responses, *parts)
                 before = found[key].sequences if key in found else 0
-                found[key] = World(world.scale, draw, nodes, before + world.sequences)
+                found[key] = replace(own, sequences=before + own.sequences)
     if len(found) > MAX_WORLDS:
         raise BudgetSpent(f"{len(found)} different outcomes of the draws; at most {MAX_WORLDS} are followed")
     return list(found.values())
+
+
+def _set(world: World, evidence: Evidence) -> World | None:
+    """The world after what the last setting says of the property that it set; None if the draw contradicts it.
+
+    Without noise the property would have the value that it was set to, so what is beyond is a multiple of the draw, the
+    same multiple at every setting of it. In the paper's reading the value is the base.
+    """
+    seen = evidence.seen[-1]
+    value = set_hundredths(seen.setting)
+    if not world.responses or seen.changed is None or value is None or not np.all(np.abs(seen.values) <= LARGEST):
+        return world
+    reading = in_hundredths(np.array(seen.values))
+    if evidence.task.reading is Reading.BASE:
+        own = world.nodes[seen.changed].based(reading, value, world.last)
+        return replace(world, nodes=tuple(own if n.node == own.node else n for n in world.nodes))
+    beyond = int(reading[seen.changed]) - value
+    if world.last == 0:
+        return None if beyond else world
+    response, rest = divmod(beyond, world.last)
+    if rest or response < 0 or world.responses[seen.changed] not in (None, response):
+        return None
+    responses = tuple(response if i == seen.changed else r for i, r in enumerate(world.responses))
+    return replace(world, responses=responses, nodes=tuple(n.responding(responses) for n in world.nodes))
+
+
+def set_hundredths(setting: float) -> int | None:
+    """The value that a setting leaves without noise; None beyond LARGEST, and between two hundredths."""
+    if not abs(setting) <= LARGEST or abs(abs(setting * PER_UNIT) % 1 - 0.5) < 1e-4:
+        return None
+    return round(setting * PER_UNIT)
 
 
 def _holds(world: World, rows: Sequence[Sequence[float]]) -> bool:
@@ -250,17 +319,23 @@ def _holds(world: World, rows: Sequence[Sequence[float]]) -> bool:
 
 
 def _matrices(world: World) -> Iterator[tuple[tuple[int, ...], ...]]:
+    return (matrix for matrix, _ in list_members(world))
+
+
+def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]]:
+    """The weights of every acyclic choice, row = child, and which nodes are shifted in it."""
     order = sorted(world.nodes, key=lambda n: len(n.vectors))
     for rows in acyclic_choices([Local(n.node, n.vectors) for n in order]):
-        if any(n.shifted[row] for n, row in zip(order, rows, strict=True)):
-            matrix = {n.node: tuple(n.vectors[row].tolist()) for n, row in zip(order, rows, strict=True)}
-            yield tuple(matrix[node] for node in sorted(matrix))
+        chosen = {n.node: (tuple(n.vectors[r].tolist()), bool(n.shifted[r])) for n, r in zip(order, rows, strict=True)}
+        matrix, shifted = zip(*(chosen[node] for node in sorted(chosen)), strict=True)
+        if any(shifted):
+            yield matrix, shifted
 
 
 def replays(space: NoisyDags, member: Mechanism) -> bool:
     """Whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
-    for scale, nodes in space.noises(member):
-        shifts = [dict.fromkeys(nodes, scale * draw) for draw in DRAWS]
+    for law, nodes in space.noises(member):
+        shifts = [dict.fromkeys(nodes, shift / PER_UNIT) for shift in law]
         if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:
             return True
     return False

@@ -86,7 +86,10 @@ def test_the_truth_is_a_member_and_following_is_recounting(item: LabItem, chosen
     assert sum(verdicts.values()) == space.count
     assert predicted(truth, space.evidence) in verdicts
     assert item.sealed.noise is not None
-    noise = max(item.sealed.noise.values), tuple(n for n in item.task.nodes if n in item.sealed.noise.affected)
+    noise = (
+        tuple(round(100 * value) for value in item.sealed.noise.values),
+        tuple(n for n in item.task.nodes if n in item.sealed.noise.affected),
+    )
     assert noise in space.noises(truth)
     if space.graph_decided:
         assert space.certain_edges == truth.edges

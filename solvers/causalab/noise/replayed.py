@@ -1,0 +1,163 @@
+"""The mechanisms that a laboratory with hidden noise leaves under its own rules, listed and replayed.
+
+Without noise a setting leaves the property at the value that it was set to, so the crystal without noise is known for
+every mechanism, and a reading is that crystal plus a draw times the responses of the nodes. A member is a mechanism
+with the nodes that are shifted and the law of the draws; its weight is how many sequences of draws give every reading.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dsl.causalab.mechanism import FREQUENCY, Edge
+from dsl.causalab.reference import Reading
+from solvers.causalab.choices import masks_of
+from solvers.causalab.evidence import LARGEST, Evidence
+from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
+from solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
+from solvers.causalab.space import frequencies
+from solvers.space import space_repr
+
+MAX_REPLAYED = 4_000  # members that are listed, which takes 50 ms
+
+
+@dataclass(frozen=True, eq=False)
+class ReplayedDags:
+    """Members with their weights.
+
+    matrices: (members, nodes, nodes), weights with row = child; weights: (members,), numbers of sequences of draws
+    """
+
+    evidence: Evidence
+    laws: tuple[Law, ...]
+    matrices: Integers
+    weights: tuple[int, ...]
+
+    __repr__ = space_repr
+
+    @property
+    def in_words(self) -> str:
+        sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
+        return (
+            f"linear mechanisms with weights 1, 2, 3{sink} and any bases, together with one or more shifted nodes, "
+            f"{law_words(self.laws)} for every setting; settings leave the base that the laboratory gives them"
+        )
+
+    @cached_property
+    def count(self) -> int:
+        return sum(self.weights)
+
+    def verdicts(self) -> Mapping[float, int]:
+        """The weight of members that predict each frequency of the reactor crystal; NaN where a parent is not shown."""
+        unknown = float("nan")  # one object, so that it is one key
+        values = frequencies(Local(self.evidence.frequency, self.matrices[:, -1]), self.evidence)
+        found: Counter[float] = Counter()
+        for value, weight in zip(values.tolist(), self.weights, strict=True):
+            found[unknown if value != value else value / PER_UNIT] += weight
+        return found
+
+    @cached_property
+    def graphs(self) -> Mapping[tuple[int, ...], int]:
+        """The weight of members by graph, as the parents of each node (masks)."""
+        bits = 1 << np.arange(self.matrices.shape[1])
+        found: Counter[tuple[int, ...]] = Counter()
+        for masks, weight in zip(((self.matrices > 0) @ bits).tolist(), self.weights, strict=True):
+            found[tuple(masks)] += weight
+        return found
+
+    @cached_property
+    def edge_counts(self) -> dict[Edge, int]:
+        """The weight of members that have each edge that some member has."""
+        nodes, found = self.evidence.nodes, Counter[Edge]()
+        for masks, weight in self.graphs.items():
+            for child, mask in enumerate(masks):
+                for parent, name in enumerate(nodes):
+                    if mask >> parent & 1:
+                        found[name, nodes[child]] += weight
+        return dict(found)
+
+    def having_graph(self, edges: Set[Edge]) -> int:
+        """The weight of members with exactly these edges."""
+        masks = masks_of(edges, self.evidence.nodes)
+        return 0 if masks is None else self.graphs.get(tuple(masks), 0)
+
+    @property
+    def certain_edges(self) -> frozenset[Edge]:
+        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
+
+    @property
+    def possible_edges(self) -> frozenset[Edge]:
+        return frozenset(self.edge_counts)
+
+    @property
+    def graph_decided(self) -> bool:
+        return len(self.graphs) == 1
+
+
+def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | ReplayedDags:
+    """What the laboratory's rules leave; the larger class that uses them locally, where its members are too many to
+    list or a number is too large or between two hundredths. `BudgetSpent` as `noisy_dags`.
+    """
+    space = noisy_dags(evidence, laws=laws, settings=True)
+    if space.count > MAX_REPLAYED or not _is_exact(evidence):
+        return space
+    members: dict[tuple[object, ...], int] = {}
+    for world in space.worlds:
+        for matrix, shifted in list_members(world):
+            members[world.law, shifted, matrix] = 0
+    for law in laws:
+        of_law = [member for member in members if member[0] == law]
+        numbers = _sequences(evidence, law, np.array([m[1] for m in of_law]), np.array([m[2] for m in of_law]))
+        members |= dict(zip(of_law, numbers, strict=True))
+    kept = [(member[2], number) for member, number in members.items() if number]
+    k = len(evidence.nodes)
+    matrices = np.array([matrix for matrix, _ in kept], dtype=np.int64).reshape(-1, k, k)
+    return ReplayedDags(evidence, tuple(laws), matrices, tuple(number for _, number in kept))
+
+
+def _is_exact(evidence: Evidence) -> bool:
+    """Whether every noisy reading, and every setting that led to it, is a whole number of hundredths."""
+    return all(
+        max(map(abs, seen.values)) <= LARGEST and set_hundredths(seen.setting) is not None
+        for seen in evidence.seen
+        if seen.noisy or seen.crystal == evidence.manipulator
+    )
+
+
+def _sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Integers) -> list[int]:
+    """How many sequences of draws give every noisy reading, for members with these shifted nodes and weights."""
+    if not len(matrices):
+        return []
+    totals = np.rint(np.linalg.inv(np.eye(matrices.shape[1]) - matrices)).astype(np.int64)
+    responses = np.einsum("mij,mj->mi", totals, shifted.astype(np.int64))
+    draws = Counter(law)
+    first = next((i for i, seen in enumerate(evidence.seen) if seen.noisy), len(evidence.seen))
+    quiet = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
+    numbers = np.ones(len(matrices), dtype=object)
+    for seen in evidence.seen[first:]:
+        if seen.changed is not None:
+            value = set_hundredths(seen.setting)
+            assert value is not None
+            now = quiet[:, seen.changed]
+            if evidence.task.reading is Reading.BASE:
+                now = now - np.einsum("mj,mj->m", matrices[:, seen.changed], quiet)
+            quiet = quiet + totals[:, :, seen.changed] * (value - now)[:, None]
+        beyond = in_hundredths(np.array(seen.values))[None, :] - quiet
+        ways = np.zeros(len(matrices), dtype=np.int64)
+        for shift, times in draws.items():
+            ways += times * np.all(beyond == shift * responses, axis=1)
+        numbers = numbers * ways
+    return [int(number) for number in numbers]
+
+
+def law_of(values: Sequence[float], weight: float) -> Law | None:
+    """The law of such draws; None where one of them is no whole number of hundredths."""
+    shifts = [weight * value * PER_UNIT for value in values]
+    if not all(abs(shift) <= LARGEST and abs(shift - round(shift)) < 1e-6 for shift in shifts):
+        return None
+    return tuple(sorted(map(round, shifts)))
