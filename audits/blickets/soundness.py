@@ -8,6 +8,7 @@ import msgspec
 
 from audits.blickets.difficulty import difficulty, steps_needed
 from audits.soundness import Soundness
+from dsl.blickets.conditions import contradiction
 from dsl.blickets.item import BlicketItem, SwitchBy
 from solvers.outcome import Impossible, OutOfBudget
 
@@ -22,6 +23,11 @@ def labels_hold(item: BlicketItem) -> str | None:
     found = difficulty(item).as_labels()
     wrong = [f"{name} {item.labels[name]}, found {found.get(name, 'none')}" for name in sorted(stated)]
     return "; ".join(w for w, name in zip(wrong, sorted(stated), strict=True) if found.get(name) != item.labels[name])
+
+
+def condition_holds(item: BlicketItem) -> str:
+    """The condition that the item is filed under, and that an informed agent is told, is that of its mechanism."""
+    return contradiction(item)
 
 
 def switches_come(item: BlicketItem) -> str | None:
@@ -53,7 +59,11 @@ def same(item: BlicketItem) -> bytes | None:
 
 
 SOUNDNESS = Soundness(
-    {"stated labels are those of the item": labels_hold, "the last switch is within the budget": switches_come},
+    {
+        "the condition is that of the mechanism": condition_holds,
+        "stated labels are those of the item": labels_hold,
+        "the last switch is within the budget": switches_come,
+    },
     undecided,
     same,
 )

@@ -81,9 +81,14 @@ class Blickets(Benchmark[BlicketItem]):
 
     def attribution(
         self, item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    ) -> dict[str, Any] | None:
+        """None for a mechanism that no condition has: there is no class that knows it."""
         from audits.blickets.attribution import attributed_episode
         from bench.answers.attribution import attribution_record
+        from dsl.blickets.conditions import condition_of
+
+        if condition_of(item.sealed) is None:
+            return None
 
         found = attributed_episode(item, self._transcript(item, answer, steps))
         times = {"decided_at": found.decided_at, "submitted_at": found.submitted_at}

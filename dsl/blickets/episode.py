@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dsl.action import Action, ActionError, verb_of
 from dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
 from dsl.blickets.noise import Draws
-from dsl.blickets.reference import ACTIVE, INACTIVE, VERBS
-from dsl.blickets.rule import active_sets, in_order, rule_from_json, set_of
+from dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedCheckError, is_submission, submitted_rule
+from dsl.blickets.rule import active_sets, in_order, set_of
 from dsl.episode import Step
 from dsl.errors import shown
 
@@ -75,7 +75,7 @@ class BlicketEpisode:
         return tuple(self._placed)
 
     def act(self, action: Action) -> Step[str]:
-        """Carry out an action, or refuse it. A refused move costs a step while the budget lasts."""
+        """Carry out an action, or refuse it. A refused move costs a step while the budget lasts; malformed checks do not."""
         step = self._carried_out(action)
         self._steps.append(step)
         return step
@@ -84,12 +84,14 @@ class BlicketEpisode:
         if self._closed:
             return Step(_copy(action), None, "the episode is over", 0)
         try:
-            verb = verb_of(action, VERBS)
-            if verb == "check":
+            if is_submission(action):
                 return self._check(action)
+            verb = verb_of(action, VERBS)
             if self._moves >= self._item.task.budget:
                 raise ActionError("the budget is spent")
             self._move(verb, action[verb])
+        except MalformedCheckError as error:
+            return Step(_copy(action), None, str(error), 0)
         except ActionError as error:
             return self._refusal(action, str(error))
         before = self._moves
@@ -112,8 +114,8 @@ class BlicketEpisode:
         self._present ^= bit
 
     def _check(self, action: Action) -> Step[str]:
+        submitted_rule(action, self._item.task.objects)
         stated = action["check"]
-        rule_from_json(stated, self._item.task.objects)
         if not self._accepts_submissions():
             raise ActionError("a submission is not accepted yet")
         self._closed = True

@@ -10,11 +10,13 @@ with what the paper leaves open settled as `Task` and `Sealed` say.
 * A graded detector reads "ACTIVE k" with k blickets of the rule in force on it, instead of ACTIVE.
 * A refused move costs a step and draws nothing. Once the budget is spent a move is refused, costs nothing, and closes
   the episode; a check is free and still accepted.
+* A check that states no rule is refused, costs nothing and closes nothing: submitting is no move. One that is refused
+  because it is not accepted yet costs a step, so that nobody waits for free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,6 +32,24 @@ VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozens
 def is_active(reading: str | None) -> bool:
     """Whether a reading, graded or not, says that the detector was active."""
     return reading is not None and reading != INACTIVE
+
+
+def is_submission(action: object) -> bool:
+    """Whether an action, well formed or not, is a check and no move."""
+    return isinstance(action, Mapping) and "check" in action and not action.keys() & {"place", "remove"}
+
+
+class MalformedCheckError(ActionError):
+    """A check that states no rule."""
+
+
+def submitted_rule(action: Action, objects: Sequence[str]) -> Rule:
+    """The rule of a check; `MalformedCheckError` if it states none."""
+    try:
+        verb_of(action, VERBS)
+        return rule_from_json(action["check"], objects)
+    except ActionError as error:
+        raise MalformedCheckError(str(error)) from None
 
 
 def graded_level(reading: str) -> int:
@@ -120,13 +140,16 @@ class _Detector:
             self._record(None, "the episode is over", 0)
             return
         try:
-            verb = verb_of(action, VERBS)
-            if verb == "check":
-                self._check(action["check"])
+            if is_submission(action):
+                self._check(action)
                 return
+            verb = verb_of(action, VERBS)
             if self.t >= self.item.task.budget:
                 raise ActionError("the budget is spent")
             placed = self._moved(verb, action[verb])
+        except MalformedCheckError as error:
+            self._record(None, str(error), 0)
+            return
         except ActionError as error:
             self._refuse(str(error))
             return
@@ -145,8 +168,8 @@ class _Detector:
             raise ActionError(f"{name} is not on the detector")
         return tuple(other for other in self.placed if other != name)
 
-    def _check(self, stated: object) -> None:
-        answer = rule_from_json(stated, self.item.task.objects)
+    def _check(self, action: Action) -> None:
+        answer = submitted_rule(action, self.item.task.objects)
         if not self._exposed():
             raise ActionError("a submission is not accepted yet")
         self.answer = answer

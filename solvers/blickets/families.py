@@ -7,6 +7,7 @@ from itertools import pairwise
 from math import comb
 from typing import TypeAlias
 
+from dsl.blickets.conditions import condition_of
 from dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
 from dsl.blickets.readings import followed
 from dsl.episode import Step
@@ -50,10 +51,13 @@ def knowing_space(task: Task, condition: Condition | None) -> DetectorSpace:
 
 
 def class_of(item: BlicketItem) -> DetectorSpace:
-    """The space that knows an item's condition, and of a moderator how often it switches and what that counts."""
+    """The space that knows an item's condition, and of a moderator how often it switches and what that counts.
+
+    The condition is that of the mechanism, also where the item names another; the item's own where no condition has it.
+    """
     sealed = item.sealed
     chains = chain_class(item) if sealed.switches and not _is_one_switch(sealed) else None
-    return knowing_space(item.task, item.condition) if chains is None else chains
+    return knowing_space(item.task, condition_of(sealed) or item.condition) if chains is None else chains
 
 
 def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:

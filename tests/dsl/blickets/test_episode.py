@@ -58,7 +58,15 @@ def test_the_fast_episode_answers_as_the_reference_does(data: st.DataObject) -> 
     assert episode.left == item.task.budget - (history.moments[-1].t if history.moments else 0)
     placed = history.moments[-1].placed if history.moments else ()
     assert tuple(item.task.objects[i] for i in episode.placed) == placed
-    assert episode.closed == any(m.reading is None and m.cost == 0 for m in history.moments)
+    moments = history.moments[len(history.moments) - len(given_actions) :]
+    assert episode.closed == any(
+        moment.reading is None and moment.cost == 0 and not (moment.refused and _submits(action))
+        for action, moment in zip(given_actions, moments, strict=True)
+    )
+
+
+def _submits(action: Any) -> bool:
+    return isinstance(action, dict) and "check" in action and "place" not in action and "remove" not in action
 
 
 @settings(deadline=None)
@@ -86,7 +94,8 @@ def test_no_action_of_any_kind_raises(action: Any) -> None:
     episode = BlicketEpisode(static_item(Rule(Form.CONJUNCTIVE, 0b11), 3))
     step = episode.act(action)
     if step.refused:
-        assert (step.reading, step.cost, "\n" in step.refused) == (None, 1, False)
+        cost = 0 if _submits(action) else 1
+        assert (step.reading, step.cost, "\n" in step.refused) == (None, cost, False)
 
 
 AB, C, CDE = Rule(Form.CONJUNCTIVE, 0b011), Rule(Form.DISJUNCTIVE, 0b100), Rule(Form.CONJUNCTIVE, 0b11100)
@@ -146,6 +155,35 @@ def test_a_submission_can_be_withheld_until_the_switch_has_left_evidence_or_the_
     assert grade(item, episode.steps).correct
     short = replace(item, task=replace(item.task, budget=3))
     assert grade(short, opened(short, [*_moves("+A+A+A"), check]).steps).ending is Ending.ANSWERED
+
+
+MALFORMED: list[Any] = [
+    {"check": {}},
+    {"check": None},
+    {"check": "conjunctive A"},
+    {"check": {"rule": "xor", "blickets": ["A"]}},
+    {"check": {"rule": "conjunctive", "blickets": []}},
+    {"check": {"rule": "conjunctive", "blickets": ["Z"]}},
+    {"check": {"rule": "conjunctive", "blickets": ["A", "A"]}},
+    {"check": {"rule": "conjunctive", "blickets": ["A"]}, "note": 1},
+]
+
+
+@pytest.mark.parametrize("malformed", MALFORMED)
+@pytest.mark.parametrize("moves", ["", "+A", "+A+B+A"])
+def test_a_malformed_submission_costs_no_move_and_closes_nothing(malformed: Any, moves: str) -> None:
+    item = static_item(AB, 3, budget=3)
+    episode = opened(item, [*_moves(moves), malformed, malformed])
+    assert [(step.cost, step.reading, bool(step.refused)) for step in episode.steps[-2:]] == [(0, None, True)] * 2
+    assert (episode.left, episode.closed) == (3 - len(moves) // 2, False)
+    assert grade(item, episode.steps).refused == (1 if moves == "+A+B+A" else 0)
+    right = {"check": {"rule": "conjunctive", "blickets": ["A", "B"]}}
+    assert grade(item, opened(item, [*_moves(moves), malformed, right]).steps).correct
+
+
+def test_moves_beside_a_submission_are_no_submission() -> None:
+    episode = opened(static_item(AB, 3), [{"check": {}, "place": "A"}])
+    assert (episode.steps[-1].cost, bool(episode.steps[-1].refused)) == (1, True)
 
 
 def test_strict_wants_the_order_in_which_the_answer_never_has_to_be() -> None:
