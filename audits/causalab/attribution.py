@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from audits.attribution import Attribution, is_decided
 from audits.causalab.spaces import (
     EdgeStanding,
-    LabSpace,
+    RunSpace,
     decided_frequency,
     edge_standing,
     frequency_posterior,
@@ -115,7 +115,7 @@ class _Learnt:
     posteriors: of the most probable frequency and graph, where readings are noisy
     """
 
-    space: LabSpace
+    space: RunSpace
     frequencies: tuple[float, ...]
     posteriors: tuple[float | None, float | None]
     decided: tuple[bool, bool]
@@ -140,11 +140,11 @@ def _learnt(shown: _Shown) -> _Learnt:
     )
 
 
-def _decides_frequency(space: LabSpace) -> bool:
+def _decides_frequency(space: RunSpace) -> bool:
     return is_decided(int(decided_frequency(space) is not None), frequency_posterior(space))
 
 
-def _decides_graph(space: LabSpace) -> bool:
+def _decides_graph(space: RunSpace) -> bool:
     return is_decided(int(space.graph_decided), graph_posterior(space))
 
 

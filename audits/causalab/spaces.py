@@ -18,7 +18,8 @@ from solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_d
 from solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
 from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
 
-LabSpace: TypeAlias = WeightedDags | NoisyDags | ReplayedDags | QuadraticDags
+LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
+RunSpace: TypeAlias = LabSpace | ReplayedDags
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def space_of(task: Task, steps: Iterable[LabStep] = (), *, bounded: bool = False
     return weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
 
 
-def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> LabSpace:
+def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = False) -> RunSpace:
     """The members after the steps of a run under the item's own rules; `BudgetSpent` where they are not enumerated.
 
     Of noise that is the law of its draws, unless it is one of those that the released suites have; what settings leave
@@ -59,7 +60,7 @@ def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = F
     if item.task.family is Family.LINEAR and any(seen.noisy for seen in evidence.seen):
         if (why := not_enumerated(replace(item.task, noise=False))) is not None:
             raise BudgetSpent(why)
-        space: LabSpace = replayed_dags(evidence, laws_of(item))
+        space: RunSpace = replayed_dags(evidence, laws_of(item))
     else:
         space = space_of(item.task, steps, bounded=bounded)
     if not space.count:
@@ -78,7 +79,7 @@ def laws_of(item: LabItem) -> tuple[Law, ...]:
     return RELEASED_LAWS if law in RELEASED_LAWS else (law,)
 
 
-def frequency_posterior(space: LabSpace) -> float | None:
+def frequency_posterior(space: RunSpace) -> float | None:
     """The posterior of the most probable frequency; None where readings are exact."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
@@ -86,7 +87,7 @@ def frequency_posterior(space: LabSpace) -> float | None:
     return max(known, default=0) / space.count
 
 
-def graph_posterior(space: LabSpace) -> float | None:
+def graph_posterior(space: RunSpace) -> float | None:
     """The same of the graph; 0 where no graph has more than half, which is all that is asked of it."""
     if not isinstance(space, NoisyDags | ReplayedDags):
         return None
@@ -95,7 +96,7 @@ def graph_posterior(space: LabSpace) -> float | None:
     return share if share > 0.5 else 0.0
 
 
-def decided_frequency(space: LabSpace) -> float | None:
+def decided_frequency(space: RunSpace) -> float | None:
     """The reactor crystal's frequency, if all members predict the same from what is shown of it."""
     if isinstance(space, WeightedDags) and not space.predicts:
         return None
@@ -106,14 +107,14 @@ def decided_frequency(space: LabSpace) -> float | None:
     return None if isnan(frequency) else frequency
 
 
-def graph_fits(space: LabSpace, edges: Set[Edge]) -> bool:
+def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
     """Whether some member has exactly these edges."""
     if not edges <= space.possible_edges or not space.certain_edges <= edges:
         return False
     return space.having_graph(edges) > 0
 
 
-def edge_standing(space: LabSpace, claimed: frozenset[Edge]) -> EdgeStanding:
+def edge_standing(space: RunSpace, claimed: frozenset[Edge]) -> EdgeStanding:
     """What the evidence of a space says about claimed edges."""
     possible, certain = space.possible_edges, space.certain_edges
     return EdgeStanding(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)

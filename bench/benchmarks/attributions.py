@@ -74,7 +74,7 @@ def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerOrig
 
 
 class MissingAttributions:
-    """Answers whose attribution was refused, since the version space of their readings is not counted."""
+    """Answers without an attribution: what their evidence left is not counted, or nothing was handed in."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -83,7 +83,7 @@ class MissingAttributions:
     def noted(self, scores: Scores) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
         """The same answers, while they are looked through."""
         for origin, score in scores:
-            if KEY in score and score[KEY] is None:
+            if score.get(KEY) is None:
                 self._first = self._first or origin.instance
                 self.number += 1
             yield origin, score
@@ -92,4 +92,5 @@ class MissingAttributions:
         """A line if there are any."""
         if self.number:
             subject = "1 answer has" if self.number == 1 else f"{self.number} answers have"
-            yield f"{subject} no attribution: what is left is not counted (first: {shown(self._first)[1:-1]})"
+            first = shown(self._first)[1:-1]
+            yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 
 import pytest
 
-from audits.attribution import Kind
+from audits.attribution import DECIDED_AT, Kind
 from audits.blickets.attribution import attributed_episode
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.rule import Form, Rule
 from dsl.blickets.sampling import SUITES, drawn
 from dsl.episode import TranscriptError
-from solvers.blickets.families import exact_learner
+from solvers.blickets.families import class_of, exact_learner, space_after
 from solvers.blickets.learner import concluded
 from solvers.blickets.static import StaticSpace
 from solvers.outcome import Found
@@ -57,6 +58,27 @@ def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
         found = attributed_episode(item, episode.steps)
         assert found.attribution.kind is Kind.EARNED
         assert found.decided_at == found.submitted_at
+
+
+@pytest.mark.parametrize("suite", ["stochastic", "noisy-switch"])
+def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
+    kinds = Counter()
+    for item in islice(drawn(SUITES[suite], 2), 8):
+        learner = exact_learner(item)
+        assert isinstance(learner, Found)
+        episode = BlicketEpisode(item)
+        concluded(episode, learner.value)
+        found = attributed_episode(item, episode.steps)
+        posterior = max(space_after(class_of(item), item.task, episode.steps).posterior().values())
+        assert found.attribution.posterior == posterior
+        assert found.attribution.decided == (posterior >= DECIDED_AT)
+        assert (found.decided_at is not None) or not found.attribution.decided
+        kinds[found.attribution.kind] += 1
+    assert kinds[Kind.EARNED] > 0
+
+
+def test_a_reliable_detector_has_no_posterior() -> None:
+    assert attributed_episode(ITEM, opened(ITEM, [*DECIDING, RIGHT]).steps).attribution.posterior is None
 
 
 def test_the_class_decides_what_is_decided_and_is_named() -> None:
