@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import msgspec
 
 from bench.answers.measures import Measures
 from bench.benchmarks.base import Benchmark, TaskHandout
+from bench.benchmarks.item_values import ItemValues
 from bench.pools.figures.numbers import Column
 from bench.protocols.registry import Protocols
 from bench.report.part import Answer, Part, ReportContents
@@ -101,21 +103,20 @@ class ReplayScm(Benchmark[Problem]):
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
-        from audits.replayscm.attribution import heldout_decision
         from bench.answers.attribution import attribution_record
 
-        if id(item) not in self._decisions:
-            self._decisions[id(item)] = item, heldout_decision(item)
-        _, found = self._decisions[id(item)]
+        found = self._decisions.value(item)
         if found is None:
             return None
         said = found.attribution(fits=score.get("trainExact") is True, correct=score.get("heldoutExact") is True)
         return attribution_record(said)
 
     @cached_property
-    def _decisions(self) -> dict[int, tuple[Problem, HeldoutDecision | None]]:
-        """What was counted for an item, which is the same for every answer to it; kept with it, so that ids stay."""
-        return {}
+    def _decisions(self) -> ItemValues[Problem, HeldoutDecision | None]:
+        """What is counted for an item, which is the same for every answer to it."""
+        from audits.replayscm.attribution import heldout_decision
+
+        return ItemValues(lambda item: sha256(msgspec.json.encode(self.record(item))).digest(), heldout_decision)
 
     def unit(self, item: Problem) -> str:
         """The latent SCM that the pool file names, else the one that the instance's name says."""

@@ -102,7 +102,6 @@ def report(
     from bench.report.rate_rows import Grouping
     from bench.report.sources import Sources
     from bench.report.writing import chosen_tables, report_text
-    from dsl.whole_file import write_whole
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
@@ -120,15 +119,20 @@ def report(
     wanted = replace(wanted, transcripts=read.transcripts(), fields=fields)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
-            answers = _attributed(answers, said, needed=attribution)
-        if decided_at is not None:
-            answers = _decided_at(answers, decided_at)
+            answers = _decided_at(_attributed(answers, said, needed=attribution), decided_at)
         text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
+    _put(text, out)
+    return 0
+
+
+def _put(text: str, out: Path | None) -> None:
+    """Write the report where it is wanted."""
+    from dsl.whole_file import write_whole
+
     if out is None:
         typer.echo(text, nl=False)
     else:
         write_whole(out, text)
-    return 0
 
 
 def _attributed(
@@ -150,10 +154,12 @@ def _attributed(
     return made
 
 
-def _decided_at(answers: Mapping[str, Sequence[Answer]], level: float) -> dict[str, list[Answer]]:
-    """The answers of all benchmarks, with noisy readings taken to decide from this posterior on."""
+def _decided_at(answers: Mapping[str, Sequence[Answer]], level: float | None) -> Mapping[str, Sequence[Answer]]:
+    """The answers of all benchmarks, with noisy readings taken to decide from this posterior on, if one is given."""
     from bench.benchmarks.attributions import decided_at
 
+    if level is None:
+        return answers
     made: dict[str, list[Answer]] = {name: [] for name in answers}
     for origin, score in decided_at((answer for listed in answers.values() for answer in listed), level):
         made[origin.benchmark].append((origin, score))
