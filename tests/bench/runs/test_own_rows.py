@@ -202,12 +202,12 @@ def test_protocols_lists_whatever_run_takes(
     text = STUB.format(behaviour="return found").replace('name = "mine"', 'name = "static"')  # a row of blickets
     file, taken = written(text), written(text.replace('"static"', '"exact"'), "taken.py")
     out = str(pool.parent / "out")
-    for name in (str(file), f"{file}:Mine", f"posterior,{file}"):
+    for name in (str(file), f"{file}:Mine", f"staged-exact-search,{file}"):
         assert main(["run", name, str(pool), "--out", out, "--workers", "1"]) == 0
         capsys.readouterr()
         assert main(["protocols", name, "--json"]) == 0
         listed = json.loads(capsys.readouterr().out)
-        assert [one["name"] for one in listed] == ["posterior", "static"][-len(name.split(",")) :]
+        assert [one["name"] for one in listed] == ["staged-exact-search", "static"][-len(name.split(",")) :]
         assert listed[-1]["options"] == {"mood": "well"}
     assert "the name 'exact', which another" in refused(capsys, "protocols", taken)
     assert "unknown protocol 'nothing'" in refused(capsys, "protocols", "exact,nothing")

@@ -1,0 +1,121 @@
+"""A command line for every command on a small pool of every benchmark, and what came of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from bench.app import app
+from bench.pools.bundled import bundled_pool, bundled_sample
+from tests.support.commands import called, jsonl
+
+BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
+PROTOCOLS = {"replayscm": "exact", "blickets": "static", "causalab": "greedy", "causim": "copy"}
+SUITES = {"replayscm": "hs_n6_easy_calibration", "blickets": "easy-3", "causalab": "3nodes", "causim": "chain"}
+
+
+def commands(group: Any = None, name: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command of the app by its name."""
+    group = group or typer.main.get_command(app)
+    for each, found in group.commands.items():
+        if hasattr(found, "commands"):
+            yield from commands(found, (*name, each))
+        else:
+            yield " ".join((*name, each)), found
+
+
+COMMANDS = dict(commands())
+
+
+@dataclass(frozen=True)
+class Files:
+    """What the commands of one benchmark read: a pool of two items, a run on it, predictions, certificates."""
+
+    benchmark: str
+    pool: Path
+    ids: tuple[str, ...]
+    run: Path
+    predictions: Path
+    certificates: tuple[Path, ...]
+
+    @classmethod
+    def made(cls, benchmark: str, folder: Path) -> Files:
+        """Write them all."""
+        source = bundled_pool("hidden-roots") if benchmark == "replayscm" else bundled_sample(benchmark)
+        lines = source.read_text("utf-8").splitlines(keepends=True)
+        pool = folder / "small.jsonl"
+        pool.write_text("".join((lines[0], lines[1], lines[5])), "utf-8")
+        ids = tuple(json.loads(line)["id"] for line in (lines[1], lines[5]))
+        run = folder / "run"
+        assert called("run", PROTOCOLS[benchmark], pool, "--out", run, "--workers", "1").returncode == 0
+        predictions = jsonl(folder / "p.jsonl", *({"id": one, "model": "m", "response": "?"} for one in ids))
+        called("audit", pool, "--certificates", folder / "certs", "--workers", "1")
+        return cls(benchmark, pool, ids, run, predictions, tuple(sorted((folder / "certs").glob("*"))))
+
+
+class Outcome(NamedTuple):
+    """Exit code, what was printed, and the files that were written, without times and without names of folders."""
+
+    code: int
+    out: str
+    err: str
+    files: Mapping[str, str]
+
+
+def outcome(line: Sequence[object], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Call the command with nothing on standard input; it writes into the folder, which is made anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    done = called(*line)
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    texts = {name: _masked(path.read_bytes().decode("utf-8", "replace"), folder) for name, path in files.items()}
+    return Outcome(done.returncode, _masked(done.stdout, folder), _masked(done.stderr, folder), texts)
+
+
+def _masked(text: str, folder: Path) -> str:
+    text = re.sub(r'"(timing|provenance)": ?\{[^{}]*\}', "", text.replace(str(folder), "OUT"))
+    return re.sub(r'(seconds\w*"?:? ?)(\d+\.\d+(e-\d+)?)', r"\1TIME", text)
+
+
+def base_line(command: str, files: Files, out: Path) -> list[object]:
+    """The shortest line of a command on these files. out: the folder into which it may write"""
+    pool, one, new = files.pool, files.ids[0], ["--out", out / "new.jsonl"]
+    certificates = files.certificates[:1] or [files.predictions]
+    lines: dict[str, list[object]] = {
+        "run": [PROTOCOLS[files.benchmark], pool, "--out", out / "run"],
+        "protocols": [],
+        "score": [pool, files.predictions],
+        "table": [files.run, "--columns", "n"],
+        "report": [files.run, "--no-times"],
+        "show": [pool, one],
+        "prompts": [pool],
+        "sample": ["--seed", 1, "--per-stratum", 1, "--strata", SUITES["replayscm"], *new],
+        "audit": [pool],
+        "alternatives": [files.run, *new],
+        "harden": [pool, *new],
+        "separate": [pool, one],
+        "verify": [*certificates, pool],
+        "generate": ["--benchmark", files.benchmark, "--seed", 1, "--per-stratum", 1],
+        "export": [pool, "--out", out / "export"],
+        "play": [pool, one],
+        "schema": ["verdicts"],
+        "training": [pool, *new],
+        "pool convert": [pool, out / "new.jsonl"],
+        "pool alternatives": [pool, out / "new.jsonl"],
+        "pool check": [pool],
+        "pool stats": [pool],
+        "pool schema": [],
+    }
+    lines["generate"] += ["--strata", SUITES[files.benchmark], *new]
+    return [*command.split(), *lines[command]]
