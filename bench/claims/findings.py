@@ -75,7 +75,7 @@ def finding_record(found: Finding) -> dict[str, Any]:
 def fails(found: Iterable[Finding], kind: str) -> bool:
     """Whether a flaw of that kind is proved; `CalibrantError` names the kinds there are where it is none of them."""
     kinds = {one.kind for one in found}
-    if kinds and kind not in kinds and kind not in KINDS:
+    if kind not in kinds and kind not in KINDS:  # also where nothing was found
         raise CalibrantError(f"unknown kind {shown(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
     return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
 

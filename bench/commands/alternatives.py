@@ -17,6 +17,8 @@ from dsl.whole_file import write_pieces
 if TYPE_CHECKING:
     from bench.runs.records import Record
 
+NUM_SEEDS = 50  # of a sweep
+
 
 def alternatives(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `calibrant run` wrote."), READS],
@@ -26,7 +28,9 @@ def alternatives(
         typer.Option(metavar="POOL", help="First run bnlearn+dsl on this pool with many seeds, into the first DIR."),
         READS,
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds a sweep runs: 0, 1, and so on.")] = 50,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help=f"How many seeds a sweep runs: 0, 1, and so on. [default: {NUM_SEEDS}]")
+    ] = None,
     cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
@@ -37,16 +41,18 @@ def alternatives(
     """
     from itertools import chain
 
-    if cluster is not None and not sweep:
-        raise typer.BadParameter("there is nothing to run without --sweep", param_hint="--cluster")
+    for option, value in {"--cluster": cluster, "--seeds": seeds}.items():
+        if value is not None and not sweep:
+            raise typer.BadParameter("there is nothing to run without --sweep", param_hint=option)
 
     from bench.answers.found_models import FoundModels
     from bench.pages.aligned import aligned
     from bench.runs.records import folder_records
 
     if sweep:
+        _require_scms(sweep)
         require_apart(sweep, RUN_FOLDER.targets("DIR", folders[0]))
-        _sweep(sweep, folders[0], seeds, cluster)
+        _sweep(sweep, folders[0], seeds or NUM_SEEDS, cluster)
     found = FoundModels(lambda: map(_of_scms, chain.from_iterable(map(folder_records, folders))))
     others = found.alternatives()
     write_pieces(out, (f"{json.dumps(model.to_dict())}\n" for model in others))
@@ -56,6 +62,14 @@ def alternatives(
         typer.echo(json.dumps({"rows": found.figures(), "instances": found.counts()}, indent=1))
     elif rows:
         typer.echo(aligned(list(rows[0]), [list(row.values()) for row in rows]))
+
+
+def _require_scms(pools: list[Path]) -> None:
+    from bench.benchmarks.registry import DEFAULT, one_benchmark
+
+    of = one_benchmark(pools)
+    if of.name != DEFAULT:
+        raise CalibrantError(f"--sweep applies to ReplaySCM, not to {of.title} ({pools[0].name})")
 
 
 def _of_scms(record: Record) -> Record:

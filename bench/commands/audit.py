@@ -124,6 +124,7 @@ def _claims(
 
     of = benchmark_of(pool)
     found = pool_findings(of, pool, selection, by)
+    failed = fail_on is not None and fails(found, fail_on)
     if certificates:
         typer.echo(f"{write_certificates(found, certificates)} certificates written to {certificates}", err=True)
     if as_json:
@@ -133,7 +134,7 @@ def _claims(
     else:
         for line in findings_lines(found):
             typer.echo(line)
-    return 1 if fail_on is not None and fails(found, fail_on) else 0
+    return 1 if failed else 0
 
 
 def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Selection, by: Execution) -> AuditedPool:

@@ -36,9 +36,6 @@ TableNames: TypeAlias = Annotated[
         "--table", metavar="ID", help="Only this table, by its number in the paper, `paired`, `ceiling` or `time`."
     ),
 ]
-Against: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="SYSTEM", help="Compare the others with this one; may be repeated.")
-]
 PlotFolder: TypeAlias = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Write every plot there too, as an SVG file of its own."),
@@ -77,7 +74,6 @@ def report(
         Format | None, typer.Option("--format", help="What to make. [default: as --out is named, else terminal]")
     ] = None,
     tables: TableNames = None,
-    against: Against = None,
     by: Annotated[Literal["pool", "setting"], typer.Option(help="What gets a row for each system.")] = "pool",
     plots: PlotFolder = None,
     paper: Annotated[bool, typer.Option("--paper/--no-paper", help="The paper's printed rows beside ours.")] = True,
@@ -106,10 +102,14 @@ def report(
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
     require_level(decided_at, attribution=attribution or ATTRIBUTION in (tables or ()))
+    if not predictions:
+        for option, name in {"--id-field": id_field, "--text-field": text_field, "--model-field": model_field}.items():
+            if name is not None:
+                raise typer.BadParameter("it is about predictions: give --predictions", param_hint=option)
     chosen = form or _named_format(out)
     said = (*(pools or ()), *(official or ()))
-    wanted = ReportContents(chosen_tables(tables or ()), tuple(against or ()), paper, times, pools=said)
     options = given.values
+    wanted = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=said)
     means, audits = Means(options.get("means", Means.PUBLISHED)), tuple(options.get("audits", ()))
     wanted = replace(wanted, by=Grouping(by), means=means, audits=audits)
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)

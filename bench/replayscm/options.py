@@ -120,6 +120,10 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Literal["published", "paper"],
         Meta(description="Invalid submissions in HeldoutWorld: left out, or 0. See `calibrant table`."),
     ] = "published"
+    against: Annotated[
+        tuple[str, ...],
+        Meta(description="Compare the others with this one; may be repeated.", extra={"metavar": "SYSTEM"}),
+    ] = ()
     audits: Annotated[
         tuple[Path, ...],
         Meta(

@@ -39,28 +39,49 @@ COMMANDS = dict(commands())
 
 @dataclass(frozen=True)
 class Files:
-    """What the commands of one benchmark read: a pool of two items, a run on it, predictions, certificates."""
+    """What the commands of one benchmark read: a pool of two items, runs, predictions, and what ReplaySCM alone has."""
 
     benchmark: str
-    pool: Path
+    folder: Path
     ids: tuple[str, ...]
-    run: Path
-    predictions: Path
-    certificates: tuple[Path, ...]
 
     @classmethod
     def made(cls, benchmark: str, folder: Path) -> Files:
         """Write them all."""
         source = bundled_pool("hidden-roots") if benchmark == "replayscm" else bundled_sample(benchmark)
         lines = source.read_text("utf-8").splitlines(keepends=True)
-        pool = folder / "small.jsonl"
-        pool.write_text("".join((lines[0], lines[1], lines[5])), "utf-8")
-        ids = tuple(json.loads(line)["id"] for line in (lines[1], lines[5]))
-        run = folder / "run"
-        assert called("run", PROTOCOLS[benchmark], pool, "--out", run, "--workers", "1").returncode == 0
-        predictions = jsonl(folder / "p.jsonl", *({"id": one, "model": "m", "response": "?"} for one in ids))
-        called("audit", pool, "--certificates", folder / "certs", "--workers", "1")
-        return cls(benchmark, pool, ids, run, predictions, tuple(sorted((folder / "certs").glob("*"))))
+        files = cls(benchmark, folder, tuple(json.loads(line)["id"] for line in (lines[1], lines[5])))
+        files.pool.write_text("".join((lines[0], lines[1], lines[5])), "utf-8")
+        second = folder / "second.jsonl"
+        second.write_text("".join((lines[0].replace('"name":"', '"name":X)), "utf-8")
+        for pool, run in ((files.pool, files.run), (second, files.second_run)):
+            assert called("run", PROTOCOLS[benchmark], pool, "--out", run, "--workers", "1").returncode == 0
+        records = map(json.loads, (files.run / "records.jsonl").read_text("utf-8").splitlines())
+        answers = {record["instance"]: record["answer"] for record in records}
+        # the two extractors of ReplaySCM differ in an answer that is wrapped
+        texts = [json.dumps({"answer": answers[one]}) for one in files.ids]
+        known = zip(files.ids, texts, strict=True)
+        jsonl(files.predictions, *({"id": one, "model": "m", "rawResponse": text} for one, text in known))
+        if benchmark == "replayscm":
+            wrong = {"mechanisms": {}, "roots": []}
+            files.answer.write_text(json.dumps(answers[files.ids[0]]), "utf-8")
+            jsonl(files.alternatives, {"instance": files.ids[0], **answers[files.ids[0]]})
+            jsonl(folder / "bad.jsonl", *({"id": one, "model": "m", "answer": wrong} for one in files.ids))
+            assert called("score", files.pool, folder / "bad.jsonl", "--out", files.scored).returncode == 0
+        where = ["--out", files.audit] if benchmark == "replayscm" else []
+        called("audit", files.pool, "--certificates", folder / "certs", "--workers", "1", *where)
+        return files
+
+    def __getattr__(self, name: str) -> Path:
+        """A file or folder of that name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        suffix = "" if name in ("run", "second_run", "audit") else ".json" if name == "answer" else ".jsonl"
+        return self.folder / f"{name}{suffix}"
+
+    @property
+    def certificates(self) -> list[Path]:
+        return sorted((self.folder / "certs").glob("*"))
 
 
 class Outcome(NamedTuple):
@@ -92,12 +113,13 @@ def base_line(command: str, files: Files, out: Path) -> list[object]:
     """The shortest line of a command on these files. out: the folder into which it may write"""
     pool, one, new = files.pool, files.ids[0], ["--out", out / "new.jsonl"]
     certificates = files.certificates[:1] or [files.predictions]
+    scored = [files.scored] if files.benchmark == "replayscm" else []
     lines: dict[str, list[object]] = {
         "run": [PROTOCOLS[files.benchmark], pool, "--out", out / "run"],
         "protocols": [],
         "score": [pool, files.predictions],
-        "table": [files.run, "--columns", "n"],
-        "report": [files.run, "--no-times"],
+        "table": [files.run, *scored],
+        "report": [files.run, *scored],
         "show": [pool, one],
         "prompts": [pool],
         "sample": ["--seed", 1, "--per-stratum", 1, "--strata", SUITES["replayscm"], *new],

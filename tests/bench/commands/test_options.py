@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import combinations, cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
+from bench.benchmarks.registry import benchmarks
 from bench.core.names import TITLES
-from bench.core.options import declared_options
+from bench.core.options import GivenOptions, declared_options, option_struct
+from dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files, base_line, outcome
+from tests.support.commands import refused
+from tests.support.effort import effort
 
 HOW = {
     "--workers": ["1"],
     "--budget": ["600"],
-    "--retry-crashed": [],  # without a crash
+    "--retry-crashed": [],
 }
-"""Options that say how the work is done, not what comes of it: they are taken, and the outcome is the same."""
+"""Options that say how the work is done: they are taken, and what comes of it is the same."""
+
+IDLE = {
+    "score:--skip-unknown": "every instance is known (test_predictions)",
+    "report:--pool": "nothing in text (blickets/test_timeline, test_html)",
+    "report:--times": "of ReplaySCM, and that is tested here",
+    "report:--paper": "blickets has no suite of the paper here (report/blickets)",
+    "report:--attribution": "episodes are attributed anyhow",
+    "audit:--nested-roots": "no shared units here (audit tests)",
+    "audit:--fail-on": "nothing is proved of these items (test_findings)",
+    "audit:--only": "nothing is found in these items",
+    "audit:--limit": "nothing is found in these items",
+    "pool convert:--drop-results": "no results here (test_stored_results)",
+    "pool check:--fields": "every field is read (test_pool_command)",
+}
+"""What has no effect on some of these pools, for a reason that is not the option's; elsewhere it has."""
 
 VALUES: dict[str, list[str]] = {
+    "--alternatives": ["ALTERNATIVES"],
     "--limit": ["1"],
     "--only": ["ID"],
     "--cluster": ["nonsense"],
@@ -48,7 +70,7 @@ VALUES: dict[str, list[str]] = {
     "--text-field": ["nothing"],
     "--model-field": ["id"],
     "--official": ["POOL"],
-    "--by": ["setting"],
+    "--by": ["stratum"],
     "--means": ["paper"],
     "--columns": ["all"],
     "--pool": ["POOL"],
@@ -60,76 +82,164 @@ VALUES: dict[str, list[str]] = {
     "--name": ["Title"],
     "--license": ["cc-by-4.0"],
     "--order": ["nothing"],
-    "--against-file": ["ANSWER"],
     "--members": ["3"],
     "--targets": ["2"],
     "--sweep": ["POOL"],
     "--seeds": ["2"],
 }
-GIVEN_WITH = {
-    ("alternatives", "--seeds"): ["--sweep", "POOL"],
-    ("harden", "--goal"): [],
-    ("show", "--system"): ["--run", "RUN"],
-    ("show", "--id-field"): ["--run", "PREDICTIONS"],
-    ("show", "--text-field"): ["--run", "PREDICTIONS"],
-    ("show", "--model-field"): ["--run", "PREDICTIONS"],
+BESIDE = {
+    "report:--by": ["RUN_OF_ANOTHER"],
+    "report:--paper": ["--attribution", "--pool", "POOL"],
+    "report:--id-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
+    "report:--text-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
+    "report:--model-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
+    "score:--extractor": ["--json"],
+    "score:--structure": ["--json"],
+    "show:--system": ["--run", "RUN"],
+    "show:--id-field": ["--run", "PREDICTIONS"],
+    "show:--text-field": ["--run", "PREDICTIONS"],
+    "show:--model-field": ["--run", "PREDICTIONS"],
 }
+"""What an option is given beside."""
+CHOSEN = {
+    "alternatives:--sweep": ["POOL", "--seeds", "1"],
+    "alternatives:--seeds": ["1", "--sweep", "POOL"],
+    "report:--by": ["setting"],
+    "report:--audits": ["AUDIT"],
+    "report:--predictions": ["PREDICTIONS", "--pool", "POOL"],
+    "table:--pool": ["POOL", "--attribution"],
+    "table:--attribution": ["--pool", "POOL", "--columns", "earned"],
+    "separate:--against": ["ANSWER"],
+}
+"""Values of one command alone."""
 
 
 def cases() -> Iterator[Any]:
+    """Every option; all benchmarks where some lack it, else one of them, or all in a soak."""
+    turns = cycle(BENCHMARKS)
     for command, found in COMMANDS.items():
         for option in found.params:
-            if option.param_type_name == "option" and command != "demo":  # which is on all benchmarks
-                yield pytest.param(command, option, id=f"{command}:{option.opts[0]}")
+            if option.param_type_name != "option" or command == "demo":  # which is on all benchmarks at once
+                continue
+            declared = declared_options(command).get(option.name)
+            usual = BENCHMARKS if declared else (next(turns),)
+            for benchmark in effort(usual, BENCHMARKS):
+                yield pytest.param(command, option, benchmark, id=f"{command}:{option.opts[0]}:{benchmark}")
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Files]:
-    return {name: Files.made(name, tmp_path_factory.mktemp(name)) for name in BENCHMARKS}
+def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Files]:
+    return cache(lambda name: Files.made(name, tmp_path_factory.mktemp(name)))
 
 
-def words(command: str, option: Any, files: Files, out: Path) -> list[str]:
-    """The option with a value that is not its default, and what it needs beside it."""
-    flag = option.opts[0]
-    value = HOW.get(flag, VALUES.get(flag, []))
-    if option.is_flag:
-        value, flag = [], option.secondary_opts[0] if option.default is True else flag
+def words(texts: list[str], files: Files, out: Path) -> list[str]:
+    """These with the names of files in them."""
     places = {
         "ID": files.ids[1],
         "POOL": str(files.pool),
         "RUN": str(files.run),
+        "RUN_OF_ANOTHER": str(files.second_run),
+        "AUDIT": str(files.audit),
         "PREDICTIONS": str(files.predictions),
-        "OTHER": BENCHMARKS[BENCHMARKS.index(files.benchmark) - 1],
+        "ALTERNATIVES": str(files.alternatives),
+        "ANSWER": str(files.answer),
+        "OTHER": "blickets" if files.benchmark == "causim" else "causim",
     }
-    given = [flag, *value, *GIVEN_WITH.get((command, flag), [])]
-    return [places.get(word, word.replace("OUT/", f"{out}/")) for word in given]
+    return [places.get(text, text.replace("OUT/", f"{out}/")) for text in texts]
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
-@pytest.mark.parametrize(("command", "option"), cases())
+def given(key: str, option: Any) -> list[str]:
+    """The option with a value that is not its default."""
+    flag = str(option.opts[0])
+    if option.is_flag:
+        return [str(option.secondary_opts[0]) if option.default is True else flag]
+    value = HOW.get(flag) or CHOSEN.get(key) or VALUES.get(flag)
+    assert value, f"{key} is new: give it a value here that is not its default"
+    return [flag, *value]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("command", "option", "benchmark"), cases())
 def test_no_option_is_ignored(
     command: str,
     option: Any,
     benchmark: str,
-    files: dict[str, Files],
+    files: Callable[[str], Files],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    out = tmp_path / "out"
-    line = base_line(command, files[benchmark], out)
-    before = outcome(line, out, monkeypatch)
-    after = outcome([*line, *words(command, option, files[benchmark], out)], out, monkeypatch)
-    print(command, option.opts, benchmark, before.code, after.code, after.err.strip()[:150], before == after)
+    """Whoever lacks an option refuses it; whoever has it shows an effect, on one benchmark after the other."""
+    key, out, here = f"{command}:{option.opts[0]}", tmp_path / "out", files(benchmark)
     declared = declared_options(command).get(option.name)
+    line = [*base_line(command, here, out), *words(BESIDE.get(key, []), here, out)]
+    lacking = declared and benchmark not in declared.benchmarks
+    before = None if lacking else outcome(line, out, monkeypatch)  # first: a sweep adds to the run that it reads
+    after = outcome([*line, *words(given(key, option), here, out)], out, monkeypatch)
     if declared and benchmark not in declared.benchmarks:
         assert (after.code, after.out, after.files) == (2, "", {})
         assert after.err.count("\n") == 1
-        assert declared.flag in after.err
-        assert f"not to {TITLES[benchmark]}" in after.err
-    elif before.code == 2:
+        assert f"{declared.flag} applies to {declared.titles}, not to {TITLES[benchmark]}" in after.err
+    elif before is None or before.code == 2:
         assert after.code == 2  # the command is not for this benchmark
     elif option.opts[0] in HOW:
-        assert after == before
-    else:
+        assert (after.code, after.out) == (before.code, before.out)
+    elif key not in IDLE or (benchmark == "replayscm" and key == "report:--times"):
         assert after != before
-        assert after.code != 2 or option.opts[0] in after.err or declared is None
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_declared_option_is_one_of_its_command(command: str) -> None:
+    declared = declared_options(command)
+    offered = {option.name: option for option in COMMANDS[command].params}
+    assert declared.keys() <= offered.keys()
+    for name, option in declared.items():
+        assert offered[name].opts[0] == option.flag
+        assert offered[name].default is None
+        assert f"({option.titles})" in offered[name].help
+
+
+def test_titles_are_those_of_the_adapters() -> None:
+    assert {one.name: one.title for one in benchmarks()} == TITLES
+
+
+def test_two_benchmarks_share_what_an_option_of_one_name_is() -> None:
+    for command in COMMANDS:
+        for one, other in combinations(TITLES, 2):
+            hints = [get_type_hints(option_struct(command, name), include_extras=True) for name in (one, other)]
+            for name in hints[0].keys() & hints[1].keys():
+                assert hints[0][name] == hints[1][name], (command, name)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (["audit", "POOL", "--nested-roots"], "--nested-roots applies to ReplaySCM, not to CauSim (pool.jsonl)"),
+        (["audit", "POOL", "--details"], "--details applies to ReplaySCM, not to CauSim (pool.jsonl)"),
+        (["generate", "--benchmark", "causim", "--seed", "1", "--out", "OUT/x", "--max-added", "3"], "--max-added"),
+        (["harden", "POOL", "--out", "OUT/x", "--seed", "0"], "--seed applies to ReplaySCM"),  # the default, given
+        (["score", "POOL", "PREDICTIONS", "--extractor", "paper"], "--extractor applies to ReplaySCM"),
+        (["show", "POOL", "ID", "--run", "RUN", "--json"], "--json: with --run episodes are shown"),
+        (["show", "POOL", "ID", "--html", "OUT/x", "--json"], "--json: --html writes a page"),
+        (["show", "POOL", "ID", "--id-field", "x"], "--id-field: it is about episodes: give --run"),
+        (["report", "RUN", "--id-field", "x"], "--id-field: it is about predictions: give --predictions"),
+        (["table", "RUN", "--attribution"], "a pool of CauSim, have none; add --pool POOL"),
+        (["table", "RUN", "--columns", "earned"], "a pool of CauSim, have none; add --pool POOL"),
+        (["table", "RUN", "--pool", "POOL"], "--pool: pools are read for attributions: give --attribution too"),
+        (["table", "RUN", "--attribution", "--columns", "n"], "--attribution: none of these columns is about it"),
+        (["alternatives", "RUN", "--out", "OUT/x", "--seeds", "2"], "--seeds: there is nothing to run without --sweep"),
+        (["audit", "POOL", "--fail-on", "nonsense"], "unknown kind 'nonsense'; known: ambiguous"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, list) else "",
+)
+def test_what_has_no_effect_is_refused(
+    line: list[str], said: str, files: Callable[[str], Files], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = files("causim")
+    assert said in refused(capsys, *words(line, here, tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_out_of_range_is_refused_by_the_struct_too() -> None:
+    for values in ({"max_parents": 9}, {"max_size": 0}, {"budget": 0.0}):
+        with pytest.raises(CalibrantError, match=f"audit: .*{next(iter(values))}"):
+            GivenOptions("audit", values).convert("replayscm")
