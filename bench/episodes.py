@@ -6,6 +6,7 @@ What is said to the agent is the benchmark's: a `Chat`. `JsonChat` is one that e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -108,6 +109,7 @@ class JsonChat:
     told: what the agent is told after a step, of the step and the allowance that is left
     max_turns: replies that are taken at most, since one without an action may cost nothing
     action_of: the action that a reply's object states, by default the object itself; `ActionError` if it states none
+    in_words: the action of a reply that states it in another form than JSON; None for a reply that does not
     """
 
     def __init__(
@@ -118,12 +120,14 @@ class JsonChat:
         *,
         max_turns: int,
         action_of: Callable[[Action], Action] = lambda stated: stated,
+        in_words: Callable[[str], Action | None] = lambda text: None,
     ) -> None:
         self.episode = episode
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
         self._told = told
         self._turns_left = max_turns
         self._action_of = action_of
+        self._in_words = in_words
 
     @property
     def closed(self) -> bool:
@@ -131,19 +135,26 @@ class JsonChat:
 
     def hear(self, text: object) -> None:
         self._turns_left -= 1
-        answer = self._answer(sole_action(text))
+        action = self._action(text)
+        if isinstance(action, str):
+            answer = f"Not understood: {action}."
+        else:
+            answer = self._told(self.episode.act(action), self.episode.left)
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
         self.messages.append({"role": "user", "content": answer})
 
-    def _answer(self, stated: Action | str) -> str:
-        """What the agent is told of the object of its reply, or of why there is none."""
-        if isinstance(stated, str):
-            return f"Not understood: {stated}."
+    def _action(self, text: object) -> Action | str:
+        """Return the action of a reply, or why there is none."""
         try:
-            action = self._action_of(stated)
+            action = self._in_words(text) if isinstance(text, str) else None
+            if action is not None:
+                return action
+            stated = sole_action(text)
+            if isinstance(stated, str):
+                return stated
+            return self._in_words(json.dumps(stated)) or self._action_of(stated)
         except ActionError as error:
-            return f"Not understood: {error}."
-        return self._told(self.episode.act(action), self.episode.left)
+            return str(error)
 
 
 def sole_action(text: object) -> Action | str:

@@ -101,7 +101,7 @@ class Dialogue:
 
     def hear(self, text: object) -> Turn:
         """Take a reply in a model's own words, whatever they are; what is no text is refused like unreadable text."""
-        return self._take(read_reply(text), text if isinstance(text, str) else "")
+        return self._take(read_reply(text, self.episode.task.objects), text if isinstance(text, str) else "")
 
     def take(self, reply: Reply) -> Turn:
         """Take a reply that was made without words."""

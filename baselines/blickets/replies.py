@@ -1,5 +1,8 @@
 """What a model's reply asks for: lines that begin with `REASONING:`, `ACTION:` and `TRANSITION:`.
 
+An answer may also stand in the paper's lines `RULE_TYPE:` and `BLICKETS:`; how actions are read is in
+dsl.blickets.wording.
+
 A reply is untrusted text of any length. It is read in linear time, and nothing in it is executed; what it asks for is
 judged by the episode and by the context graph. One reply carries one action: of two that differ neither is chosen.
 """
@@ -8,19 +11,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsl.action import Action
+from dsl.action import Action, ActionError
+from dsl.blickets.wording import marked_parts, stated_action
 from dsl.errors import shown
-from dsl.json_objects import json_objects
 
-_MARK = re.compile(
-    r"^[ \t*_#>`-]{0,16}(REASONING|ACTION|TRANSITION)[ \t*_`]{0,16}:[*_`]{0,8}", re.MULTILINE | re.IGNORECASE
-)
-_MOVE = re.compile(r"(place|remove)[ \t]{1,16}(\S{1,64})", re.IGNORECASE)
-_CHECK = re.compile(r"check[ \t]{1,16}(conjunctive|disjunctive)[ \t:]{1,16}([\w \t,{}\[\]]{1,400})", re.IGNORECASE)
 _NAMES = re.compile(r"\w+")
-_DECORATION = " \t\r\n*_`.;:!\"'()"
 
 MAX_NAME = 64  # characters of a state's name that are kept
 MAX_BEFORE_NAME = 200  # characters behind `TRANSITION:` in which a name is looked for
@@ -38,58 +36,24 @@ class Reply:
     problems: tuple[str, ...] = ()
 
 
-def read_reply(text: object) -> Reply:
-    """What a reply asks for; never raises. A transition without an action is a reply of its own."""
+def read_reply(text: object, objects: Sequence[str] = ()) -> Reply:
+    """What a reply asks for; never raises. A transition without an action is a reply of its own.
+
+    objects: of the item; names in another case are read as theirs, and answers in words need no more than them
+    """
     if not isinstance(text, str):
         return Reply(problems=(f"expected text, found {shown(text)}",))
-    parts = _parts(text)
+    parts = marked_parts(text)
     problems: list[str] = []
-    action = _sole_action(parts["ACTION"], problems)
+    action = None
+    try:
+        action = stated_action(text, objects)
+    except ActionError as error:
+        problems.append(str(error))
     transition = _sole_transition(parts["TRANSITION"], problems)
-    if not parts["ACTION"] and not parts["TRANSITION"]:
+    if action is None and not problems and not parts["TRANSITION"]:
         problems.append("no line `ACTION:`")
     return Reply("\n".join(part.strip() for part in parts["REASONING"]), action, transition, tuple(problems))
-
-
-def _parts(text: str) -> dict[str, list[str]]:
-    """What stands behind each mark, up to the next one."""
-    parts: dict[str, list[str]] = {"REASONING": [], "ACTION": [], "TRANSITION": []}
-    marks = list(_MARK.finditer(text))
-    ends = [*(mark.start() for mark in marks[1:]), len(text)]
-    for mark, end in zip(marks, ends, strict=False):
-        parts[mark[1].upper()].append(text[mark.end() : end])
-    return parts
-
-
-def _sole_action(parts: list[str], problems: list[str]) -> Action | None:
-    found = [action for part in parts for action in _actions(part)]
-    if parts and not found:
-        first = next((line.strip() for line in parts[0].splitlines() if line.strip()), "")
-        problems.append(f"expected an action after `ACTION:`, found {shown(first)}")
-    if any(action != found[0] for action in found):
-        problems.append("several actions; a reply carries one")
-        return None
-    return found[0] if found else None
-
-
-def _actions(part: str) -> list[Action]:
-    """The outermost JSON objects behind a mark, or the action that its first line says in words."""
-    objects: list[Action] = []
-    end = 0
-    for found in json_objects(part):
-        if found.start >= end:
-            objects.append(found.value)
-            end = found.end
-    return objects or _in_words(next((line for line in part.splitlines() if line.strip(_DECORATION)), ""))
-
-
-def _in_words(line: str) -> list[Action]:
-    said = line.strip(_DECORATION)
-    if move := _MOVE.fullmatch(said):
-        return [{move[1].lower(): move[2]}]
-    if check := _CHECK.fullmatch(said):
-        return [{"check": {"rule": check[1].lower(), "blickets": _NAMES.findall(check[2])}}]
-    return []
 
 
 def _sole_transition(parts: list[str], problems: list[str]) -> str:

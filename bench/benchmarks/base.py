@@ -199,6 +199,13 @@ class Benchmark(ABC, Generic[I]):
         """The action that the object in a reply of a conversation states; `ActionError` if it is no action."""
         return stated
 
+    def action_in_words(self, item: I, text: str) -> Action | None:
+        """The action that a text states in another form than one JSON object; None if it states none.
+
+        `ActionError` for a text that states several, or one that cannot be read.
+        """
+        return None
+
     def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two answers of the item's schema state the same."""
         return dict(one) == dict(other)

@@ -143,6 +143,11 @@ class Blickets(Benchmark[BlicketItem]):
 
         return answer_of(response, item.task.objects)
 
+    def action_in_words(self, item: BlicketItem, text: str) -> Action | None:
+        from dsl.blickets.wording import stated_action
+
+        return stated_action(text, item.task.objects)
+
     def same_answer(self, item: BlicketItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         from dsl.blickets.rule import rule_from_json
 

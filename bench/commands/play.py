@@ -47,7 +47,7 @@ def play(
     for step in list(episode.steps):
         _say(_observation(of, episode, step), jsonl=jsonl)
     for line in _lines(jsonl=jsonl):
-        action = _action(line if jsonl else _spelled(line))
+        action = _action(line) if jsonl else _typed_action(of, item, line)
         if isinstance(action, str):
             _say({"event": "unreadable", "text": action, "left": episode.left}, jsonl=jsonl)
             continue
@@ -103,6 +103,17 @@ def _spelled(line: str) -> str:
         return text
     verb, about = match.groups()
     return json.dumps({verb: float(about) if re.fullmatch(r"-?\d+(\.\d+)?", about) else about})
+
+
+def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
+    """The action of a line that a person typed, or why it is none."""
+    from dsl.action import ActionError
+
+    try:
+        action = of.action_in_words(item, line)
+    except ActionError as error:
+        return str(error)
+    return _action(_spelled(line)) if action is None else action
 
 
 def _action(line: str) -> Any:

@@ -68,7 +68,8 @@ def _reply(rng: random.Random) -> str:
         require(all(_is_line(problem) for problem in turn.problems), "a problem of more than a line")
         require(bool(turn.step or turn.transition or turn.problems), "a reply without consequence")
         outcomes.add("acted" if turn.step and not turn.step.refused else "refused" if turn.step else "no action")
-        require((turn.step is None) == (read_reply(said).action is None), "an action that was not read was taken")
+        action = read_reply(said, item.task.objects).action
+        require((turn.step is None) == (action is None), "an action that was not read was taken")
     grade(item, dialogue.episode.steps)
     return f"reply {'acted' if 'acted' in outcomes else min(outcomes)}"
 

@@ -34,6 +34,7 @@ def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonC
         lambda step, _: of.told(episode, step),
         max_turns=turns,
         action_of=lambda stated: of.reply_action(item, stated),
+        in_words=lambda text: of.action_in_words(item, text),
     )
 
 

@@ -64,7 +64,8 @@ def _experiment(of: SampleItem) -> Tool:
             told = store_as(Transcript)
             episode = verified(of.benchmark.episode(of.item), told.as_steps())
             try:
-                step = episode.act(action_of_text(action))
+                worded = of.benchmark.action_in_words(of.item, action)
+                step = episode.act(action_of_text(action) if worded is None else worded)
             except ActionError as error:
                 return f"Not understood: {error}."
             told.keep(of, episode)

@@ -75,7 +75,7 @@ class BlicketEpisode:
         return tuple(self._placed)
 
     def act(self, action: Action) -> Step[str]:
-        """Carry out an action, or refuse it. A refused move costs a step while the budget lasts; malformed checks do not."""
+        """Carry out an action, or refuse it. A refused move costs a step, a malformed check none."""
         step = self._carried_out(action)
         self._steps.append(step)
         return step

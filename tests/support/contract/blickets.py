@@ -142,7 +142,7 @@ class Blickets(Subject):
 
     def right(self, item: BlicketItem, text: str) -> bool:
         episode = self.benchmark.episode(item)
-        action: Mapping[str, Any] | None = read_reply(text).action
+        action: Mapping[str, Any] | None = read_reply(text, item.task.objects).action
         if action is not None:
             episode.act(action)
         return self.benchmark.score(item, {}, episode.steps)["correct"] is True

@@ -1,0 +1,242 @@
+"""Actions and answers as models write them: JSON in any case and wrapping, words, and the paper's labelled lines.
+
+One reader for scores, play, text episodes and tools, so that `conjunctive A, E`, `check conjunctive A E` and
+
+    RULE_TYPE: conjunctive
+    BLICKETS: A, E
+
+mean the same everywhere. Texts are untrusted: they are read in linear time, and of two answers that differ none is
+chosen. Source of the lines: arXiv 2604.20039, Panel 1 and A.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from dsl.action import Action, ActionError
+from dsl.blickets.rule import Form, Rule, rule_from_json
+from dsl.errors import shown
+from dsl.json_objects import decode, json_objects
+
+MAX_LINE = 1_000  # characters of a line that is read as words
+_MARK = re.compile(
+    r"^[ \t*_#>`-]{0,16}(REASONING|ACTION|TRANSITION|RULE[_ -]?TYPE|BLICKETS)[ \t*_`]{0,16}:[*_`]{0,8}",
+    re.MULTILINE | re.IGNORECASE,
+)
+_MOVE = re.compile(r"(place|remove)[ \t]{1,16}(\S.{0,199})", re.IGNORECASE)
+_RULE = re.compile(r"(?:(?:check|submit)[ \t:]{1,16})?(conjunctive|disjunctive)[ \t:]{1,16}(.+)", re.IGNORECASE)
+_LABEL = re.compile(r"(?:final[ \t]{1,4})?(?:action|answer)[ \t*_`]{0,8}:[ \t*_`]{0,8}", re.IGNORECASE)
+_BETWEEN = re.compile(r"[,;&/|]+|\band\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_DECORATION = " \t\r\n*_`.;:!\"'()[]{}<>#-"
+_KEYS = {"rule": "rule", "ruletype": "rule", "blickets": "blickets"}
+
+
+def marked_parts(text: str) -> dict[str, list[str]]:
+    """What stands behind each mark (REASONING, ACTION, TRANSITION, RULETYPE, BLICKETS), up to the next one."""
+    parts: dict[str, list[str]] = {name: [] for name in ("REASONING", "ACTION", "TRANSITION", "RULETYPE", "BLICKETS")}
+    marks = list(_MARK.finditer(text))
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        parts[re.sub(r"[_ -]", "", mark[1].upper())].append(text[mark.end() : end])
+    return parts
+
+
+def stated_action(text: str, objects: Sequence[str]) -> Action | None:
+    """The one action of a reply: behind `ACTION:`, in labelled lines, or the whole reply; None if there is none.
+
+    `ActionError` if there are several, or if one was meant and cannot be read.
+    """
+    parts = marked_parts(text)
+    actions = list(marked_actions(parts, objects))
+    if not any(parts.values()) and ("\n" not in text.strip() or text.strip()[:1] in ("{", "`")):
+        actions = _actions(text, objects)
+    if any(action != actions[0] for action in actions):
+        raise ActionError("several actions; a reply carries one")
+    return actions[0] if actions else None
+
+
+def marked_actions(parts: Mapping[str, list[str]], objects: Sequence[str]) -> Iterator[Action]:
+    """The actions behind `ACTION:` and in labelled lines; `ActionError` for what was meant as one and is none.
+
+    One label without the other counts only where nothing else is an action: it may be part of the reasoning.
+    """
+    actions = [action for part in parts["ACTION"] for action in _actions(part, objects)]
+    labelled = bool(parts["RULETYPE"] and parts["BLICKETS"])
+    yield from actions
+    if labelled or (not parts["ACTION"] and (parts["RULETYPE"] or parts["BLICKETS"])):
+        yield {"check": labelled_rule(parts, objects)}
+    elif parts["ACTION"] and not actions:
+        raise ActionError(f"expected an action after `ACTION:`, found {shown(_first_line(parts['ACTION'][0]))}")
+
+
+def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dict[str, Any]:
+    """The rule of the lines `RULE_TYPE:` and `BLICKETS:`, which have to stand once each."""
+    for name, label in (("RULETYPE", "RULE_TYPE"), ("BLICKETS", "BLICKETS")):
+        if len(parts[name]) != 1:
+            raise ActionError(f"{'no line' if not parts[name] else 'several lines'} `{label}:`")
+    form = _first_line(parts["RULETYPE"][0]).strip(_DECORATION).lower().removesuffix(" rule")
+    if form not in list(Form):
+        raise ActionError(f"expected conjunctive or disjunctive after `RULE_TYPE:`, found {shown(form)}")
+    return {"rule": form, "blickets": names_in_words(_first_line(parts["BLICKETS"][0]), objects)}
+
+
+def _first_line(part: str) -> str:
+    """The first line with a letter or another character that is no decoration, without white space around it."""
+    lines = (line.strip() for line in part.splitlines())
+    shown_lines = [line for line in lines if line and not line.startswith("```")]
+    return next((line for line in shown_lines if line.strip(_DECORATION)), shown_lines[0] if shown_lines else "")
+
+
+def _actions(part: str, objects: Sequence[str]) -> list[Action]:
+    """The outermost JSON objects of a part, or the action that its first line states in words."""
+    found: list[Action] = []
+    end = 0
+    for one in json_objects(part):
+        if one.start >= end:
+            found.append(loose_action(one.value, objects))
+            end = one.end
+    return found or _in_words(_first_line(part), objects)
+
+
+def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
+    """A JSON action with its names and words as the item spells them; what is no action comes back as it is."""
+    if is_rule(action):
+        return {"check": spelled_rule(action, objects)}
+    if action.keys() == {"check"} and isinstance(action["check"], Mapping) and is_rule(action["check"]):
+        return {"check": spelled_rule(action["check"], objects)}
+    if len(action) == 1:
+        ((verb, name),) = action.items()
+        if verb in ("place", "remove"):
+            return {verb: _spelled(name, objects)}
+    return dict(action)
+
+
+def _in_words(line: str, objects: Sequence[str]) -> list[Action]:
+    text = _stripped(line)
+    if move := _MOVE.fullmatch(text):
+        name = _spelled(move[2].strip(), objects)
+        return [{move[1].lower(): name}] if name in objects or not _has_space(name) else []
+    rule = rule_in_words(line, objects)
+    return [] if rule is None else [{"check": rule}]
+
+
+def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
+    """The rule that a line states, such as `check conjunctive A, E`; None if it states none."""
+    if len(line) > MAX_LINE:
+        return None
+    match = _RULE.fullmatch(_stripped(line))
+    return None if match is None else {"rule": match[1].lower(), "blickets": names_in_words(match[2], objects)}
+
+
+def _stripped(line: str) -> str:
+    """A line of words without decoration and the label in front of it."""
+    text = line[: MAX_LINE + 1].strip(_DECORATION)
+    label = _LABEL.match(text)
+    return text[label.end() :].strip(_DECORATION) if label else text
+
+
+def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
+    """The objects that a list such as `A, B and C` or `[A B]` names, as the item spells them.
+
+    Without objects to compare with, every word is a name. What is no object stays as it is, for the rule to be refused.
+    """
+    if not objects:
+        return _WORD.findall(text[:MAX_LINE])
+    names: list[str] = []
+    for part in [text] if _spelled(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE]):
+        whole = _spelled(part.strip(_DECORATION), objects)
+        words = [whole] if whole in objects else [word.strip(_DECORATION) for word in part.split()]
+        names += [_spelled(word, objects) for word in words if word]
+    return names
+
+
+def _spelled(name: Any, objects: Sequence[str]) -> Any:
+    """The object that a name means, in another case too if only one is meant; else the name."""
+    if not isinstance(name, str) or name in objects:
+        return name
+    alike = [one for one in objects if one.casefold() == name.casefold()]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _has_space(name: str) -> bool:
+    return any(character.isspace() for character in name)
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def is_rule(value: Mapping[str, Any]) -> bool:
+    """Whether an object has a rule and blickets, each key once in any spelling; further keys do not matter."""
+    return sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
+
+
+def _key(key: object) -> str:
+    return _KEYS.get(re.sub(r"[_ -]", "", key.lower()), "") if isinstance(key, str) and len(key) < 20 else ""
+
+
+def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
+    """{"rule": ..., "blickets": [...]} of an object that `is_rule`, with names and words as the item spells them."""
+    parts = {name: part for key, part in value.items() if (name := _key(key))}
+    form, names = parts["rule"], parts["blickets"]
+    if isinstance(form, str) and form.strip().lower() in list(Form):
+        form = form.strip().lower()
+    if isinstance(names, str):
+        names = names_in_words(names, objects)
+    elif isinstance(names, list | tuple):
+        names = [_spelled(name, objects) for name in names]
+    return {"rule": form, "blickets": names}
+
+
+def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[Rule, dict[str, Any]]:
+    """The different rules that a response states, as it states them; `ActionError` for one that is none."""
+    found: dict[Rule, dict[str, Any]] = {}
+    for stated in _all_stated(response, objects):
+        found.setdefault(rule_from_json(stated, objects), stated)
+    return found
+
+
+def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> Iterable[dict[str, Any]]:
+    waiting: list[Any] = [response]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            whole = _whole_object(value)
+            if whole is None:
+                yield from _stated_in_text(value, objects)
+            else:
+                waiting.append(whole)
+        elif isinstance(value, Mapping):
+            if is_rule(value):
+                yield spelled_rule(value, objects)
+            else:
+                waiting += [part for part in value.values() if isinstance(part, str | Mapping | list)]
+        else:
+            waiting += [part for part in value if isinstance(part, Mapping | list)]
+
+
+def _whole_object(text: str) -> Mapping[str, Any] | None:
+    """The object that a whole text spells."""
+    stripped = text.strip()
+    if not stripped.startswith("{"):
+        return None
+    try:
+        value = decode(stripped)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for one in json_objects(text):
+        if is_rule(one.value):
+            yield spelled_rule(one.value, objects)
+    parts = marked_parts(text)
+    if parts["RULETYPE"] and parts["BLICKETS"]:
+        yield labelled_rule(parts, objects)
+    for line in text.splitlines():
+        rule = rule_in_words(line, objects)
+        if rule is not None and (set(rule["blickets"]) <= set(objects) or _stripped(line)[:5].lower() == "check"):
+            yield rule
