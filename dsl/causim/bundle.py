@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsl.causim.language.driver import Parsed, parse
-from dsl.causim.language.randomness import Unsupported, outcomes
+from dsl.causim.language.randomness import Unsupported, outcomes, price_of
 from dsl.causim.language.statements import Function
 from dsl.causim.language.tables import table
-from dsl.causim.language.work import Work
+from dsl.causim.language.work import MAX_SUPPORT, Work
 from dsl.causim.model import Mechanism, Model, Node, Tabulate
 from dsl.causim.values import ModelError, Symbol, symbol, value_of
 
@@ -103,9 +103,8 @@ def load_source(source: str) -> Model:
     if not nodes:
         raise Unsupported("the module has no mechanism")
     try:
-        model = Model(nodes)
+        model = Model(nodes, begin=work.renew)
         _ = model.system
-        work.release()
     except Unsupported:
         raise
     except ModelError as error:
@@ -130,8 +129,13 @@ def noise_support(sampler: Function, work: Work | None = None) -> dict[Symbol, F
     """Every value that a sampler returns with positive probability, and that probability."""
     work = work or Work()
     support: dict[Symbol, Fraction] = {}
-    for value, probability in outcomes(lambda choices: _symbol(sampler, sampler.call((), choices, work))):
-        support[value] = support.get(value, Fraction(0)) + probability
+    for value, probability in outcomes(lambda choices: sampler.call((), choices, work), work.charge):
+        own = _symbol(sampler, value)
+        work.charge_text(own)
+        if own not in support and len(support) == MAX_SUPPORT:
+            raise Unsupported(f"{sampler.name} returns more than {MAX_SUPPORT} different values")
+        support[own] = support.get(own, Fraction(0)) + probability
+        work.charge(price_of(support[own]))
     return support
 
 
@@ -152,10 +156,13 @@ def _mechanism(called: Function, place: int) -> Mechanism:
 
 
 def _tabulate(called: Function, place: int, work: Work) -> Tabulate:
-    def whole(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int64], tuple[Symbol, ...]]:
+    def whole(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int32], tuple[Symbol, ...]]:
+        for domain in domains:
+            for value in domain:
+                work.charge_text(value)
         *parents, noise = [[value_of(value) for value in domain] for domain in domains]
         codes, symbols = table(
-            called, [*parents[:place], noise, *parents[place:]], lambda value: _symbol(called, value), work.own()
+            called, [*parents[:place], noise, *parents[place:]], lambda value: _symbol(called, value), work
         )
         return np.moveaxis(codes, place, -1), symbols
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dsl.causim.values import Assignment, ModelError, Symbol
 
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
-Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int64], tuple[Symbol, ...]]]
+Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int32], tuple[Symbol, ...]]]
 MAX_ROWS = 1_000_000  # a larger table is not made row by row
 MAX_CACHED_ROWS = 200_000  # values of a node that are kept, about 60 MB
 MAX_CACHED_CHARS = 400  # of the parents' symbols in a row that is kept
@@ -90,10 +90,14 @@ System: TypeAlias = tuple[Local, ...]
 
 
 class Model:
-    """Nodes in topological order; names of nodes and of noise are unique."""
+    """Nodes in topological order; names of nodes and of noise are unique.
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    begin: called before tables under an intervention are made, which then have a budget of their own
+    """
+
+    def __init__(self, nodes: Sequence[Node], begin: Callable[[], None] = lambda: None) -> None:
         self.nodes = tuple(nodes)
+        self._begin = begin
         self.position = {node.name: i for i, node in enumerate(self.nodes)}
         self.of_noise = {node.noise: i for i, node in enumerate(self.nodes)}
         names = [name for node in self.nodes for name in (node.name, node.noise)]
@@ -159,6 +163,8 @@ class Model:
             raise ModelError(f"{unknown[0]} is no variable of the model")
         system: list[Local] = []
         base = self.system if do else None
+        if do:
+            self._begin()
         for i, node in enumerate(self.nodes):
             if node.name in do:
                 zeros = np.zeros(len(node.support), dtype=np.int64)
@@ -203,10 +209,12 @@ def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Sym
     return Local(parents, domain, table)
 
 
-def _coded(parents: tuple[int, ...], codes: NDArray[np.int64], symbols: tuple[Symbol, ...]) -> Local:
-    used = [symbols[code] for code in np.unique(codes)]
-    domain = tuple(sorted(used))
-    positions = np.array([domain.index(symbol) if symbol in used else -1 for symbol in symbols], dtype=np.int64)
+def _coded(parents: tuple[int, ...], codes: NDArray[np.int32], symbols: tuple[Symbol, ...]) -> Local:
+    is_used = np.zeros(len(symbols), dtype=np.bool_)
+    is_used[codes] = True
+    domain = tuple(sorted(symbol for symbol, used in zip(symbols, is_used, strict=True) if used))
+    index = {symbol: i for i, symbol in enumerate(domain)}
+    positions = np.array([index.get(symbol, -1) for symbol in symbols], dtype=np.int64)
     return Local(parents, domain, positions[codes])
 
 

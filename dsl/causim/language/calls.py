@@ -10,7 +10,10 @@ from typing import Any, Final
 
 from dsl.causim.language.randomness import Uniform, Unsupported
 from dsl.causim.language.work import (
+    MEMBERS_PER_STEP,
+    NODES_PER_STEP,
     Frame,
+    charge_copy,
     check_size,
     checked_number,
     members,
@@ -53,8 +56,7 @@ def added(frame: Frame, one: Any, other: Any) -> Any:
     """`one + other`."""
     kind = type(one)
     if kind in (str, list, tuple) and type(other) is kind:
-        check_size(len(one) + len(other))
-        frame.spend((len(one) + len(other)) // 64)
+        charge_copy(frame, len(one) + len(other))
         result = one + other
         if kind is tuple:
             weigh(frame, result)
@@ -63,6 +65,8 @@ def added(frame: Frame, one: Any, other: Any) -> Any:
 
 
 def _sorted(frame: Frame, iterable: Any, *, reverse: Any = False) -> list[Any]:
+    if type(iterable) is set:
+        charge_copy(frame, len(iterable))
     found = list(iterable) if type(iterable) is set else members(frame, iterable)
     weigh(frame, found)
     frame.spend(len(found))
@@ -112,10 +116,14 @@ def _str(frame: Frame, value: Any = "") -> str:
 
 
 def _int(frame: Frame, value: Any = 0) -> Any:
+    if type(value) is str:
+        frame.spend(len(value) // NODES_PER_STEP)
     return checked_number(int(value))
 
 
 def _float(frame: Frame, value: Any = 0.0) -> float:
+    if type(value) is str:
+        frame.spend(len(value) // NODES_PER_STEP)
     return float(value)
 
 
@@ -135,6 +143,7 @@ def _tuple(frame: Frame, iterable: Any = ()) -> tuple[Any, ...]:
 
 def _set(frame: Frame, iterable: Any = ()) -> set[Any]:
     if type(iterable) is set:
+        charge_copy(frame, 8 * len(iterable))  # a member of a set takes as much as eight of a list
         return set(iterable)
     found = members(frame, iterable)
     weigh(frame, found)
@@ -142,7 +151,10 @@ def _set(frame: Frame, iterable: Any = ()) -> set[Any]:
 
 
 def _dict(frame: Frame, items: Any = ()) -> dict[Any, Any]:
-    return dict(items) if type(items) is dict else dict(members(frame, items))
+    if type(items) is dict:
+        frame.spend(len(items) // NODES_PER_STEP)
+        return dict(items)
+    return dict(members(frame, items))
 
 
 def _abs(frame: Frame, value: Any) -> Any:
@@ -192,13 +204,14 @@ BUILTIN_KEYWORDS: Final = {
 
 
 def _replace(frame: Frame, text: str, old: Any, new: Any, count: Any = -1) -> str:
-    check_size(len(text) + text.count(old) * len(new))
+    charge_search(frame, text, old)
+    charge_copy(frame, len(text) + text.count(old) * len(new))
     return text.replace(old, new, count)
 
 
 def _join(frame: Frame, text: str, iterable: Any) -> str:
     parts = members(frame, iterable)
-    check_size(sum(len(part) for part in parts) + len(text) * len(parts))
+    charge_copy(frame, sum(len(part) for part in parts) + len(text) * len(parts))
     return text.join(parts)
 
 
@@ -208,7 +221,7 @@ def extend_list(frame: Frame, target: list[Any], iterable: Any) -> None:
         check_size(len(target) + len(iterable))
         target.extend(members(frame, iterable))
         return
-    for member in _few_steps(frame, ordered(iterable)):
+    for member in _few_steps(frame, ordered(frame, iterable)):
         target.append(member)
         check_size(len(target))
 
@@ -220,6 +233,8 @@ def _sort(frame: Frame, target: list[Any]) -> None:
 
 
 def _update(frame: Frame, target: Any, other: Any) -> None:
+    if type(other) in (dict, set):
+        frame.spend(len(other) // NODES_PER_STEP)
     target.update(other if type(other) in (dict, set) else members(frame, other))
 
 
@@ -232,10 +247,18 @@ def _plain(method: Function) -> Function:
             for argument in arguments:
                 weigh(frame, argument)
         else:
-            frame.spend(len(target) // 64)
+            frame.spend(len(target) // MEMBERS_PER_STEP)
+            for argument in arguments:
+                charge_search(frame, target, argument)
         return method(target, *arguments)
 
     return call
+
+
+def charge_search(frame: Frame, text: str, part: Any) -> None:
+    """Charge a search in a text, which compares each place with all of the part at worst."""
+    if type(part) is str:
+        frame.spend(len(text) * len(part) // 4096)
 
 
 def _light(method: Function) -> Function:
@@ -245,9 +268,10 @@ def _light(method: Function) -> Function:
         for argument in arguments:
             if type(argument) is not Uniform:
                 weigh(frame, argument)
+        check_size(len(target))
+        frame.spend(len(target) // (MEMBERS_PER_STEP if type(target) is list else NODES_PER_STEP))
         result = method(target, *arguments)
         check_size(len(target))
-        frame.spend(len(target) // 64)
         return result
 
     return call

@@ -15,6 +15,7 @@ from dsl.causim.language.work import (
     MAX_SIZE,
     SCALARS,
     Frame,
+    charge_copy,
     check_size,
     checked_number,
     ordered,
@@ -49,7 +50,7 @@ def assign(target: ast.expr, scope: Scope) -> Callable[[Frame, Any], None]:
         parts = [assign(part, scope) for part in target.elts]
 
         def unpack(frame: Frame, value: Any) -> None:
-            given = list(ordered(value)) if type(value) not in (str, range) else list(value[: len(parts) + 1])
+            given = list(ordered(frame, value)) if type(value) not in (str, range) else list(value[: len(parts) + 1])
             if len(given) != len(parts):
                 raise Unsupported("a value does not unpack into its targets")
             for part, member in zip(parts, given, strict=True):
@@ -100,7 +101,7 @@ def _formatted(node: ast.JoinedStr, scope: Scope) -> Evaluate:
 
     def join(frame: Frame) -> str:
         texts = [part(frame) for part in parts]
-        check_size(sum(map(len, texts)))
+        charge_copy(frame, sum(map(len, texts)))
         return "".join(texts)
 
     return join
@@ -224,16 +225,19 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Evaluate:
 
     def look_up(frame: Frame) -> Any:
         holder = container(frame)
-        return item_of(holder, index(frame))
+        return item_of(frame, holder, index(frame))
 
     return look_up
 
 
-def item_of(holder: Any, index: Any) -> Any:
+def item_of(frame: Frame, holder: Any, index: Any) -> Any:
     """Return an item or a slice."""
     if type(holder) not in (str, list, tuple, dict, range):
         raise Unsupported(f"an item of {type(holder).__name__} is read")
-    return holder[index]
+    item = holder[index]
+    if type(index) is slice and type(holder) is not range:
+        charge_copy(frame, len(item))
+    return item
 
 
 def store_item(holder: Any, index: Any, value: Any) -> None:
@@ -334,7 +338,7 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
 
         def go(level: int, values: Any) -> Iterator[Any]:
             _, bind, tests = loops[level]
-            for value in ordered(values):
+            for value in ordered(frame, values):
                 frame.names = names
                 frame.spend(price)
                 bind(frame, value)

@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from dsl.causim.language.calls import added, extend_list
+from dsl.causim.language.calls import added, charge_search, extend_list
 from dsl.causim.language.randomness import Uniform, Unsupported
-from dsl.causim.language.work import CONTAINERS, SCALARS, Frame, check_size, checked_number, weigh
+from dsl.causim.language.work import CONTAINERS, NODES_PER_STEP, SCALARS, Frame, charge_copy, checked_number, weigh
 
-_VIEWS: Final[tuple[type, ...]] = (type(dict[Any, Any]().keys()), type(dict[Any, Any]().items()))
+_VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.items()))
 
 
 def _times(frame: Frame, one: Any, other: Any) -> Any:
@@ -19,8 +19,7 @@ def _times(frame: Frame, one: Any, other: Any) -> Any:
         if type(text) in (str, list, tuple):
             if type(number) not in (int, bool):
                 raise Unsupported("a text or list is multiplied by what is no integer")
-            check_size(len(text) * max(number, 0))
-            frame.spend(len(text) * max(number, 0) // 64)
+            charge_copy(frame, len(text) * max(number, 0))
             result = text * number
             if type(result) is tuple:
                 weigh(frame, result)
@@ -92,6 +91,14 @@ def _lacks(one: Any, other: Any) -> bool:
     return one not in other
 
 
+def _charge_membership(frame: Frame, one: Any, other: Any) -> None:
+    """Charge a search; a range is gone through for what is no integer."""
+    if type(other) is range and type(one) not in (int, bool):
+        frame.spend(len(other) // NODES_PER_STEP)
+    elif type(other) is str:
+        charge_search(frame, other, one)
+
+
 COMPARISONS: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -113,4 +120,6 @@ def compared(frame: Frame, compare: Callable[[Any, Any], Any], one: Any, other: 
             weigh(frame, value)
         elif type(value) not in SCALARS and type(value) not in (Uniform, range):
             raise Unsupported(f"{type(value).__name__} is compared")
+    if compare in (_contains, _lacks):
+        _charge_membership(frame, one, other)
     return compare(one, other)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from math import prod
+from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
 
 from dsl.causim.values import ModelError
@@ -18,56 +18,112 @@ T = TypeVar("T")
 MAX_OUTCOMES: Final = 65_536
 MAX_OPTIONS: Final = 10_000
 _DENOMINATOR: Final = 10**9
+_FRACTION_STEPS: Final = 40  # of nearest fractions and quotients, measured: a step is about a microsecond
+_COMPARISON_STEPS: Final = 10
 
 
 class Unsupported(ModelError):  # noqa: N818  # the word that the specification uses
     """A program is outside the language, or leaves its limits; it was not run."""
 
 
+class _Branch:
+    """One choice of a path: its options of positive probability, and the one that is taken.
+
+    weights: a probability for each option, or the same for all
+    before: the probability of the path up to this choice; after: with it
+    """
+
+    __slots__ = ("after", "before", "options", "taken", "weights")
+
+    def __init__(self, options: Sequence[int], weights: Sequence[Fraction] | Fraction, before: Fraction) -> None:
+        self.options = options
+        self.weights = weights
+        self.before = before
+        self.take(0)
+
+    def take(self, number: int) -> None:
+        self.taken = number
+        self.after = self.before * (self.weights if isinstance(self.weights, Fraction) else self.weights[number])
+
+
 class Choices:
-    """A path through the random choices of a run, and the next path afterwards."""
+    """A path through the random choices of a run, and the next path afterwards.
 
-    __slots__ = ("_at", "_path")
+    spend: charges the steps that choices cost
+    """
 
-    def __init__(self) -> None:
-        self._path: list[tuple[list[tuple[int, Fraction]], int]] = []  # the options still open, and the one taken
+    __slots__ = ("_at", "_path", "spend")
+
+    def __init__(self, spend: Callable[[int], None] = lambda steps: None) -> None:
+        self._path: list[_Branch] = []
         self._at = 0
+        self.spend = spend
 
-    def pick(self, probabilities: Sequence[Fraction]) -> int:
-        """The option that this run takes; `Unsupported` for more options than MAX_OPTIONS."""
+    def pick(self, weigh: Callable[[], Sequence[Fraction]]) -> int:
+        """The option that this run takes; `Unsupported` for more options than MAX_OPTIONS.
+
+        weigh: gives the probabilities of the options; called where no earlier run came this way
+        """
         if self._at == len(self._path):
-            if len(probabilities) > MAX_OPTIONS:
-                raise Unsupported(f"a random choice between more than {MAX_OPTIONS} options")
-            self._path.append(([(i, p) for i, p in enumerate(probabilities) if p], 0))
-        options, taken = self._path[self._at]
-        self._at += 1
-        return options[taken][0]
+            probabilities = weigh()
+            _check_options(len(probabilities))
+            options = [i for i, p in enumerate(probabilities) if p]
+            self._append(options, [probabilities[i] for i in options])
+        return self._next()
 
     def evenly(self, number: int) -> int:
         """One of that many equally likely options."""
         if number < 1:
             raise Unsupported("a random choice from nothing")
-        return self.pick([Fraction(1, number)] * min(number, MAX_OPTIONS + 1))
+        if self._at == len(self._path):
+            _check_options(number)
+            self._append(range(number), Fraction(1, number))
+        return self._next()
+
+    def _append(self, options: Sequence[int], weights: Sequence[Fraction] | Fraction) -> None:
+        before = self.probability
+        self.spend(2 + price_of(before) + (0 if isinstance(weights, Fraction) else len(weights) // 4))
+        self._path.append(_Branch(options, weights, before))
+
+    def _next(self) -> int:
+        self.spend(2)
+        branch = self._path[self._at]
+        self._at += 1
+        return branch.options[branch.taken]
 
     @property
     def probability(self) -> Fraction:
         """Of the path just run."""
-        return prod((options[taken][1] for options, taken in self._path), start=Fraction(1))
+        return self._path[-1].after if self._path else Fraction(1)
 
     def advance(self) -> bool:
         """Go to the next path; False when all were run."""
         while self._path:
-            options, taken = self._path.pop()
-            if taken + 1 < len(options):
-                self._path.append((options, taken + 1))
+            last = self._path[-1]
+            if last.taken + 1 < len(last.options):
+                last.take(last.taken + 1)
                 break
+            self._path.pop()
         self._at = 0
         return bool(self._path)
 
 
-def outcomes(run: Callable[[Choices], T]) -> Iterator[tuple[T, Fraction]]:
-    """What every path gives, with its probability; the probabilities add up to one."""
-    choices = Choices()
+def _check_options(number: int) -> None:
+    if number > MAX_OPTIONS:
+        raise Unsupported(f"a random choice between more than {MAX_OPTIONS} options")
+
+
+def price_of(number: Fraction) -> int:
+    """Return the steps that an operation with a fraction costs: products and divisors of long integers."""
+    words = number.denominator.bit_length() // 64
+    return words * words // 4
+
+
+def outcomes(
+    run: Callable[[Choices], T], spend: Callable[[int], None] = lambda steps: None
+) -> Iterator[tuple[T, Fraction]]:
+    """What every path gives, with its probability; the probabilities add up to one. spend: charges steps"""
+    choices = Choices(spend)
     for _ in range(MAX_OUTCOMES):
         yield run(choices), choices.probability
         if not choices.advance():
@@ -92,16 +148,21 @@ class Uniform:
         number = _number(threshold)
         if abs(number) > 1:
             return number > 0
-        cut = Fraction(number).limit_denominator(_DENOMINATOR)
+        self._choices.spend(_COMPARISON_STEPS)
+        cut = _exact(number)
         if cut <= self._low or cut >= self._high:
             return cut >= self._high
-        share = (cut - self._low) / (self._high - self._low)
-        below = self._choices.pick((share, 1 - share)) == 0
+        below = self._choices.pick(lambda: self._parts(cut)) == 0
         if below:
             self._high = cut
         else:
             self._low = cut
         return below
+
+    def _parts(self, cut: Fraction) -> tuple[Fraction, Fraction]:
+        self._choices.spend(_FRACTION_STEPS)
+        share = (cut - self._low) / (self._high - self._low)
+        return share, 1 - share
 
     __lt__ = __le__ = _below
 
@@ -116,6 +177,11 @@ class Uniform:
 
     def __bool__(self) -> bool:
         raise Unsupported(_ESCAPES)
+
+
+@lru_cache(maxsize=4096)
+def _exact(number: int | float) -> Fraction:
+    return Fraction(number).limit_denominator(_DENOMINATOR)
 
 
 _ESCAPES: Final = "a continuous random number is used other than in a comparison with a number"
@@ -167,24 +233,33 @@ def _choices(
         raise Unsupported("random.choices is asked for more than 100 items")
     if weights is not None and cum_weights is not None:
         raise Unsupported("random.choices is given both weights and cumulative weights")
-    shares = _shares(len(pool), weights, cum_weights)
+    given = weights if weights is not None else cum_weights
+    if given is None:
+        if not 0 < len(pool) <= MAX_OPTIONS:
+            raise Unsupported("a random choice from nothing, or from too much")
+        return [pool[choices.evenly(len(pool))] for _ in range(number)]
+
+    @cache
+    def shares() -> list[Fraction]:
+        return _shares(choices, len(pool), given, is_cumulative=cum_weights is not None)
+
     return [pool[choices.pick(shares)] for _ in range(number)]
 
 
-def _shares(number: int, weights: object, cum_weights: object) -> list[Fraction]:
-    given = weights if weights is not None else cum_weights
-    if given is None:
-        if not 0 < number <= MAX_OPTIONS:
-            raise Unsupported("a random choice from nothing, or from too much")
-        return [Fraction(1, number)] * number
+def _shares(choices: Choices, number: int, given: object, *, is_cumulative: bool) -> list[Fraction]:
     if not isinstance(given, list | tuple) or len(given) != number:
         raise Unsupported("the weights of random.choices are not a list with one number for each item")
     if any(type(weight) not in (int, float) or weight != weight or abs(weight) == float("inf") for weight in given):
         raise Unsupported("a weight of random.choices is not a finite number")
-    exact = [Fraction(weight).limit_denominator(_DENOMINATOR) for weight in given]
-    if cum_weights is not None:
+    choices.spend(_FRACTION_STEPS * number)
+    exact = [_exact(weight) for weight in given]
+    if is_cumulative:
         exact = [after - before for before, after in zip([Fraction(0), *exact], exact, strict=False)]
-    total = sum(exact)
+    total = Fraction(0)
+    for weight in exact:
+        total += weight
+        choices.spend(price_of(total))
+    choices.spend(number * price_of(total))
     if min(exact, default=Fraction(-1)) < 0 or not total:
         raise Unsupported("the weights of random.choices are negative or all zero")
     return [weight / total for weight in exact]
@@ -205,6 +280,7 @@ def _sample(choices: Choices, population: object, k: object) -> list[Any]:
     sequence, number = _sequence(population), _integer(k)
     if len(sequence) > MAX_OPTIONS:
         raise Unsupported(f"a random choice between more than {MAX_OPTIONS} options")
+    choices.spend(len(sequence) // 16)
     pool = list(sequence)
     if not 0 <= number <= min(len(pool), 100):
         raise Unsupported("random.sample is asked for more items than there are")

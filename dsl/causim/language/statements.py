@@ -190,7 +190,7 @@ def _for(node: ast.For, scope: Scope, depth: int) -> Run:
 
     def run(frame: Frame) -> object:
         frame.spend(first_price)
-        for value in ordered(source(frame)):
+        for value in ordered(frame, source(frame)):
             frame.spend(price)
             bind(frame, value)
             signal = body(frame)
@@ -240,7 +240,7 @@ def _augmented(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
     def restore(frame: Frame) -> object:
         frame.spend(price)
         holder, key = container(frame), index(frame)
-        old = item_of(holder, key)
+        old = item_of(frame, holder, key)
         store_item(holder, key, change(frame, old, value(frame)))
         return None
 

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from dsl.causim.language.randomness import Unsupported
 from dsl.causim.language.statements import RETURN, Function, Run, told
-from dsl.causim.language.work import MAX_STEPS, SCALARS, Deferred, Frame, Work
+from dsl.causim.language.work import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, Work
 from dsl.causim.values import Symbol
 
-MAX_ENTRIES = 20_000_000
-Codes: TypeAlias = NDArray[np.int64]
+Codes: TypeAlias = NDArray[np.int32]
 _Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here
 
 
@@ -54,8 +53,10 @@ def table(
 
     `Unsupported` where some combination raises or leaves its limits, and for more than MAX_ENTRIES combinations.
     """
-    if prod(map(len, values)) > MAX_ENTRIES:
+    size = prod(map(len, values))
+    if size > MAX_ENTRIES:
         raise Unsupported(f"{function.name} has more than {MAX_ENTRIES} combinations of arguments")
+    work.reserve(size)
     try:
         return _Tabulation(function, values, encode, work).run(function.parts, function.live)
     except _CannotFork:
@@ -87,14 +88,18 @@ class _Tabulation:
         below: dict[object, Codes] = {}
         if ends:
             nothing = self._code(self.encode(None))
-            below = {key: np.full(ones, nothing, dtype=np.int64) for key in ends}
+            below = {key: np.full(ones, nothing, dtype=np.int32) for key in ends}
         for level in reversed(ways):
             below = {key: self._joined(own, below) for key, own in level.items()}
         codes = np.broadcast_to(below[None], tuple(map(len, self.values)))
         return codes, tuple(self.codes)
 
     def _code(self, symbol: Symbol) -> int:
-        return self.codes.setdefault(symbol, len(self.codes))
+        code = self.codes.get(symbol)
+        if code is None:
+            self.work.charge_text(symbol)
+            code = self.codes[symbol] = len(self.codes)
+        return code
 
     def _through(self, part: Run, state: _State, needed: frozenset[str], after: dict[object, _State]) -> Iterator[_Way]:
         """Every way through one statement, by the arguments that it reads first."""
@@ -114,7 +119,7 @@ class _Tabulation:
                 return self.values[parameter][position]
 
             names = Deferred(read)
-            names.update(_copied(state.names) if fork else state.names)
+            names.update(_copied(state.names, self.work) if fork else state.names)
             frame = Frame(names, None)
             frame.left = state.left
             signal = told(self.function.name, part, frame)
@@ -139,21 +144,23 @@ class _Tabulation:
         """Equal for states that go on alike; states that hold what can change are never taken for alike."""
         if not all(_is_fixed(value) for value in names.values()):
             return next(self._unique)
-        return left, tuple(sorted((name, repr(value)) for name, value in names.items()))
+        texts = tuple(sorted((name, repr(value)) for name, value in names.items()))
+        self.work.charge(sum(len(text) for _, text in texts) // 16)
+        return left, texts
 
     def _joined(self, ways: Sequence[_Way], below: dict[object, Codes]) -> Codes:
         """The codes from a state on; an axis has length one where the argument makes no difference."""
         parts = [
             (way.positions, below[way.state])
             if way.returned is None
-            else (way.positions, np.full((1,) * len(self.values), self._code(way.returned), dtype=np.int64))
+            else (way.positions, np.full((1,) * len(self.values), self._code(way.returned), dtype=np.int32))
             for way in ways
         ]
         shape = []
         for k, own in enumerate(self.values):
             is_read = any(positions[k] is not None for positions, _ in parts)
             shape.append(len(own) if is_read else max(codes.shape[k] for _, codes in parts))
-        joined = np.empty(shape, dtype=np.int64)
+        joined = np.empty(shape, dtype=np.int32)
         for positions, codes in parts:
             joined[tuple(slice(None) if k is None else slice(k, k + 1) for k in positions)] = codes
         return joined
@@ -163,7 +170,7 @@ def _is_fixed(value: object) -> bool:
     return type(value) in SCALARS or (type(value) is tuple and all(map(_is_fixed, value)))
 
 
-def _copied(names: dict[str, Any]) -> dict[str, Any]:
+def _copied(names: dict[str, Any], work: Work) -> dict[str, Any]:
     """Names whose values can be changed without changing the given ones; no two share a container, none nests one."""
     copies: dict[str, Any] = {}
     changing: list[Any] = []
@@ -176,5 +183,6 @@ def _copied(names: dict[str, Any]) -> dict[str, Any]:
         if not all(map(_is_fixed, value.values() if type(value) is dict else value)):
             raise _CannotFork
         changing.append(value)
+        work.charge(len(value) // 16)
         copies[name] = value.copy()
     return copies

@@ -5,13 +5,17 @@ Everything here raises `Unsupported`, which becomes the one line that a refused 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from dsl.causim.language.randomness import Choices, Uniform, Unsupported
 
 MAX_STEPS: Final = 20_000  # per call
-MAX_WORK: Final = 20_000_000  # per program, while it is read
+MAX_WORK: Final = 2_000_000  # per program, while it is read: about 2 s; the largest of the vectors takes 22,512
+MAX_ENTRIES: Final = 20_000_000  # of all tables of a program together
+MAX_SUPPORT: Final = 10_000  # values of a sampler
+MEMBERS_PER_STEP: Final = 64  # that are copied
 STEPS_PER_CALL: Final = 20
 MAX_SIZE: Final = 10_000  # characters of a string, members of a container
 MAX_INTEGER: Final = 10**12
@@ -51,27 +55,37 @@ class Deferred(dict[str, Any]):
 
 
 class Work:
-    """The steps that the functions of one program may take together while it is read."""
+    """The budget of a program while it is read: steps of all its functions, and entries of all its tables."""
 
-    __slots__ = ("_released", "left")
+    __slots__ = ("entries", "left")
 
     def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        """Allow the same again: the program is read, and its tables under an intervention have their own budget."""
         self.left = MAX_WORK
-        self._released = False
-
-    def release(self) -> None:
-        """The program is read: from now on every table has an allowance of its own."""
-        self._released = True
-
-    def own(self) -> Work:
-        """The allowance of a table."""
-        return Work() if self._released else self
+        self.entries = MAX_ENTRIES
 
     def spend(self, steps: int) -> None:
         """Charge the steps of a call, and what a call costs at least."""
-        self.left -= steps + STEPS_PER_CALL
+        self.charge(steps + STEPS_PER_CALL)
+
+    def charge(self, steps: int) -> None:
+        """Charge steps."""
+        self.left -= steps
         if self.left < 0:
             raise Unsupported(f"reading the program takes more than {MAX_WORK} steps")
+
+    def reserve(self, entries: int) -> None:
+        """Charge the entries of a table."""
+        self.entries -= entries
+        if self.entries < 0:
+            raise Unsupported(f"the tables have more than {MAX_ENTRIES} combinations of arguments together")
+
+    def charge_text(self, text: str) -> None:
+        """Charge for a value that is written, kept, and read again."""
+        self.charge(len(text) // 16)
 
 
 class Frame:
@@ -129,8 +143,16 @@ def weigh(frame: Frame, value: Any) -> None:
     frame.spend(weight // NODES_PER_STEP)
 
 
-def ordered(value: Any) -> Any:
+def charge_copy(frame: Frame, size: int) -> None:
+    """Check and charge what has that many characters or members and is about to be copied, or was."""
+    check_size(size)
+    frame.spend(size // MEMBERS_PER_STEP)
+
+
+def ordered(frame: Frame, value: Any) -> Any:
     """What may be looped over: the order of a set of anything but numbers depends on the hash seed, so it has none."""
+    if type(value) is set:
+        frame.spend(len(value) // NODES_PER_STEP)
     if type(value) is set and len(value) > 1 and any(type(member) not in (int, float, bool) for member in value):
         raise Unsupported("the order of a set is used")
     return value
@@ -140,18 +162,11 @@ def members(frame: Frame, value: Any) -> list[Any]:
     """Everything an iterable gives, at most MAX_SIZE of it."""
     if type(value) is Uniform:
         raise Unsupported("a continuous random number is not a collection")
-    found = []
-    for member in _few(ordered(value)):
-        found.append(member)
+    found = list(islice(ordered(frame, value), MAX_SIZE + 1))
+    if len(found) > MAX_SIZE:
+        raise Unsupported(f"more than {MAX_SIZE} members are gone through at once")
     frame.spend(len(found) // NODES_PER_STEP)
     return found
-
-
-def _few(value: Iterable[Any]) -> Iterator[Any]:
-    for number, member in enumerate(value):
-        if number >= MAX_SIZE:
-            raise Unsupported(f"more than {MAX_SIZE} members are gone through at once")
-        yield member
 
 
 def text_of(frame: Frame, value: Any) -> str:
@@ -167,7 +182,7 @@ def text_of(frame: Frame, value: Any) -> str:
     elif kind not in SCALARS and kind is not range:
         raise Unsupported(f"the text of {kind.__name__} is used")
     text = str(value)
-    check_size(len(text))
+    charge_copy(frame, len(text))
     return text
 
 

@@ -1,0 +1,83 @@
+"""Programs that ask for too much: one line within seconds and a gigabyte, whatever part of them it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dsl.causim.bundle import load_source
+from dsl.causim.language import work
+from dsl.causim.language.randomness import Unsupported
+from dsl.causim.values import ModelError
+from tests.support.causim.bombs import BOMBS, chain, wide
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+MAX_SECONDS = 5
+MUST_BE_REFUSED = (
+    "float in range", "string in range", "slices list held", "string slices held", "wide tables", "wide tables 2",
+    "sampler 65536", "growing domains", "coins 3000", "sample 100", "thresholds", "thresholds if", "loop of coins",
+    "sum range", "power", "set copies", "dict copies", "nested comp", "state explosion", "support of long strings",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Any]:
+    """What became of every program, in a process of its own with a limit on its memory."""
+    command = [sys.executable, "-W", "error", "-m", "tests.support.causim.bombs"]
+    environment = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": ""}
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines.pop()["peak"] < 1 << 30
+    return {line["name"]: line for line in lines}
+
+
+def test_there_are_bombs_of_every_kind(outcomes: dict[str, Any]) -> None:
+    assert set(outcomes) == set(BOMBS) >= set(MUST_BE_REFUSED)
+    assert len(BOMBS) >= 60
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_refused_in_one_line_or_harmless(name: str, outcomes: dict[str, Any]) -> None:
+    outcome, seconds = outcomes[name]["outcome"], outcomes[name]["seconds"]
+    assert outcome.startswith(("refused: ", "loaded ")), outcome
+    assert outcome.isprintable()
+    assert "MemoryError" not in outcome
+    assert seconds < MAX_SECONDS
+    if name in MUST_BE_REFUSED:
+        assert outcome.startswith("refused: ")
+
+
+def test_the_budget_is_of_the_whole_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes that are read for themselves are refused together."""
+    few, many = (chain(n, "return random.choice(range(60))", "return u % 2", "return (p + u) % 2") for n in (2, 40))
+    monkeypatch.setattr(work, "MAX_WORK", 40_000)
+    assert len(load_source(few)) == 2
+    with pytest.raises(Unsupported, match="reading the program takes more than 40000 steps"):
+        load_source(many)
+
+
+def test_tables_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (wide(2, n, "return random.choice(range(50))", "return 1 if p0 == p1 and u else 0") for n in (1, 2))
+    monkeypatch.setattr(work, "MAX_ENTRIES", 8_000)  # a child's table has 5,000
+    assert len(load_source(one)) == 3
+    with pytest.raises(Unsupported, match="8000 combinations of arguments together"):
+        load_source(two)
+
+
+def test_each_intervention_has_the_budget_again_and_is_refused_beyond_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values outside the domain take tables of their own, of which no number adds up."""
+    slow = "n = 0\nfor i in range(p if p > 1 else 0):\n    n += 1\nreturn (n + u) % 2"
+    model = load_source(chain(3, "return random.choice([0, 1])", "return u", slow))
+    monkeypatch.setattr(work, "MAX_WORK", 10_000)
+    for value in range(2, 60):
+        assert len(model.under({"N0": str(value)})) == 3
+    with pytest.raises(ModelError, match="steps"):
+        model.under({"N0": "9000"})
