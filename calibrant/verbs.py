@@ -156,9 +156,11 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
     from bench.answers.predictions import PoolItems, PredictionLines
+    from bench.pools.ids import PublicIds
 
     items = {item.id: item for item in pool}
-    for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys())):
+    public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)
+    for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys(), public)):
         yield items[prediction.instance], prediction.answer
 
 

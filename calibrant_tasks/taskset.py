@@ -11,6 +11,7 @@ import verifiers.v1 as vf
 
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark, benchmark_of
+from bench.pools.ids import PublicIds
 from bench.training.conversation import Said, said
 from bench.training.curricula import Drawn, in_stages, in_turns
 from bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
@@ -82,10 +83,13 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
         config = self.config
         if config.pool is not None:
             of = benchmark_of(config.pool)
-            yield from (self._task(of, item, item.stratum) for item in of.read_pool(config.pool).items)
+            items = of.read_pool(config.pool).items
+            public = PublicIds.of_pool(config.pool, items)
+            yield from (self._task(of, item, public) for item in items)
             return
         of = benchmark(config.benchmark)
-        yield from (self._task(of, drawn.item, drawn.suite) for drawn in self._drawn(of))
+        public = PublicIds.of_seed(of.name, config.seed)
+        yield from (self._task(of, drawn.item, public) for drawn in self._drawn(of))
 
     def _drawn(self, of: Benchmark[Any]) -> Iterator[Drawn]:
         config = self.config
@@ -93,12 +97,12 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
             return in_stages(of, config.suites, config.seed, config.per_stage)
         return in_turns(of, config.suites, config.seed)
 
-    def _task(self, of: Benchmark[Any], item: Any, group: str) -> ItemTask:
+    def _task(self, of: Benchmark[Any], item: Any, public: PublicIds) -> ItemTask:
         *system, user = of.messages(item)
         return ItemTask(
             ItemData(
-                id=item.id,
-                name=group or item.setting,
+                id=public.public(item.id),
+                name=of.title,
                 prompt=user["content"],
                 system_prompt="\n\n".join(message["content"] for message in system) or None,
                 benchmark=of.name,

@@ -95,10 +95,10 @@ def _decoded(raw: bytes, place: int) -> str:
         raise PoolError(f"not UTF-8 at byte {place + error.start}") from None
 
 
-def pool_digest(path: Path) -> str:
-    """SHA-256 of what a file holds, in hexadecimal: the same for a file and the compressed file of it."""
+def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
+    """SHA-256 of a prefix and what a file holds, in hexadecimal: the same for a file and the compressed file of it."""
     with _opened(path) as file:
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(prefix)
         while block := file.read(1 << 20):
             digest.update(block)
         return digest.hexdigest()

@@ -26,6 +26,7 @@ from bench.answers.fields import (
 from bench.answers.input.objects import PredictionFile
 from bench.answers.input.unread import UnreadAnswers
 from bench.answers.lines import json_object, shown_name
+from bench.pools.ids import PublicIds
 from dsl.episode import Step
 from dsl.errors import CalibrantError, shown
 from dsl.parse_limits import TooLargeError
@@ -53,11 +54,21 @@ class Prediction(NamedTuple):
 
 
 class PoolItems(NamedTuple):
-    """The items of one pool that predictions may be about. names: what a line's `pool` may call it"""
+    """The items of one pool that predictions may be about.
+
+    names: what a line's `pool` may call it; public: the public ids of its items
+    """
 
     digest: str
     names: tuple[str, ...]
     instances: Collection[str]
+    public: PublicIds | None = None
+
+    def item_id(self, name: str) -> str | None:
+        """Return the pool's id of an item by either id; None if it has no such item."""
+        if name in self.instances:
+            return name
+        return None if self.public is None else self.public.item_id(name)
 
 
 class Predictions:
@@ -116,6 +127,7 @@ class Predictions:
         if pool is None:
             self.num_skipped += 1
             return
+        instance = pool.item_id(instance) or instance
         found = self._answers(line)
         self.recognised.found["item"][name] += 1
         self.recognised.answers[found.name, found.form] += 1
@@ -138,7 +150,7 @@ class Predictions:
             named = {name: line[name] for name in ID_FIELDS if name in line}
         texts = [(name, value) for name, value in named.items() if isinstance(value, str)]
         for name, value in texts:
-            if any(value in pool.instances for pool in self._pools):
+            if any(pool.item_id(value) is not None for pool in self._pools):
                 return name, value
         if texts:
             return texts[0]
@@ -160,7 +172,7 @@ class Predictions:
 
     def _pool(self, line: Mapping[str, Any], instance: str) -> PoolItems | None:
         """The pool that has the item; where several have it, the one that the line names."""
-        having = [pool for pool in self._pools if instance in pool.instances]
+        having = [pool for pool in self._pools if pool.item_id(instance) is not None]
         if len(having) > 1:
             named = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
             if len(named) != 1:

@@ -14,6 +14,7 @@ from bench.answers.predictions import PoolItems, Prediction, Predictions, Sample
 from bench.answers.verdicts import NO_MODEL, ScoredPrediction
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import one_benchmark
+from bench.pools.ids import PublicIds
 from bench.report.rate_rows import AnswerOrigin
 from dsl.action import ActionError
 from dsl.item import Item
@@ -27,6 +28,7 @@ class _ScoredPool:
     file: str
     digest: str
     items: Mapping[str, Item[Any, Any]]
+    public: PublicIds
 
 
 class ReplyScorer:
@@ -37,13 +39,15 @@ class ReplyScorer:
         self._pools: dict[str, _ScoredPool] = {}
         for path in pools:
             pool, digest = self.benchmark.read_pool(path), pool_digest(path)
-            self._pools[digest] = _ScoredPool(pool.name, path.name, digest, items_by_id(pool.items))
+            self._pools[digest] = _ScoredPool(
+                pool.name, path.name, digest, items_by_id(pool.items), PublicIds.of_pool(path, pool.items)
+            )
 
     @property
     def items(self) -> list[PoolItems]:
         """What predictions may be about."""
         return [
-            PoolItems(pool.digest, tuple(dict.fromkeys((pool.name, pool.file))), pool.items.keys())
+            PoolItems(pool.digest, tuple(dict.fromkeys((pool.name, pool.file))), pool.items.keys(), pool.public)
             for pool in self._pools.values()
         ]
 

@@ -17,6 +17,7 @@ from bench.answers.measures import LateScore
 from bench.answers.predictions import PoolItems, Prediction
 from bench.answers.replayscm import MEANING, meaning
 from bench.benchmarks.registry import DEFAULT, benchmark
+from bench.pools.ids import PublicIds
 from bench.report.rate_rows import AnswerOrigin
 from dsl.errors import CalibrantError
 from dsl.parse_limits import TooLargeError
@@ -45,6 +46,7 @@ class _ScoredPool:
         self.digest = file_digest(path)
         self.names = tuple(dict.fromkeys((self.pool.name, path.name)))
         self._extractor = extractor
+        self.public = PublicIds.of_pool(path, self.pool.problems)
         self.problems: Mapping[str, Problem] = items_by_id(self.pool.problems)
         self._evaluators: dict[str, Evaluator] = {}
 
@@ -80,7 +82,7 @@ class PredictionScorer:
     @property
     def items(self) -> list[PoolItems]:
         """What predictions may be about."""
-        return [PoolItems(pool.digest, pool.names, pool.problems.keys()) for pool in self._pools.values()]
+        return [PoolItems(pool.digest, pool.names, pool.problems.keys(), pool.public) for pool in self._pools.values()]
 
     def forget(self) -> None:
         """Drop what is kept of scored predictions to score others sooner."""

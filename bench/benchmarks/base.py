@@ -94,12 +94,14 @@ class Benchmark(ABC, Generic[I]):
 
     name: as pool files and records have it; title: as people read it
     settings: the row groups of tables, in their order
+    public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
     transcripts: whether `calibrant score` replays the steps of its predictions
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     settings: ClassVar[tuple[str, ...]]
+    public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -165,6 +167,10 @@ class Benchmark(ABC, Generic[I]):
     def record(self, item: I) -> dict[str, Any]:
         """The native record, the sealed part too, ready for JSON."""
         self._absent("records")
+
+    def shown_record(self, item: I) -> dict[str, Any]:
+        """The native record as far as a solver may see it: the public fields, ready for JSON."""
+        return {name: value for name, value in self.record(item).items() if name in self.public_fields}
 
     def item_of_record(self, record: Mapping[str, Any]) -> I:
         """The item that `record` was made of; `PoolError` names the field of what cannot be meant."""

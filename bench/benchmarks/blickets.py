@@ -36,6 +36,18 @@ class Blickets(Benchmark[BlicketItem]):
     name = "blickets"
     title = "Extended blickets"
     settings = ("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator")
+    public_fields = (
+        "id",
+        "n",
+        "objects",
+        "budget",
+        "condition",  # of an informed item
+        "count",
+        "order_reading",
+        "informed",
+        "graded",
+        "start",
+    )
     transcripts = True
 
     @cached_property
@@ -120,6 +132,12 @@ class Blickets(Benchmark[BlicketItem]):
         from dsl.blickets.records import record_from_item
 
         return dict(msgspec.to_builtins(record_from_item(item)))
+
+    def shown_record(self, item: BlicketItem) -> dict[str, Any]:
+        shown = super().shown_record(item)
+        if item.task.condition is None:
+            del shown["condition"]
+        return shown
 
     def item_of_record(self, record: Mapping[str, Any]) -> BlicketItem:
         from dsl.blickets.records import ItemRecord, item_from_record

@@ -44,6 +44,22 @@ class CausaLab(Benchmark[LabItem]):
     name = NAME
     title = "CausaLab"
     settings = tuple(PLANS)
+    public_fields = (
+        "id",
+        "family",
+        "properties",
+        "freq_parent",
+        "noise",
+        "weights",
+        "settable",
+        "records",
+        "trace",
+        "baseline",
+        "reactor",
+        "allowance",
+        "tries",
+        "reading",
+    )
     transcripts = True
 
     @cached_property

@@ -37,6 +37,18 @@ class Causim(Benchmark[CausimItem]):
     name = "causim"
     title = "CauSim"
     settings = ("deduction", "intervention", "abduction", "counterfactual")
+    public_fields = (
+        "id",
+        "type",
+        "scenario",
+        "view",
+        "program",  # where it is shown, not sentences
+        "fixed_exogenous",
+        "unknown_exogenous",
+        "do",
+        "observed_endogenous",
+        "with_noise",
+    )
 
     @cached_property
     def protocols(self) -> Protocols:
@@ -164,6 +176,12 @@ class Causim(Benchmark[CausimItem]):
         record = dict(msgspec.to_builtins(record_of_item(item)))
         sealed = {"world": record.pop("world", {}), "labels": record.pop("labels")}
         return record | {"sealed": sealed}
+
+    def shown_record(self, item: CausimItem) -> dict[str, Any]:
+        shown = super().shown_record(item)
+        if item.task.view != "code":
+            del shown["program"]
+        return shown
 
     def item_of_record(self, record: Mapping[str, Any]) -> CausimItem:
         from dsl.causim.records import ItemRecord, item_from_record

@@ -31,6 +31,20 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    public_fields = (
+        "id",
+        "kind",
+        "variables",
+        "units",
+        "disclosure",
+        "training",  # without the environments: their keys are the roots
+        "operators",
+        "allow_constants",
+        "shares_units",
+        "reference",
+        "setting",  # of this benchmark it is what is disclosed
+        "num_heldout",
+    )
 
     @cached_property
     def protocols(self) -> Protocols:
@@ -137,6 +151,11 @@ class ReplayScm(Benchmark[Problem]):
         record = record_from_problem(item)
         record.results = []
         return dict(msgspec.to_builtins(record))
+
+    def shown_record(self, item: Problem) -> dict[str, Any]:
+        from bench.pools.show import instance_record
+
+        return instance_record(item)
 
     def item_of_record(self, record: Mapping[str, Any]) -> Problem:
         from dsl.records import converted

@@ -33,13 +33,14 @@ def play(
 
     An action is a JSON object such as {"place": "A"}, or without --jsonl two words for one, such as place A. The
     episode ends with a submission, when the allowance is spent, or with the input; the exit code is 0 if the answer was
-    right, else 1.
+    right, else 1. The instance is called by its public id; ID may be either.
     """
     from bench.benchmarks.registry import benchmark_of
-    from bench.pools.items import item_of
+    from bench.pools.public_items import PublicPool
 
     of = benchmark_of(pool)
-    item = item_of(of.read_pool(pool), instance)
+    items = PublicPool(of, pool)
+    item = items.shown(items.item(instance))
     episode: Episode[Any, Any] = of.episode(item)
     if html is not None:
         of.timeline(item, episode.steps, "you")  # said before the game where there is no such page

@@ -27,29 +27,21 @@ def prompts(
     """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
-    Responses, as JSON lines of instanceId, model and response, are scored by `calibrant score`.
+    instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
+    response, are scored by `calibrant score POOL`, which takes either id.
     """
     from bench.benchmarks.registry import DEFAULT, benchmark_of
-    from bench.pools.show import find_instance
+    from bench.pools.public_items import PublicPool
     from bench.runs.runner import Selection
-    from dsl.replayscm.pools.files import read_pool
     from dsl.replayscm.prompt import SYSTEM, prompt
 
     of = benchmark_of(pool)
+    items = PublicPool(of, pool)
+    chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
     if of.name != DEFAULT:
-        from bench.pools.items import item_of
-
-        items = of.read_pool(pool)
-        for instance in only or ():
-            item_of(items, instance)
-        told = ((item.id, of.prompt(item)) for _, item in Selection(frozenset(only or ()), limit).of(items))
-        _write(told, "", out, text=text)
-        return
-    loaded = read_pool(pool, keep_results=False)
-    for instance in only or ():
-        find_instance(loaded, instance)  # refuses an unknown id, naming close ones
-    chosen = (problem for _, problem in Selection(frozenset(only or ()), limit).of(loaded))
-    _write(((problem.id, prompt(problem.task)) for problem in chosen), SYSTEM, out, text=text)
+        _write(((item.id, of.prompt(item)) for item in chosen), "", out, text=text)
+    else:
+        _write(((problem.id, prompt(problem.task)) for problem in chosen), SYSTEM, out, text=text)
 
 
 def _write(prompts: Iterable[tuple[str, str]], system: str, out: Path | None, *, text: bool) -> None:

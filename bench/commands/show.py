@@ -46,7 +46,7 @@ def show(
     model_field: ModelField = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one instance as a solver may see it; or, with --run, how it was played.
+    """Show one instance as a solver may see it, under its public id; or, with --run, how it was played.
 
     With --run the page shows every system's episode, without --html text does: on blickets step by step, with what was
     read, which hypotheses it left, and the decision; on CausaLab the graph that it stated, with what was set and which
@@ -70,12 +70,18 @@ def show(
     of = benchmark_of(pool)
     if runs:
         _show_episodes(of, pool, instance, runs, system, html, fields)
-    elif html is not None:
-        _write_page(of, pool, instance, html, gold=gold)
-    elif of.name == DEFAULT:
-        _show_problem(pool, instance, gold=gold, as_json=as_json)
     else:
-        _show_item(of, pool, instance, gold=gold, as_json=as_json)
+        from bench.pools.public_items import PublicPool
+
+        items = PublicPool(of, pool)
+        item = items.item(instance)
+        shown = item if gold else items.shown(item)
+        if html is not None:
+            _write_page(of, shown, html, gold=gold)
+        elif of.name == DEFAULT:
+            _show_problem(of, shown, gold=gold, as_json=as_json)
+        else:
+            _show_item(of, shown, gold=gold, as_json=as_json)
 
 
 def _refuse(given: Mapping[str, object], reason: str) -> None:
@@ -85,35 +91,33 @@ def _refuse(given: Mapping[str, object], reason: str) -> None:
             raise typer.BadParameter(reason, param_hint=option)
 
 
-def _show_item(of: Benchmark[Any], pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:
-    from bench.pools.items import item_of
+def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
+    from bench.pools.public_items import public_record
 
-    item = item_of(of.read_pool(pool), instance)
-    record = of.record(item)
-    sealed = {"sealed": record.pop("sealed")}
+    record = of.record(item) if gold else public_record(of, item)
     if as_json:
-        typer.echo(json.dumps(record | (sealed if gold else {}), indent=1))
+        typer.echo(json.dumps(record, indent=1))
     else:
-        parts = [of.drawing(item, told=gold), of.prompt(item), json.dumps(sealed, indent=1) if gold else ""]
+        sealed = json.dumps({"sealed": record["sealed"]}, indent=1) if gold else ""
+        parts = [of.drawing(item, told=gold), of.prompt(item), sealed]
         typer.echo("\n\n".join(part for part in parts if part))
 
 
-def _write_page(of: Benchmark[Any], pool: Path, instance: str, page: Path, *, gold: bool) -> None:
-    from bench.pools.items import item_of
+def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
+    from dsl.errors import in_one_line
     from dsl.whole_file import write_whole
 
-    write_whole(page, of.page(item_of(of.read_pool(pool), instance), told=gold))
-    typer.echo(f"{instance}: {page}")
+    write_whole(page, of.page(item, told=gold))
+    typer.echo(f"{in_one_line(item.id)}: {page}")
 
 
-def _show_problem(pool: Path, instance: str, *, gold: bool, as_json: bool) -> None:
-    from bench.pools.show import find_instance, instance_record, instance_text, sealed_record, sealed_text
-    from dsl.replayscm.pools.files import read_pool
+def _show_problem(of: Benchmark[Any], problem: Any, *, gold: bool, as_json: bool) -> None:
+    from bench.pools.public_items import public_record
+    from bench.pools.show import instance_text, sealed_record, sealed_text
 
-    problem = find_instance(read_pool(pool, keep_results=False), instance)
     if as_json:
         sealed = {"sealed": sealed_record(problem)} if gold else {}
-        typer.echo(json.dumps(instance_record(problem) | sealed, indent=1))
+        typer.echo(json.dumps(public_record(of, problem) | sealed, indent=1))
     else:
         typer.echo("\n\n".join([instance_text(problem), *([sealed_text(problem)] if gold else [])]))
 

@@ -8,6 +8,7 @@ import yaml
 
 from bench.hub.describe import RESPONSIBLE_AI, Described
 
+SPLIT = "test"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -27,7 +28,7 @@ def _settings(part: Described) -> dict[str, object]:
         **license_,
         "tags": ["causal-inference", "synthetic", "benchmark", "calibrant"],
         "size_categories": [next((name for most, name in SIZES if number < most), "n>1M")],
-        "configs": [{"config_name": "default", "data_files": [{"split": "test", "path": part.file}]}],
+        "configs": [{"config_name": "default", "data_files": [{"split": SPLIT, "path": part.file}]}],
     }
 
 
@@ -39,11 +40,11 @@ def _page(part: Described) -> Iterator[str]:
     if part.with_gold:
         yield "**This part has gold. Publish it only if these items are meant for training.**"
     else:
-        yield "This part has no gold and no digest of it. Names of settings and ids may tell what kind an item is of."
+        yield "This part has no gold and no digest of it. Ids and the order of rows tell nothing of the items."
     yield ""
-    yield "| pool | items |"
+    yield f"| {'pool' if part.with_gold else 'benchmark'} | items |"
     yield "|---|--:|"
-    yield from (f"| {_plain(name)} | {number} |" for name, number in part.pools)
+    yield from (f"| {_plain(name)} | {number} |" for name, number in part.groups)
     yield ""
     yield "## Columns"
     yield "| column | meaning |"
@@ -54,7 +55,7 @@ def _page(part: Described) -> Iterator[str]:
     yield "```python"
     yield "from datasets import load_dataset"
     yield ""
-    yield f'items = load_dataset("parquet", data_files="{part.file}", split="train")'
+    yield f'items = load_dataset("parquet", data_files={{"{SPLIT}": "{part.file}"}}, split="{SPLIT}")'
     yield "```"
     yield "Answers are scored by `calibrant score`; `calibrant.rewards` takes these columns as they are."
     yield ""

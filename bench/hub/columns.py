@@ -30,15 +30,17 @@ class Column:
 
 
 COLUMNS = (
-    Column("id", "the item; unique in its pool"),
+    Column("id", "public id of the item; it tells nothing of it, and `calibrant score` with its pool knows it"),
     Column("benchmark", "which of the benchmarks it is of"),
-    Column("pool", "name of its pool"),
-    Column("setting", "row group of the benchmark's tables"),
-    Column("stratum", "finer group of its generator, empty if there is none"),
     Column("system", "system message, empty if there is none"),
     Column("prompt", "user message; of an interactive item what is said before the first action"),
     Column("digest", "SHA-256 of system and prompt, a zero byte between them"),
     Column("canary", "a text to find leaked copies by, the same in every row of an export"),
+    Column("item", "the item's id in its pool", sealed=True),
+    Column("salt", "key of the public ids of its pool", sealed=True),
+    Column("pool", "name of its pool", sealed=True),
+    Column("setting", "row group of the benchmark's tables", sealed=True),
+    Column("stratum", "finer group of its generator, empty if there is none", sealed=True),
     Column("record", "the native record as JSON, the sealed part too; rewards and `calibrant` read it", sealed=True),
     Column("answer", "a right answer as JSON, empty where none can be handed in at once", sealed=True),
     Column("record_digest", "SHA-256 of the record", sealed=True),

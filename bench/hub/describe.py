@@ -41,11 +41,12 @@ class Described:
         return [benchmark(name).title for name in dict.fromkeys(row["benchmark"] for row in self.rows)]
 
     @property
-    def pools(self) -> list[tuple[str, int]]:
-        """Names of pools, and how many items each has here."""
+    def groups(self) -> list[tuple[str, int]]:
+        """Names of pools, in the public part of benchmarks, and how many items each has here."""
         counts: dict[str, int] = {}
+        column = "pool" if self.with_gold else "benchmark"
         for row in self.rows:
-            counts[row["pool"]] = counts.get(row["pool"], 0) + 1
+            counts[row[column]] = counts.get(row[column], 0) + 1
         return list(counts.items())
 
     @property

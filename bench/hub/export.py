@@ -35,8 +35,8 @@ def export(pools: Sequence[Path], out: Path, *, name: str = "", license_: str = 
         rows = ExportRows(pools, kept)
         if not rows:
             raise CalibrantError("the pools have no items")
-        title = name or " and ".join(dict.fromkeys(row["pool"] for row in rows))
-        for part in (QUESTIONS, GOLD):
+        for part, column in ((QUESTIONS, "benchmark"), (GOLD, "pool")):  # a pool's name may say what is in it
+            title = name or " and ".join(dict.fromkeys(row[column] for row in rows))
             _write(made / part, part, rows, title, license_)
         _require_same(made / GOLD / f"{GOLD}.parquet", rows)
         kept.unlink()
@@ -58,7 +58,7 @@ def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str)
     folder.mkdir()
     file = folder / f"{part}.parquet"
     columns = columns_of(rows, with_gold=part == GOLD)
-    write_table(file, rows, columns)
+    write_table(file, rows if part == GOLD else rows.by_id(), columns)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
     said = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)

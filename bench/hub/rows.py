@@ -12,35 +12,51 @@ import msgspec
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark_of
 from bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
+from bench.pools.ids import PublicIds
 from dsl.pool_text import pool_digest
 
 
 class ExportRows:
-    """The rows of pools, in the order of their files, with all columns; they can be gone through again and again."""
+    """The rows of pools, in the order of their files, with all columns; they can be gone through again and again.
+
+    by_id: in the order of their public ids, which tells nothing of what items are drawn together
+    """
 
     def __init__(self, pools: Sequence[Path], file: Path) -> None:
         """file: to keep them in. `PoolError` as the readers of pools have it."""
         digests: list[str] = []
+        places: list[tuple[str, int]] = []
         encode = msgspec.json.Encoder().encode
         with file.open("xb") as lines:
             for path in pools:
                 for row in _rows(benchmark_of(path), path):
+                    places.append((row["id"], lines.tell()))
                     lines.write(encode(row) + b"\n")
                     digests.append(row["digest"])
-        self._file, self._number, self._canary = file, len(digests), canary_of(digests)
+        self._file, self._places = file, [place for _, place in places]
+        self._sorted = [place for _, place in sorted(places)]
+        self._canary = canary_of(sorted(digests))
 
     def __len__(self) -> int:
-        return self._number
+        return len(self._places)
 
     def __iter__(self) -> Iterator[Row]:
+        return self._rows(self._places)
+
+    def by_id(self) -> Iterator[Row]:
+        return self._rows(self._sorted)
+
+    def _rows(self, places: Sequence[int]) -> Iterator[Row]:
         decode = msgspec.json.Decoder(dict[str, Any]).decode
         with self._file.open("rb") as lines:
-            for line in lines:
-                yield {**decode(line), "canary": self._canary}
+            for place in places:
+                lines.seek(place)
+                yield {**decode(lines.readline()), "canary": self._canary}
 
 
 def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
     pool, digest = of.read_pool(path), pool_digest(path)
+    public = PublicIds.of_pool(path, pool.items)
     for item in pool.items:
         *system, user = of.messages(item)
         told = "\n\n".join(message["content"] for message in system)
@@ -48,8 +64,10 @@ def _rows(of: Benchmark[Any], path: Path) -> Iterator[Row]:
         gold = of.training.gold(item)
         labels = of.training.difficulty(item)
         yield {
-            "id": item.id,
+            "id": public.public(item.id),
             "benchmark": of.name,
+            "item": item.id,
+            "salt": public.salt,
             "pool": pool.name,
             "setting": item.setting,
             "stratum": item.stratum,

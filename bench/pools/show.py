@@ -46,7 +46,7 @@ def instance_text(problem: Problem) -> str:
     """What a solver may see of an instance."""
     task = problem.task
     lines = [
-        in_one_line(f"{problem.id}   {problem.setting}" + (f"   stratum {problem.stratum}" if problem.stratum else "")),
+        in_one_line(f"{problem.id}   {problem.setting}"),
         f"asked       {_ASKED[task.kind]}",
         *_disclosed(task.disclosure),
         f"operators   {' '.join(task.grammar.operators)}" + ("; constants 0 1" if task.grammar.allow_constants else ""),
@@ -62,7 +62,8 @@ def instance_text(problem: Problem) -> str:
 def sealed_text(problem: Problem) -> str:
     """What only the evaluator may see: gold, the latent order, the held-out worlds."""
     sealed = problem.sealed
-    lines = ["sealed", f"latent order  {' < '.join(sealed.latent_order)}"]
+    stratum = [in_one_line(f"stratum       {problem.stratum}")] if problem.stratum else []
+    lines = ["sealed", *stratum, f"latent order  {' < '.join(sealed.latent_order)}"]
     if sealed.gold is None:
         lines.append("gold          not in the file")
     else:

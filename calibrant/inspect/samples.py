@@ -1,6 +1,6 @@
 """Items as Inspect's samples, and back: a sample carries its item, so that its log is scored again without the pool.
 
-Metadata of a sample: benchmark, pool, poolDigest, setting, stratum, cluster (items that share it are drawn together)
+The id of a sample is the public one. Metadata of a sample: benchmark, pool, poolDigest, setting, stratum, cluster (items that share it are drawn together)
 and record, the item's native record. The record holds what is sealed; models are sent the messages only.
 """
 
@@ -18,6 +18,7 @@ from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
 from bench.benchmarks.base import Benchmark
 from bench.benchmarks.registry import benchmark, benchmark_of
+from bench.pools.ids import PublicIds
 from dsl.errors import CalibrantError, in_one_line
 from dsl.item import Item
 from dsl.pool_text import pool_digest
@@ -40,7 +41,7 @@ def pool_dataset(path: Path, wanted: str) -> Dataset:
     if of.name != wanted:
         raise CalibrantError(f"{path.name}: a pool of '{of.name}'; the task is calibrant/{of.name}")
     pool, digest = of.read_pool(path), pool_digest(path)
-    sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest})
+    sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest}, PublicIds.of_pool(path, pool.items))
     if isinstance(pool.items, StoredItems):
         return StoredSamples(pool.items, range(len(pool)), sample, Named(pool.name, str(path)))
     return MemoryDataset([sample(item) for item in pool.items], name=pool.name, location=str(path))
@@ -112,7 +113,7 @@ def _length(sample: Sample) -> int:
     return len(asked) if isinstance(asked, str) else sum(len(message.text) for message in asked)
 
 
-def _sample(of: Benchmark[Any], pool: Mapping[str, str], item: Item[Any, Any]) -> Sample:
+def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item: Item[Any, Any]) -> Sample:
     metadata = {
         "benchmark": of.name,
         **pool,
@@ -121,7 +122,7 @@ def _sample(of: Benchmark[Any], pool: Mapping[str, str], item: Item[Any, Any]) -
         CLUSTER: of.unit(item),
         "record": of.record(item),
     }
-    return Sample(input=_messages(of, item), id=item.id, metadata=metadata)
+    return Sample(input=_messages(of, item), id=public.public(item.id), metadata=metadata)
 
 
 def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:

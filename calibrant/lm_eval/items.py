@@ -16,6 +16,7 @@ import datasets
 
 from bench.benchmarks.registry import benchmark as named
 from bench.benchmarks.registry import benchmark_of
+from bench.pools.ids import PublicIds
 from bench.training.curricula import in_turns
 from bench.training.rewards import lesson, shaped, verdict
 from dsl.errors import CalibrantError, shown
@@ -33,14 +34,16 @@ def documents(
     of = named(benchmark)
     if pool is None:
         items = [drawn.item for drawn in islice(in_turns(of, suites, seed), count)]
+        public = PublicIds.of_seed(benchmark, seed)
     else:
         own = benchmark_of(Path(pool))
         if own is not of:
             raise CalibrantError(f"{shown(pool)} is a pool of {own.title}; its task is calibrant_{own.name}")
         items = list(of.read_pool(Path(pool)).items)
+        public = PublicIds.of_pool(Path(pool), items)
     rows = [
         {
-            "id": item.id,
+            "id": public.public(item.id),
             "benchmark": benchmark,
             "question": of.prompt(item),
             "answer": json.dumps(of.training.gold(item)),

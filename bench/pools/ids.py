@@ -1,0 +1,64 @@
+"""Public ids of items: an id such as `order-3-7` names what is hidden, so what is published has keyed digests instead.
+
+The key (the salt) is a digest of the pool file, the sealed part included, under a prefix of its own. Whoever has the file
+can map public ids back; a published digest of the pool gives no key, and the same file gives the same ids.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from dsl.item import Item
+from dsl.pool_text import pool_digest
+from dsl.stored_items import item_ids
+
+SALT_PREFIX = b"calibrant public ids\n"
+NUM_DIGITS = 16  # 64 bits: two of 100,000 items share an id in one of four billion pools
+
+
+class PublicIds:
+    """The public ids of the items of a pool.
+
+    salt: 64 hexadecimal digits, or the pool file whose digest it is; it belongs with gold
+    ids: the pool's own, for the way back
+    """
+
+    def __init__(self, salt: str | Path, ids: Sequence[str] = ()) -> None:
+        self._salt = salt
+        self._ids = ids
+
+    @classmethod
+    def of_pool(cls, path: Path, items: Sequence[Item[Any, Any]]) -> PublicIds:
+        """The ids of the items of a pool file; the file is read when the first is asked for."""
+        return cls(path, item_ids(items))
+
+    @classmethod
+    def of_seed(cls, benchmark: str, seed: int) -> PublicIds:
+        """The ids of items that are drawn and in no file."""
+        return cls(sha256(SALT_PREFIX + f"{benchmark} {seed}".encode()).hexdigest())
+
+    @cached_property
+    def salt(self) -> str:
+        return pool_digest(self._salt, prefix=SALT_PREFIX) if isinstance(self._salt, Path) else self._salt
+
+    def public(self, item_id: str) -> str:
+        """Return the public id of an item; it begins with letters, so that no reader takes it for a number."""
+        digest = hmac.digest(self._key, item_id.encode("utf-8", "surrogatepass"), "sha256")
+        return f"item-{digest.hex()[:NUM_DIGITS]}"
+
+    def item_id(self, public: str) -> str | None:
+        """Return the pool's id behind a public one, None if there is none."""
+        return self._by_public.get(public)
+
+    @cached_property
+    def _key(self) -> bytes:
+        return bytes.fromhex(self.salt)
+
+    @cached_property
+    def _by_public(self) -> Mapping[str, str]:
+        return {self.public(item_id): item_id for item_id in self._ids}
