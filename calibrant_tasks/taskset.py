@@ -85,11 +85,11 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
             of = benchmark_of(config.pool)
             items = of.read_pool(config.pool).items
             public = PublicIds.of_pool(config.pool, items)
-            yield from (self._task(of, item, public) for item in items)
+            yield from (self._task(of, item, item.stratum, public) for item in items)
             return
         of = benchmark(config.benchmark)
         public = PublicIds.of_seed(of.name, config.seed)
-        yield from (self._task(of, drawn.item, public) for drawn in self._drawn(of))
+        yield from (self._task(of, drawn.item, drawn.suite, public) for drawn in self._drawn(of))
 
     def _drawn(self, of: Benchmark[Any]) -> Iterator[Drawn]:
         config = self.config
@@ -97,12 +97,12 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
             return in_stages(of, config.suites, config.seed, config.per_stage)
         return in_turns(of, config.suites, config.seed)
 
-    def _task(self, of: Benchmark[Any], item: Any, public: PublicIds) -> ItemTask:
+    def _task(self, of: Benchmark[Any], item: Any, group: str, public: PublicIds) -> ItemTask:
         *system, user = of.messages(item)
         return ItemTask(
             ItemData(
                 id=public.public(item.id),
-                name=of.title,
+                name=group or item.setting,
                 prompt=user["content"],
                 system_prompt="\n\n".join(message["content"] for message in system) or None,
                 benchmark=of.name,

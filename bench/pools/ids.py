@@ -1,7 +1,7 @@
 """Public ids of items: an id such as `order-3-7` names what is hidden, so what is published has keyed digests instead.
 
-The key (the salt) is a digest of the pool file, the sealed part included, under a prefix of its own. Whoever has the file
-can map public ids back; a published digest of the pool gives no key, and the same file gives the same ids.
+The key (the salt) is a digest of the pool file, the sealed part included, under a prefix of its own. Whoever has the
+file can map public ids back; a published digest of the pool gives no key, and the same file gives the same ids.
 """
 
 from __future__ import annotations

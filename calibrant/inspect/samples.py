@@ -1,7 +1,8 @@
 """Items as Inspect's samples, and back: a sample carries its item, so that its log is scored again without the pool.
 
-The id of a sample is the public one. Metadata of a sample: benchmark, pool, poolDigest, setting, stratum, cluster (items that share it are drawn together)
-and record, the item's native record. The record holds what is sealed; models are sent the messages only.
+The id of a sample is the public one. Metadata: benchmark, pool, poolDigest, setting, stratum, cluster (items that share
+it are drawn together) and record, the item's native record. The record holds what is sealed; models are sent the
+messages only.
 """
 
 from __future__ import annotations
