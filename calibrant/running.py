@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.protocols.base import Protocol
 from bench.runs.records import Record
+from calibrant.arguments import check_execution, path_argument
 from dsl.errors import CalibrantError
 from dsl.item import Pool
 
@@ -56,6 +57,8 @@ def run(
     from bench.runs.runner import run as run_over
     from dsl.replayscm.pools.files import file_digest
 
+    check_execution(workers, budget, cluster, retry_crashed)
+    folder = path_argument(out, "out")
     selection, path = _selected(pool)
     known = protocols(benchmark_of(path).name)
     chosen = make_protocol(known, protocol, {}) if isinstance(protocol, str) else protocol
@@ -64,7 +67,6 @@ def run(
     if known.get(chosen.name) is not type(chosen):
         usable(type(chosen), type(chosen).__name__, known)
         with_code(type(chosen))
-    folder = Path(out)
     run_over(
         chosen,
         [path],
@@ -84,7 +86,7 @@ def _selected(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
     from dsl.stored_items import item_ids
 
     if not isinstance(pool, Pool):
-        return EVERYTHING, Path(pool)
+        return EVERYTHING, path_argument(pool, "pool")
     if pool.file is None:
         raise CalibrantError("this pool was not read from a file; records name a pool by its file")
     return Selection(frozenset(item_ids(pool.items)), len(pool)), pool.file

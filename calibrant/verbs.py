@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 
 from bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
 from bench.verbs.base import Solution
+from calibrant.arguments import path_argument, seed_argument
 from calibrant.options import (
     Auditing,
     Counting,
@@ -86,10 +86,11 @@ def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
 
     of: name of the benchmark, for a type checker and as a claim: a pool of another is a `CalibrantError`
     """
-    found = benchmark_of(Path(path))
+    file = path_argument(path, "a pool's file")
+    found = benchmark_of(file)
     if of is not None and benchmark(of) is not found:
-        raise CalibrantError(f"{Path(path).name}: a pool of '{found.name}'; '{of}' was expected")
-    return found.verbs.load_pool(Path(path))
+        raise CalibrantError(f"{file.name}: a pool of '{found.name}'; '{of}' was expected")
+    return found.verbs.load_pool(file)
 
 
 @overload
@@ -207,7 +208,7 @@ def separate(item: Problem, *answers: object, **options: Unpack[Separating]) -> 
 
 def harden(item: Problem, seed: int = 0, **options: Unpack[HardeningOptions]) -> Hardening:
     """Training worlds added until the goal is reached or proved out of reach. The same seed gives the same worlds."""
-    found: Hardening = _asked(item, "harden", (HardeningOptions,), options, _seed(seed))
+    found: Hardening = _asked(item, "harden", (HardeningOptions,), options, seed_argument(seed))
     return found
 
 
@@ -224,7 +225,7 @@ def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
 
     of: name of the benchmark
     """
-    return _called(benchmark(of), "generate", (Generating, Drawing), options, _seed(seed))
+    return _called(benchmark(of), "generate", (Generating, Drawing), options, seed_argument(seed))
 
 
 @overload
@@ -234,12 +235,6 @@ def open_episode(item: LabItem) -> LabEpisode: ...
 def open_episode(item: BlicketItem | LabItem) -> Any:
     """A fresh episode of an interactive item: `act` on it, read `steps`. `CalibrantError` if it is not interactive."""
     return benchmark_of_item(item).episode(item)
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise CalibrantError(f"a seed is a whole number, not {type(seed).__name__}")
-    return seed
 
 
 def _asked(item: object, name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object) -> Any:

@@ -53,7 +53,7 @@ class Files:
         files = cls(benchmark, folder, tuple(json.loads(line)["id"] for line in (lines[1], lines[5])))
         files.pool.write_text("".join((lines[0], lines[1], lines[5])), "utf-8")
         second = folder / "second.jsonl"
-        second.write_text("".join((lines[0].replace('"name":"', '"name":X)), "utf-8")
+        second.write_text("".join((lines[0].replace('"name":"', '"name":"second_', 1), lines[1])), "utf-8")
         for pool, run in ((files.pool, files.run), (second, files.second_run)):
             assert called("run", PROTOCOLS[benchmark], pool, "--out", run, "--workers", "1").returncode == 0
         records = map(json.loads, (files.run / "records.jsonl").read_text("utf-8").splitlines())
