@@ -63,7 +63,7 @@ class Files:
         known = zip(files.ids, texts, strict=True)
         jsonl(files.predictions, *({"id": one, "model": "m", "rawResponse": text} for one, text in known))
         if benchmark == "replayscm":
-            wrong = {"mechanisms": {}, "roots": []}
+            wrong: dict[str, object] = {"mechanisms": {}, "roots": []}
             files.answer.write_text(json.dumps(answers[files.ids[0]]), "utf-8")
             jsonl(files.alternatives, {"instance": files.ids[0], **answers[files.ids[0]]})
             jsonl(folder / "bad.jsonl", *({"id": one, "model": "m", "answer": wrong} for one in files.ids))

@@ -1,0 +1,86 @@
+"""A command that a message names works when it is pasted."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files
+from tests.support.commands import CHECKOUT, called
+
+HINT = re.compile(r"`(calibrant [^`]+)`")
+
+
+@pytest.fixture(scope="module", params=BENCHMARKS)
+def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files.made(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def pasted(printed: str) -> int:
+    """Run what the messages name; how many commands that was."""
+    hints = HINT.findall(printed)
+    for hint in hints:
+        done = called(*shlex.split(hint)[1:])
+        assert done.returncode == 0, (hint, done.stderr)
+        assert not HINT.findall(done.stderr), "what was left out is there now"
+    return len(hints)
+
+
+def test_what_was_left_out_is_shown_by_the_command_that_is_named(files: Files, tmp_path: Path) -> None:
+    """Of run, score and table, with options; of file names with spaces."""
+    folder, scores = tmp_path / "a run", tmp_path / "the scores.jsonl"
+    lines: list[list[object]] = [
+        ["run", "exact", files.pool, "--out", folder, "--workers", "1"],
+        ["score", files.pool, files.predictions, "--out", scores],
+        ["table", folder, "--by", "stratum"],
+        ["table", folder, "--attribution", "--pool", files.pool],
+        ["table", scores, "--attribution", "--pool", files.pool],
+    ]
+    named = []
+    for line in lines:
+        done = called(*line)
+        assert done.returncode == 0, done.stderr
+        assert ("left out to fit" in done.stderr) == bool(HINT.findall(done.stderr))
+        named.append(pasted(done.stderr))
+    assert sum(named) >= 2
+
+
+def test_without_a_file_of_verdicts_nothing_is_named(files: Files) -> None:
+    assert HINT.findall(called("score", files.pool, files.predictions).stderr) == []
+
+
+def test_the_field_that_show_asks_for_can_be_named(tmp_path: Path) -> None:
+    files = Files.made("blickets", tmp_path)
+    records = files.run / "records.jsonl"
+    line = ["show", files.pool, files.ids[0], "--run", records]
+    refusal = called(*line)
+    assert refusal.returncode == 2
+    assert "--id-field names the one that does" in refusal.stderr
+    done = called(*line, "--id-field", "instance", "--model-field", "protocol")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["--pool", "--pools"])
+def test_pools_have_one_name_and_an_alias(name: str, tmp_path: Path) -> None:
+    files = Files.made("causim", tmp_path)
+    for line in (["table", files.run, "--attribution"], ["report", files.run, "--attribution"]):
+        assert called(*line, name, files.pool).returncode == 0
+
+
+def test_every_command_that_a_message_names_is_there_with_its_options() -> None:
+    """In every text of the sources: a command of the app, and options that it has."""
+    named = 0
+    for path in sorted((CHECKOUT / "bench").rglob("*.py")) + sorted((CHECKOUT / "calibrant").rglob("*.py")):
+        for hint in HINT.findall(path.read_text(encoding="utf-8")):
+            words = hint.split()[1:]
+            name = " ".join(words[:2]) if " ".join(words[:2]) in COMMANDS else words[0]
+            if name == "ARGUMENTS" or (name not in COMMANDS and not words[0].islower()):
+                continue
+            assert name in COMMANDS, (path, hint)
+            known = {text for one in COMMANDS[name].params for text in (*one.opts, *one.secondary_opts)}
+            assert {word for word in words if word.startswith("--")} <= known, (path, hint)
+            named += 1
+    assert named > 20
