@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ def check_json_size(text: str | bytes) -> None:
 
 
 def _has_more_tokens(text: str | bytes) -> bool:
+    tokens: Iterator[object]
     tokens = _TEXT_TOKEN.finditer(text) if isinstance(text, str) else _BYTES_TOKEN.finditer(text)
     return next((True for number, _ in enumerate(tokens, 1) if number > MAX_JSON_TOKENS), False)
 

@@ -44,6 +44,11 @@ def _used(output: ModelOutput) -> ModelOutput:
     return output
 
 
+def own_id(sample: Any) -> str:
+    """Return the id that a sample's item has in its pool; the sample's own is the public one."""
+    return str(sample.metadata["record"]["id"])
+
+
 def samples(log: EvalLog) -> list[EvalSample]:
     """All samples of a log that succeeded."""
     assert log.status == "success", log.error

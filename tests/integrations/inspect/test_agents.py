@@ -24,7 +24,7 @@ from bench.runs.workers import timed_answer
 from calibrant import inspect as adapter
 from calibrant.inspect import verdict
 from tests.integrations.inspect.conftest import pool_of
-from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, said, samples
+from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, own_id, said, samples
 
 EPISODES = ("blickets", "causalab")
 
@@ -58,7 +58,7 @@ def _played(pool: Path, folder: Path, replies: Mapping[str, Sequence[ModelOutput
         return turns[turn].model_copy(deep=True) if turn < len(turns) else said("And so on.")
 
     task = getattr(adapter, of.name)(str(pool), **options)
-    task.dataset = task.dataset.filter(lambda sample: sample.id in known.values())
+    task.dataset = task.dataset.filter(lambda sample: own_id(sample) in known.values())
     return evaluated(task, folder, reply=reply)
 
 
@@ -70,7 +70,7 @@ def test_an_agent_that_does_what_the_exact_row_does_is_right(interactive: Path, 
     actions = _actions(interactive)
     log = _played(interactive, tmp_path, {item: _experiments(done) for item, done in actions.items()})
     for sample in samples(log):
-        assert [step["action"] for step in sample.store["Transcript:steps"]] == actions[str(sample.id)]
+        assert [step["action"] for step in sample.store["Transcript:steps"]] == actions[own_id(sample)]
         assert sample.store["Transcript:handed_in"] is True
     assert metrics(log)["correct"] == {"mean": 1.0, "stderr": 0.0}
 

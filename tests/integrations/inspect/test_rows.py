@@ -18,7 +18,7 @@ from bench.benchmarks.registry import benchmark
 from bench.cli import main
 from calibrant import inspect as adapter
 from calibrant.inspect import protocol
-from tests.integrations.inspect.logs import evaluated, figures, metrics, samples
+from tests.integrations.inspect.logs import evaluated, figures, metrics, own_id, samples
 
 
 @pytest.mark.parametrize("row", ["exact", None])
@@ -30,7 +30,7 @@ def test_a_row_scores_as_in_a_run(pool: Path, tmp_path: Path, row: str | None) -
     assert len(samples(log)) == len(recorded) == 4
     columns = of.measures.views[of.measures.default_view]
     for sample in samples(log):
-        record = recorded[str(sample.id)]
+        record = recorded[own_id(sample)]
         assert json.loads(sample.output.completion or "{}") == record.answer
         asked = of.measures.verdict(record.score, record.setting, Means.PUBLISHED)
         expected = {column.key: column.value(asked) for column in columns} | {

@@ -18,6 +18,7 @@ from lm_eval.tasks import TaskManager
 
 import calibrant.lm_eval
 from bench.benchmarks.registry import NAMES, benchmark
+from bench.pools.ids import PublicIds
 from calibrant.lm_eval.items import documents, results
 from dsl.errors import CalibrantError
 
@@ -69,7 +70,8 @@ def test_a_pool_is_evaluated(tmp_path: Path) -> None:
     of.write_drawn(tmp_path / "pool.jsonl", ["chain"], 1, 3)
     rows = documents("causim", pool=str(tmp_path / "pool.jsonl"))["test"]
     items = of.read_pool(tmp_path / "pool.jsonl").items
-    assert rows["id"] == [item.id for item in items]
+    public = PublicIds.of_pool(tmp_path / "pool.jsonl", items)
+    assert rows["id"] == [public.public(item.id) for item in items]
     assert [of.item_of_record(json.loads(record)) for record in rows["record"]] == list(items)
     assert results(rows[0], [rows[0]["answer"]]) == dict.fromkeys(METRICS, 1.0)
     with pytest.raises(CalibrantError, match="is a pool of CauSim; its task is calibrant_causim"):

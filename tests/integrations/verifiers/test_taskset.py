@@ -24,6 +24,7 @@ from verifiers.v1.configs.cli.validate import ValidateConfig
 from verifiers.v1.utils.loaders import default_harness_id, environment_class, load_taskset, taskset_config_type
 
 from bench.benchmarks.registry import NAMES, benchmark
+from bench.pools.ids import PublicIds
 from bench.training.curricula import in_turns
 from tests.support.commands import CHECKOUT
 from tests.support.model_server import served
@@ -95,7 +96,8 @@ def test_a_model_that_answers_at_once(tmp_path: Path) -> None:
     right = {of.prompt(items[0]): json.dumps(of.training.gold(items[0])), of.prompt(items[1]): "no idea"}
     traces = _played("causim", lambda messages: right[_asked(messages)[0]], tmp_path, "-n", 2)
     found = {trace["task"]["data"]["id"]: trace["rewards"]["verdict"]["score"] for trace in traces}
-    assert found == {items[0].id: 1.0, items[1].id: 0.0}
+    public = PublicIds.of_seed("causim", 0)
+    assert found == {public.public(items[0].id): 1.0, public.public(items[1].id): 0.0}
 
 
 def test_a_model_that_experiments_first(tmp_path: Path) -> None:
