@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bench.benchmarks.base import Benchmark
+from bench.benchmarks.registry import DEFAULT
 from bench.pools.ids import PublicIds
 from bench.pools.items import item_of
+from bench.pools.show import find_instance
 from dsl.errors import CalibrantError
 from dsl.item import Item
 
@@ -21,11 +23,13 @@ class PublicPool:
 
     def __init__(self, benchmark: Benchmark[Any], path: Path) -> None:
         self.benchmark = benchmark
-        self.items = benchmark.read_pool(path)
+        self.items: Any = benchmark.read_pool(path)
         self.ids = PublicIds.of_pool(path, self.items.items)
 
     def item(self, name: str | None) -> Any:
         """Return the item of that id, public or the pool's own, by default the first; `CalibrantError` if none."""
+        if name is not None and self.benchmark.name == DEFAULT:
+            return find_instance(self.items, self.own_id(name))
         return item_of(self.items, None if name is None else self.own_id(name))
 
     def own_id(self, name: str) -> str:

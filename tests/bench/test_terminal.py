@@ -115,7 +115,7 @@ def test_printable_text_keeps_its_lines_and_everything_that_is_harmless(text: st
 
 
 def test_json_stays_json(pool: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(pool), NAME, "--json"]) == 0
+    assert main(["show", str(pool), NAME, "--json", "--gold"]) == 0
     printed = capfd.readouterr().out
     assert acting(printed) == set()
     assert json.loads(printed)["id"] == NAME

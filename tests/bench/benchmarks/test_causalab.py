@@ -14,6 +14,7 @@ from bench.benchmarks.causalab import BENCHMARK
 from bench.benchmarks.registry import benchmark_of
 from bench.causalab.__main__ import main as causalab
 from bench.cli import main
+from bench.pools.ids import PublicIds
 from bench.runs.records import Record, folder_records
 from dsl.causalab.hypothesis import stated
 from dsl.causalab.item import LabItem
@@ -263,7 +264,8 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
 ) -> None:
     assert main(["prompts", str(pool)]) == 0
     prompts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one["instanceId"] for one in prompts] == [item.id for item in items]
+    public = PublicIds.of_pool(pool, items)
+    assert [one["instanceId"] for one in prompts] == [public.public(item.id) for item in items]
     assert main(["show", str(pool), "3nodes/5/0", "--json"]) == 0
     assert "sealed" not in json.loads(capsys.readouterr().out)
     assert main(["show", str(pool), "3nodes/5/0", "--json", "--gold"]) == 0

@@ -11,6 +11,7 @@ import pytest
 
 from bench.benchmarks.causim import BENCHMARK
 from bench.cli import main
+from bench.pools.ids import PublicIds
 from bench.runs.records import Record, folder_records
 from dsl.causim.item import CausimItem, Labels, Task
 from dsl.causim.question import Question
@@ -214,7 +215,7 @@ def test_prompts_and_items_show_nothing_that_is_sealed(
 ) -> None:
     assert main(["prompts", str(pool)]) == 0
     prompts = {one["instanceId"]: one["prompt"] for one in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert prompts == {name: item.task.prompt for name, item in items.items()}
+    assert prompts == {PublicIds(pool).public(name): item.task.prompt for name, item in items.items()}
     name = next(iter(items))
     assert main(["show", str(pool), name, "--json"]) == 0
     assert not {"sealed", "world", "labels"} & json.loads(capsys.readouterr().out).keys()

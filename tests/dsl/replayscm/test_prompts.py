@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from bench.cli import main
+from bench.pools.ids import PublicIds
 from dsl.formulas.text import parse
 from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from dsl.replayscm.pools.files import write_pool
@@ -139,14 +140,16 @@ def test_the_command_writes_one_object_a_line(tmp_path: Path, capsys: pytest.Cap
     write_pool(made, pool)
     assert main(["prompts", str(pool), "--out", str(tmp_path / "out.jsonl")]) == 0
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [line["instanceId"] for line in lines] == ["I0", "I1"]
+    ids = [PublicIds(pool).public(name) for name in ("I0", "I1")]
+    assert [line["instanceId"] for line in lines] == ids
     assert [line["prompt"] for line in lines] == [prompt(problem.task) for problem in made.problems]
     assert all(line.keys() == {"instanceId", "system", "prompt"} for line in lines)
     capsys.readouterr()
-    assert main(["prompts", str(pool), "--only", "I1", "--text"]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("# I1\n\n")
-    assert printed.endswith(prompt(made.problems[1].task))
+    for name in ("I1", ids[1]):
+        assert main(["prompts", str(pool), "--only", name, "--text"]) == 0
+        printed = capsys.readouterr().out
+        assert printed.startswith(f"# {ids[1]}\n\n")
+        assert printed.endswith(prompt(made.problems[1].task))
 
 
 def test_an_unknown_instance_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
