@@ -124,7 +124,10 @@ class _Verification:
             raise Refused("it counts functions of a variable that cannot be endogenous")
         functions = {}
         for number, variable in enumerate(variables):
-            self.stage = f"functions of variables: {number} of {len(variables)} recounted, and no DAG"
+            self.stage = (
+                f"recounted: functions of {number} of {len(variables)} variables; "
+                "not recounted: functions of the others, sums over DAGs, the count"
+            )
             functions[variable] = self._functions(variable)
             self._compare_functions(variable, functions[variable])
         return functions
@@ -133,8 +136,10 @@ class _Verification:
         by_roots = {}
         root_sets = self._root_sets
         for number, roots in enumerate(root_sets):
-            done = f"{number} of {len(root_sets)} recounted"
-            self.stage = f"functions of all {len(functions)} variables recounted; DAGs by root set: {done}"
+            self.stage = (
+                f"recounted: functions of all {len(functions)} variables, sums over DAGs for {number} of "
+                f"{len(root_sets)} root sets; not recounted: the other sums, the count"
+            )
             by_roots[roots] = count_dags(functions, roots, self.task.variables, self._passed)
         by_roots = {roots: count for roots, count in by_roots.items() if count}
         self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
@@ -188,18 +193,15 @@ class _Verification:
     def _functions(self, variable: str) -> dict[Names, int]:
         """Functions of exactly S that agree with every row in which the variable is not a target."""
         allowed = sorted(self.task.disclosure.admissible_parents(variable))
+        free = [row for row, targets in self.rows if variable not in targets]
+        rows = [(tuple(row[u] for u in allowed), row[variable]) for row in free]
         over: dict[Names, int] = {}
         exactly: dict[Names, int] = {}
         total = sum(comb(len(allowed), size) for size in range(self.max_parents + 1))
         for size in range(min(self.max_parents, len(allowed)) + 1):
             for chosen in combinations(allowed, size):
                 self._passed(len(over), total)
-                seen: dict[tuple[int, ...], int] = {}
-                fits = all(
-                    seen.setdefault(tuple(row[u] for u in chosen), row[variable]) == row[variable]
-                    for row, targets in self.rows
-                    if variable not in targets
-                )
+                seen, fits = _observed(rows, [allowed.index(u) for u in chosen])
                 over[frozenset(chosen)] = 2 ** (2**size - len(seen)) if fits else 0
                 if self.max_size is not None and fits and (small := self._small(size, seen)):
                     exactly[frozenset(chosen)] = small
@@ -276,7 +278,7 @@ class _Verification:
             raise Refused("its CNF is not the one that says a second member exists")
         if set(numbered.values()) != {abs(literal) for clause in ours for literal in clause}:
             raise Refused("its CNF has a variable that no clause mentions")
-        self.stage = "all counts recounted; lines of the proof of uniqueness"
+        self.stage = "recounted: all counts; not recounted: the proof of uniqueness"
         try:
             check_refutation(claim["cnf"], self._proof_lines(claim["proof"]))
         except ProofError as error:
@@ -286,6 +288,17 @@ class _Verification:
         for number, line in enumerate(proof):
             self._passed(number, len(proof))
             yield line
+
+
+def _observed(
+    rows: Sequence[tuple[tuple[int, ...], int]], places: Sequence[int]
+) -> tuple[dict[tuple[int, ...], int], bool]:
+    """Return the value seen with each combination at these places, and whether it was always the same."""
+    seen: dict[tuple[int, ...], int] = {}
+    for row, value in rows:
+        if seen.setdefault(tuple([row[place] for place in places]), value) != value:
+            return seen, False
+    return seen, True
 
 
 @cache
