@@ -117,7 +117,7 @@ def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, 
         return False, "it is about no instance of this pool"
     try:
         certificate = msgspec.convert(made["certificate"], Certificate, strict=True)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, ValueError) as error:  # ValueError: half a surrogate pair
         return False, str(error)
     verdict = verify(certificate, benchmark.evidence(item), benchmark.verifiers)
     return verdict.holds, verdict.reason or f"{item.id}: {certificate.claim}; class: {verdict.in_words}"

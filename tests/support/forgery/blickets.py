@@ -32,7 +32,11 @@ SCRIPT = "this sequence of moves"
 def items() -> tuple[BlicketItem, ...]:
     """Two of every suite, four of those with late submissions, noise and switches by moves."""
     more = {"forced-moves", "forced-exposure", "noisy-switch", "switch-by-steps", "hard-3"}
-    return tuple(item for suite in SUITES for item in islice(drawn(SUITES[suite], 9), 4 if suite in more else 2))
+    return tuple(
+        replace(item, id=f"{suite} {number}")
+        for suite in SUITES
+        for number, item in enumerate(islice(drawn(SUITES[suite], 9), 4 if suite in more else 2))
+    )
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations, islice
 from random import Random
@@ -17,9 +18,9 @@ from audits.causim.certificates import (
 )
 from audits.causim.hardening import decided
 from audits.claims import Certificate
-from dsl.causim.item import CausimItem
+from dsl.causim.item import CausimItem, Sealed, Task
 from dsl.causim.model import run
-from dsl.causim.question import copied, project
+from dsl.causim.question import Question, copied, project
 from dsl.causim.reference import work_out, worlds
 from dsl.causim.topology import TOPOLOGIES
 from dsl.causim.values import assignment_text, plain, symbols
@@ -36,8 +37,57 @@ SOME = 10  # genuine certificates of a kind
 
 @cache
 def items() -> tuple[CausimItem, ...]:
-    """Four-node questions of every type on every topology, small enough for all worlds."""
-    return tuple(item for topology in TOPOLOGIES for item in generated_items(3, topology, 2, nodes=4, each=2))
+    """Four-node questions of every type on every topology, small enough for all worlds; and idle edges."""
+    drawn = [item for topology in TOPOLOGIES for item in generated_items(3, topology, 2, nodes=4, each=2)]
+    return (*drawn, *(_with_idle_edge(drawn[0], number) for number in range(4)))
+
+
+def _with_idle_edge(item: CausimItem, number: int) -> CausimItem:
+    """A chain of three in which the last node, and for odd numbers the second one, ignores the node before it."""
+    second = f"'x' if (a == 'x' {'or a !=' if number % 2 else 'and a =='} 'x') and u_b == 0 else 'y'"
+    source = PROGRAM.format(second=second, values=2 + number)
+    question = Question("intervention", {}, ("U_A", "U_B", "U_C"), {"A": '"x"'})
+    return replace(item, id=f"idle-{number}", task=Task(source, question, "nondeterministic"), sealed=Sealed())
+
+
+PROGRAM = """import random
+
+
+def U_A():
+    return random.choice(['x', 'y'])
+
+
+def U_B():
+    return random.randint(0, {values})
+
+
+def U_C():
+    return random.choice([0, 1])
+
+
+def f_A(u_a):
+    return u_a
+
+
+def f_B(a, u_b):
+    return {second}
+
+
+def f_C(b, u_c):
+    return 'x' if (b == 'x' or b != 'x') and u_c == 0 else 'y'
+
+
+def run_once(seed=None):
+    if seed is not None:
+        random.seed(seed)
+    u_a = U_A()
+    u_b = U_B()
+    u_c = U_C()
+    a = f_A(u_a)
+    b = f_B(a, u_b)
+    c = f_C(b, u_c)
+    return {{'A': a, 'B': b, 'C': c}}
+"""
 
 
 def _each(claims: Callable[[CausimItem], Iterator[Certificate]]) -> Callable[[], Sequence[Genuine]]:

@@ -44,7 +44,7 @@ def nothing_forged(genuine: Genuine, rng: Random) -> Iterator[Data]:
 
 
 def is_same(first: object, second: object) -> bool:
-    """Equality of JSON in which true is not 1, and 1 is 1.0."""
+    """Equality of JSON in which true is not 1, 1 is 1.0 and -0.0 is 0.0."""
     return _text(first) == _text(second)
 
 
@@ -57,7 +57,7 @@ def _as_floats(value: Any) -> Any:
         return {str(key): _as_floats(below) for key, below in value.items()}
     if isinstance(value, list | tuple):
         return [_as_floats(below) for below in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return value + 0.0 if isinstance(value, int | float) and not isinstance(value, bool) else value  # -0.0 is 0.0
 
 
 def has_shape(data: Data, **types: type) -> bool:
