@@ -105,7 +105,11 @@ def _not_a_mean(evidence: Any, certificate: Certificate) -> bool:
     """By every whole number up to twice the sum and more."""
     printed, rows = evidence["printed"], evidence["rows"]
     places = len(printed.partition(".")[2])
-    possible = [n for n in range(1, rows + 1) if any(f"{k / n:.{places}f}" == printed for k in range(int(float(printed) + 2) * n))]
+    possible = [
+        n
+        for n in range(1, rows + 1)
+        if any(f"{k / n:.{places}f}" == printed for k in range(int(float(printed) + 2) * n))
+    ]
     words = certificate.in_words == "means of whole numbers"
     return words and rows not in possible and is_same(dict(certificate.data), {"denominators": possible})
 

@@ -1,0 +1,186 @@
+"""Every certificate that an audit writes verifies, of every suite of all benchmarks; and what `verify` does at limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from audits.causim.hardening import decided
+from audits.replayscm.certificates.certificate import certificate, to_json
+from bench.benchmarks.registry import benchmark
+from bench.claims.certificate_files import MAX_BYTES, Verdict, check_file, parse_certificate
+from bench.claims.findings import checked
+from bench.cli import main
+from dsl.blickets.sampling import SUITES, drawn
+from dsl.causalab.generation import PLANS, generated
+from dsl.causim.topology import TOPOLOGIES
+from dsl.replayscm.pools.files import write_pool
+from dsl.replayscm.problem import Pool
+from dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
+from dsl.replayscm.sampling.problems import disclosed, sample_problem
+from dsl.replayscm.sampling.strata import stratum
+from solvers.causim.items import generated_items
+from solvers.outcome import Found
+from solvers.replayscm.version_space import ModelClass
+from tests.support.commands import called
+from tests.support.effort import effort
+from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
+
+SEEDS = (9, 1, 2, 3)
+
+
+def refusals(name: str, items: Iterator[Any]) -> tuple[int, list[str]]:
+    """How many certificates the audit of these items writes, and what `verify` says of those that it refuses."""
+    written, lines = 0, []
+    for item in items:
+        for finding in benchmark(name).findings(item):
+            if finding.certificate is not None:
+                written += 1
+                text = json.dumps({"instance": item.id, "certificate": msgspec.to_builtins(finding.certificate)})
+                holds, line = checked(benchmark(name), parse_certificate(text.encode()), {item.id: item})
+                lines += [] if holds else [f"{item.id}: {finding.certificate.claim}: {line}"]
+    return written, lines
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("suite", SUITES)
+def test_certificates_of_blickets_verify(suite: str) -> None:
+    """Ten of four seeds where submissions are late, three of others; three times that in a soak."""
+    number = effort(1, 3) * (10 if suite.startswith("forced") else 3)
+    _, lines = refusals("blickets", (i for seed in SEEDS for i in islice(drawn(SUITES[suite], seed), number)))
+    assert lines == []
+
+
+def test_late_submissions_noise_and_switches_by_moves_have_certificates() -> None:
+    suites = ("forced-moves", "forced-exposure", "noisy-switch", "switch-by-steps")
+    for suite in suites:
+        written, lines = refusals("blickets", islice(drawn(SUITES[suite], 9), 10))
+        assert written > 0
+        assert lines == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("suite", PLANS)
+def test_certificates_of_laboratories_verify(suite: str) -> None:
+    """Two of four seeds; ten in a soak."""
+    written, lines = refusals("causalab", (i for seed in SEEDS for i in generated(PLANS[suite], seed, effort(2, 10))))
+    assert lines == []
+    assert written or suite == "4nodes_quad_hard"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_certificates_of_causim_verify(topology: str) -> None:
+    """A program of two seeds, of findings and of hardened items; four seeds in a soak."""
+    items = [i for s in SEEDS[: effort(2, 4)] for i in generated_items(s, topology, 1, nodes=5, each=2)]
+    _, lines = refusals("causim", iter(items))
+    assert lines == []
+    causim = benchmark("causim")
+    for item in items:
+        outcome = decided(item)
+        if isinstance(outcome, Found):
+            file = {"instance": item.id, "certificate": msgspec.to_builtins(outcome.value[1])}
+            holds, line = checked(causim, json.loads(json.dumps(file)), {item.id: item})
+            assert holds, line
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_certificates_of_counts_verify(setting: str, tmp_path: Path) -> None:
+    problems = tuple(gold_problem(seed, setting, Shape(endogenous=3, training=4)) for seed in SEEDS)
+    write_pool(Pool("drawn", problems), tmp_path / "pool.jsonl")
+    assert main(["audit", str(tmp_path / "pool.jsonl"), "--certificates", str(tmp_path / "c"), "--workers", "1"]) == 0
+    files = sorted((tmp_path / "c").glob("*.json"))
+    assert len(files) == len(SEEDS)
+    assert main(["verify", *map(str, files), str(tmp_path / "pool.jsonl")]) == 0
+
+
+def laboratory(folder: Path) -> tuple[Path, list[Path]]:
+    """A pool of a laboratory in which two mechanisms are left, and its certificates."""
+    pool = folder / "lab.jsonl"
+    line = ["generate", "--benchmark", "causalab", "--seed", "1", "--strata", "4nodes_freqparent"]
+    assert main([*line, "--per-stratum", "6", "--out", str(pool)]) == 0
+    assert main(["audit", str(pool), "--certificates", str(folder / "c")]) == 0
+    return pool, sorted((folder / "c").glob("*.json"))
+
+
+def test_a_malformed_file_is_one_line_and_hides_no_other(tmp_path: Path) -> None:
+    pool, files = laboratory(tmp_path)
+    made = json.loads(next(file for file in files if "causalab-ambiguous" in file.read_text()).read_text())
+    made["certificate"]["data"]["members"] = "xy"
+    hostile: dict[str, str | bytes] = {
+        "members": json.dumps(made),
+        "nested": "[" * 100_000,
+        "objects": '{"instance":' * 100_000,
+        "digits": '{"instance": ' + "9" * 100_000 + "}",
+        "nan": '{"instance": NaN}',
+        "infinite": '{"instance": 1e999}',
+        "lists": "[" + "[]," * 5_000_000 + "[]]",
+        "long": b'{"instance":"' + b"x" * MAX_BYTES + b'"}',
+        "surrogate": '{"instance": "\\ud800", "certificate": {"claim": "\\ud800"}}',
+        "claim": json.dumps({**made, "certificate": {**made["certificate"], "claim": "\x1b[31m\n" + "c" * 10**6}}),
+        "binary": b"\xff\xfe\x00\xd8",
+        "empty": "",
+        "list": "[1]",
+    }
+    for name, text in hostile.items():
+        (tmp_path / f"{name}.json").write_bytes(text.encode() if isinstance(text, str) else text)
+    forged = [tmp_path / f"{name}.json" for name in hostile]
+    done = called("verify", *forged, *files, pool)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (1, "")
+    assert len(lines) == len(forged) + len(files)
+    assert [line.split()[0] for line in lines] == ["refused"] * len(forged) + ["ok"] * len(files)
+    assert all(len(line) < 1_000 and line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("setting", DISCLOSURES)
+def test_a_recount_beyond_the_budget_is_neither_verified_nor_refuted(setting: str, tmp_path: Path) -> None:
+    problem = disclosed(sample_problem(stratum("large_n20"), 0), setting)
+    write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
+    file = tmp_path / "count.json"
+    file.write_text(to_json(certificate(problem, ModelClass(3))), encoding="utf-8")
+    line = ("verify", file, tmp_path / "pool.jsonl", "--budget", "0.01")
+    done = called(*line)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(
+        f"open     {file}: neither verified nor refuted in 0.01 seconds (--budget): recounted: "
+    )
+    assert "not recounted: " in done.stdout
+    (verdict,) = json.loads(called(*line, "--json").stdout)
+    assert (verdict["verified"], verdict["verdict"]) == (False, "open")
+
+
+def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_are_shown(tmp_path: Path) -> None:
+    """Two parents; the recurrence over all sets of variables would need 3^37 steps."""
+    problem = disclosed(sample_problem(stratum("large_n40"), 0), "ordered")
+    write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
+    made = certificate(problem, ModelClass(2))
+    (tmp_path / "right.json").write_text(to_json(made), encoding="utf-8")
+    (tmp_path / "wrong.json").write_text(to_json({**made, "count": str(int(made["count"]) + 1)}), encoding="utf-8")
+    done = called("verify", tmp_path / "right.json", tmp_path / "wrong.json", tmp_path / "pool.jsonl")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["ok", "refused"]
+    steps: list[tuple[str, int, int]] = []
+
+    def check(read: Any) -> tuple[bool, str]:
+        from audits.replayscm.certificates.verification import verify
+
+        return True, verify(read, problem)
+
+    shown = check_file(tmp_path / "right.json", check, 600, lambda part, done, total: steps.append((part, done, total)))
+    assert shown.verdict is Verdict.VERIFIED
+    assert len({part for part, _, _ in steps}) > 30
+    assert all(0 <= done <= total for _, done, total in steps)
+
+
+def test_the_budget_holds_for_the_other_benchmarks_too(tmp_path: Path) -> None:
+    pool, files = laboratory(tmp_path)
+    graph = next(file for file in files if "causalab-graph-decided" in file.read_text())
+    done = called("verify", graph, pool, "--budget", "0.001")
+    assert done.returncode == 1
+    assert "neither verified nor refuted in 0.001 seconds" in done.stdout
