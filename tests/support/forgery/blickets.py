@@ -16,7 +16,7 @@ from bench.benchmarks.registry import benchmark
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Split, grade
 from dsl.blickets.item import BlicketItem, Count, SwitchBy
-from dsl.blickets.rule import Rule, rule_from_json
+from dsl.blickets.rule import Form, Rule, rule_from_json
 from dsl.blickets.sampling import SUITES, drawn
 from solvers.blickets.learner import Static, concluded
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same
@@ -181,7 +181,7 @@ def _lucky_scripts(genuine: Genuine, rng: Random) -> Iterator[Data]:
     yield {"actions": [*moves, {"check": answer, "place": "A"}], "activations": data["activations"]}
     yield {"actions": [*moves, {"check": answer}, {"check": answer}], "activations": data["activations"]}
     for _ in range(10):
-        rule = Rule(rng.choice(list(type(item.sealed.mechanisms[0].rule.form))), rng.randrange(1, 1 << item.task.n))
+        rule = Rule(rng.choice(list(Form)), rng.randrange(1, 1 << item.task.n))
         check = {"check": rule.as_json(item.task.objects)}
         yield {"actions": [*moves, check], "activations": data["activations"]}
 

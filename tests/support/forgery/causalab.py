@@ -187,7 +187,8 @@ def _pairs(genuine: Genuine, rng: Random) -> Iterator[Data]:
             yield {**data, "members": [member, other]}
             yield {**data, "members": [other, member]}
     yield {**data, "members": "xy"}
-    yield {**data, "members": [bare, bare]}
+    empty = {node: {**equation, "terms": []} for node, equation in data["members"][0].items()}
+    yield {**data, "members": [empty, empty]}
     yield {**data, "members": [*data["members"], data["members"][0]]}
 
 

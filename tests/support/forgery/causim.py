@@ -47,7 +47,7 @@ def _with_idle_edge(item: CausimItem, number: int) -> CausimItem:
     second = f"'x' if (a == 'x' {'or a !=' if number % 2 else 'and a =='} 'x') and u_b == 0 else 'y'"
     source = PROGRAM.format(second=second, values=2 + number)
     question = Question("intervention", {}, ("U_A", "U_B", "U_C"), {"A": '"x"'})
-    return replace(item, id=f"idle-{number}", task=Task(source, question, "nondeterministic"), sealed=Sealed())
+    return replace(item, id=f"idle-{number}", task=Task(source, question, "stochastic"), sealed=Sealed())
 
 
 PROGRAM = """import random

@@ -1,4 +1,4 @@
-"""Every certificate that an audit writes verifies, of every suite of all benchmarks; and what `verify` does at limits."""
+"""Every certificate that an audit writes verifies, of all suites of all benchmarks; what `verify` does at limits."""
 
 from __future__ import annotations
 
