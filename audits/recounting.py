@@ -47,5 +47,5 @@ def checkpoint(part: str, done: int, total: int) -> None:
     if watch is None:
         return
     if time.monotonic() - watch.started > watch.seconds:
-        raise RecountLimitError(f"{part} (step {done} of {total})")
+        raise RecountLimitError(f"in {watch.seconds:g} seconds (--budget): {part} (step {done} of {total})")
     watch.listen(part, done, total)

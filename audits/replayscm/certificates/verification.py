@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from audits.recounting import RecountLimitError, checkpoint
-from audits.replayscm.certificates.dags import Names, count_dags
+from audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
 from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from audits.replayscm.certificates.rup import ProofError, check_refutation
 from audits.replayscm.certificates.shape import CertificateFile
@@ -140,7 +140,10 @@ class _Verification:
                 f"recounted: functions of all {len(functions)} variables, sums over DAGs for {number} of "
                 f"{len(root_sets)} root sets; not recounted: the other sums, the count"
             )
-            by_roots[roots] = count_dags(functions, roots, self.task.variables, self._passed)
+            try:
+                by_roots[roots] = count_dags(functions, roots, self.task.variables, self._passed)
+            except LargeGroupError as error:
+                raise RecountLimitError(f"here: {self.stage}; {error}") from None
         by_roots = {roots: count for roots, count in by_roots.items() if count}
         self._compare("by_roots", {" ".join(roots): str(count) for roots, count in by_roots.items()})
         return by_roots
