@@ -24,24 +24,25 @@ ODD: Mapping[str, Any] = {
     "empty": "",
     "tuple": (1,),
 }
+LOOSE: Any = calibrant  # without the types of its names
 ITEMS = {"replayscm": POOL} | {name: bundled_sample(name) for name in ("blickets", "causalab", "causim")}
 CALLS: Mapping[str, Callable[[Any, Path], Any]] = {
-    "load_pool": lambda odd, out: calibrant.load_pool(odd),
-    "load_pool(of)": lambda odd, out: calibrant.load_pool(POOL, of=odd if odd is not None else 0),
+    "load_pool": lambda odd, out: LOOSE.load_pool(odd),
+    "load_pool(of)": lambda odd, out: LOOSE.load_pool(POOL, of=odd if odd is not None else 0),
     **{
         name: lambda odd, out, name=name: getattr(calibrant, name)(odd)  # type: ignore[misc]
         for name in ("solve", "version_space", "audit", "separate", "harden", "open_episode", "protocols", "generate")
     },
-    "score": lambda odd, out: calibrant.score(odd, "x"),
-    "score_many": lambda odd, out: list(calibrant.score_many(odd if odd else None, ["x"])),
-    "generate(of)": lambda odd, out: calibrant.generate(1, of=odd),
-    "run": lambda odd, out: calibrant.run(odd, POOL, out),
-    "run(pool)": lambda odd, out: calibrant.run("posterior", odd, out),
-    "run(out)": lambda odd, out: calibrant.run("posterior", POOL, odd),
-    "run(workers)": lambda odd, out: calibrant.run("posterior", POOL, out, workers=odd),
-    "run(budget)": lambda odd, out: calibrant.run("posterior", POOL, out, budget=-1 if odd is None else odd),
-    "run(cluster)": lambda odd, out: calibrant.run("posterior", POOL, out, cluster=3 if odd is None else odd),  # type: ignore[arg-type]
-    "run(retry_crashed)": lambda odd, out: calibrant.run("posterior", POOL, out, retry_crashed=odd),
+    "score": lambda odd, out: LOOSE.score(odd, "x"),
+    "score_many": lambda odd, out: list(LOOSE.score_many(odd if odd else None, ["x"])),
+    "generate(of)": lambda odd, out: LOOSE.generate(1, of=odd),
+    "run": lambda odd, out: LOOSE.run(odd, POOL, out),
+    "run(pool)": lambda odd, out: LOOSE.run("posterior", odd, out),
+    "run(out)": lambda odd, out: LOOSE.run("posterior", POOL, odd),
+    "run(workers)": lambda odd, out: LOOSE.run("posterior", POOL, out, workers=odd),
+    "run(budget)": lambda odd, out: LOOSE.run("posterior", POOL, out, budget=-1 if odd is None else odd),
+    "run(cluster)": lambda odd, out: LOOSE.run("posterior", POOL, out, cluster=3 if odd is None else odd),
+    "run(retry_crashed)": lambda odd, out: LOOSE.run("posterior", POOL, out, retry_crashed=odd),
 }
 
 
