@@ -19,7 +19,9 @@ from dsl.parse_limits import MAX_DEPTH
 
 _KEPT_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice
-MAX_EVENTS = 10_000_000  # of a document; 4 MB of the published pools have 265,000
+MAX_EVENTS = 100_000_000  # of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
+MAX_DOCUMENT_EVENTS = 10_000_000  # of a document that is read whole
+MAX_VALUE_EVENTS = 1_000_000  # of one value that is made at once: a record, or what stands beside the records
 
 # PyYAML's constructors raise whatever converting a scalar does: `!!int ""` is an IndexError, `!!bool x` a KeyError
 UNREADABLE = (yaml.YAMLError, ValueError, ArithmeticError, TypeError, LookupError, AttributeError)
@@ -42,9 +44,9 @@ def plain_document(text: str) -> Any:
     loader = yaml.CSafeLoader(text)
     start = _first(loader)
     try:
-        value = _value(_bounded_events(loader), start, 1)
+        value = _value(islice(_events(loader), MAX_DOCUMENT_EVENTS).__next__, start, 1)
     except StopIteration:
-        raise too_many_events(MAX_EVENTS) from None
+        raise too_many_events(MAX_DOCUMENT_EVENTS) from None
     _last(loader)
     return value
 
@@ -53,9 +55,9 @@ def too_many_events(limit: int) -> PoolError:
     return PoolError(f"more than {limit} values, lists and mappings in one YAML document; split the pool")
 
 
-def _bounded_events(loader: yaml.CSafeLoader) -> Callable[[], Any]:
-    """The loader's next event at each call; StopIteration after MAX_EVENTS: parsing has to end, and in memory."""
-    return islice(iter(loader.get_event, None), MAX_EVENTS).__next__
+def _events(loader: yaml.CSafeLoader) -> Iterator[Any]:
+    """Return the loader's events, at most MAX_EVENTS: parsing has to end."""
+    return islice(iter(loader.get_event, None), MAX_EVENTS)
 
 
 class ListedRecords:
@@ -77,14 +79,15 @@ class ListedRecords:
 
     def _records(self, loader: yaml.CSafeLoader) -> Iterator[Any]:
         try:
-            yield from self._entries(_first(loader), _bounded_events(loader))
+            yield from self._entries(_first(loader), _events(loader))
         except RuntimeError as error:  # what a StopIteration in a generator becomes
             if not isinstance(error.__cause__, StopIteration):
                 raise
-            raise too_many_events(MAX_EVENTS) from None
+            raise PoolError(f"a record of more than {MAX_VALUE_EVENTS} values, or {MAX_EVENTS} in all") from None
         _last(loader)
 
-    def _entries(self, start: Any, following: Callable[[], Any]) -> Iterator[Any]:
+    def _entries(self, start: Any, events: Iterator[Any]) -> Iterator[Any]:
+        following = events.__next__
         if type(start) is not yaml.MappingStartEvent or start.anchor is not None or start.tag is not None:
             raise NotPlainError
         entries = 0
@@ -97,9 +100,9 @@ class ListedRecords:
                     raise NotPlainError
                 self.rest[key] = []
                 while type(event := following()) is not yaml.SequenceEndEvent:
-                    yield _value(following, event, 3)
+                    yield _value(islice(events, MAX_VALUE_EVENTS).__next__, event, 3)
             else:
-                self.rest[key] = _value(following, event, 2)
+                self.rest[key] = _value(islice(events, MAX_VALUE_EVENTS).__next__, event, 2)
         if len(self.rest) != entries:
             raise NotPlainError
 

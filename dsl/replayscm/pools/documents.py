@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import SEEK_END, BytesIO
+from io import BytesIO
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -34,7 +34,6 @@ from dsl.yaml_text import load_yaml
 RECORDS = "problems"
 _NONE = ResultsInMemory(())
 _LINES = 512  # that are handed to the parser together
-MAX_BYTES = 1 << 27  # the largest published file has 84 MB; parsing takes a second for 8 MB
 
 
 def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
@@ -43,8 +42,6 @@ def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> P
     file: that can be read from any place again
     keep_results: keep the embedded model results (as text, parsed on demand); otherwise they are forgotten
     """
-    if file.seek(0, SEEK_END) > MAX_BYTES:
-        raise PoolError(f"larger than {MAX_BYTES} bytes of YAML; split it, or write native JSON lines")
     cut = ResultsCut()
     try:
         return _streamed(file, name, cut, keep_results=keep_results)
