@@ -205,7 +205,10 @@ def pair_text(pair: SeparatedPair) -> str:
         for s in pair.separating
     ]
     table = aligned(["intervention", "rate", "cells", ""], rows).split("\n")
-    lines += [*(f"  {line}".rstrip() for line in table), f"  witness  {witness_text(pair.witness)}"]
+    lines += [
+        *(f"  {line}".rstrip() for line in table),
+        f"  witness  {witness_text(pair.witness, pair.best.experiment)}",
+    ]
     return "\n".join([*lines, *_target_lines(pair)])
 
 
@@ -227,13 +230,13 @@ def _target_lines(pair: SeparatedPair) -> list[str]:
     return [*(f"  {line}".rstrip() for line in table), *([f"  and {more} more sets of targets"] if more else [])]
 
 
-def witness_text(witness: dict[str, Any] | None) -> str:
-    """A witness in one line: root assignment, then what each model says."""
+def witness_text(witness: dict[str, Any] | None, experiment: Experiment) -> str:
+    """A witness in one line: intervention and root assignment, then the values of each model under both."""
     if witness is None:
         return "none"
     roots = " ".join(f"{root}={bit}" for root, bit in witness["rootAssignment"].items())
     differences = ", ".join(f"{d['variable']} is {d['reference']} | {d['alternative']}" for d in witness["differences"])
-    return f"{roots}: {differences}"
+    return f"{_intervention(experiment)}, {roots}: {differences}"
 
 
 def _intervention(experiment: Experiment) -> str:

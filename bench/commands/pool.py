@@ -86,17 +86,18 @@ def check(
 ) -> int:
     """Check that gold is legal and replays its worlds, and that the file says what it says consistently.
 
-    Of the other benchmarks: that what the file states of an item is true. What may not be wanted, though it is true, is
-    noted: duplicates, items that nobody can decide within what they allow, and whatever `calibrant audit` proves.
+    Duplicates are noted, of earlier files too. Of the other benchmarks: that what the file states of an item is true.
+    What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
+    whatever `calibrant audit` proves.
     """
     from bench.benchmarks.registry import DEFAULT, one_benchmark
-    from bench.pools.check import check_pool
+    from bench.pools.check import check_pools
     from bench.pools.soundness import check_items
 
     of = one_benchmark(pools)
     options = given.convert(of.name, pools[0].name)
     if of.name == DEFAULT:
-        reports = [check_pool(path, must_be_official=options.official) for path in pools]
+        reports = list(check_pools(pools, must_be_official=options.official))
     else:
         reports = list(check_items(of, pools))
     if as_json:

@@ -17,6 +17,7 @@ from bench.hub.croissant import croissant
 from bench.hub.describe import Described
 from bench.hub.rows import ExportRows
 from bench.hub.table import exported_items, write_table
+from bench.terminal import printable
 from dsl.errors import CalibrantError
 
 QUESTIONS, GOLD = "questions", "gold"
@@ -62,7 +63,7 @@ def _write(folder: Path, part: str, rows: ExportRows, title: str, license_: str)
     with file.open("rb") as content:
         digest = file_digest(content, "sha256").hexdigest()
     said = Described(f"{title} ({part})", file.name, digest, file.stat().st_size, rows, columns, license_)
-    (folder / "README.md").write_text(card(said), encoding="utf-8")
+    (folder / "README.md").write_text(printable(card(said)), encoding="utf-8")
     (folder / "croissant.json").write_text(json.dumps(croissant(said), indent=1) + "\n", encoding="utf-8")
 
 

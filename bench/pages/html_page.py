@@ -8,11 +8,16 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from bench.terminal import printable
+
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
 def html_page(template: str, content: Mapping[str, Any]) -> str:
-    """A template with its content; what the template asks for and is not there is an error, not a gap."""
+    """A template with its content; what the template asks for and is not there is an error, not a gap.
+
+    Characters that act on a terminal, or reorder and hide text, are spelled out: pages are also read with `less`.
+    """
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -21,4 +26,4 @@ def html_page(template: str, content: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template(template).render(content)
+    return printable(environment.get_template(template).render(content))

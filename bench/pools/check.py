@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
+import msgspec
+
 from audits.soundness import Check
-from bench.pools.soundness import CheckReport
+from bench.pools.soundness import DUPLICATE, CheckReport, Note
 from bench.pools.unread import unread_fields
-from dsl.replayscm.pools.files import file_digest, read_pool
+from dsl.replayscm.pools.files import file_digest, read_pool, record_from_problem
 from dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
+from dsl.replayscm.pools.records import SealedRecord
 from dsl.replayscm.problem import Problem
 from dsl.replayscm.reference import first_mismatch
 from dsl.replayscm.replay import Candidate, mismatches
@@ -20,10 +24,23 @@ from dsl.replayscm.world import Panel, World
 from solvers.replayscm.roots import nested_variables
 
 
-def check_pool(path: Path, *, must_be_official: bool = False) -> CheckReport:
-    """Read a pool and check every instance; `PoolError` if it cannot be read at all."""
+def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:
+    """A report for each file; a duplicate may stand in an earlier one."""
+    seen: dict[bytes, tuple[str, str]] = {}
+    for path in paths:
+        yield check_pool(path, must_be_official=must_be_official, seen=seen)
+
+
+def check_pool(
+    path: Path, *, must_be_official: bool = False, seen: dict[bytes, tuple[str, str]] | None = None
+) -> CheckReport:
+    """Read a pool and check every instance; `PoolError` if it cannot be read at all.
+
+    seen: digests of what earlier instances ask, with their file and id; those of this file are added
+    """
+    seen = {} if seen is None else seen
     pool = read_pool(path, keep_results=False)
-    report = CheckReport(pool.name, file_digest(path), len(pool))
+    report, duplicates = CheckReport(pool.name, file_digest(path), len(pool)), list[Note]()
     for problem in pool.problems:
         for name, check in CHECKS.items():
             reason = check(problem)
@@ -31,10 +48,22 @@ def check_pool(path: Path, *, must_be_official: bool = False) -> CheckReport:
                 report.applied[name] += 1
             if reason:
                 report.failures.append((name, problem.id, reason))
+        first = seen.setdefault(_asked(problem), (str(path), problem.id))
+        if first != (str(path), problem.id):
+            where = "" if first[0] == str(path) else f" of {first[0]}"
+            duplicates.append(Note(DUPLICATE, problem.id, f"the same as {first[1]}{where}"))
+    report.notes = duplicates or None
     report.unread = unread_fields(path)
     report.official, genuine = _official(path.name, report.digest)
     report.official_failure = must_be_official and not genuine
     return report
+
+
+def _asked(problem: Problem) -> bytes:
+    """A digest of all that a solver may read; equal for instances that ask the same of a system."""
+    record = record_from_problem(problem)
+    record = msgspec.structs.replace(record, id="", sealed=SealedRecord(), results=[])
+    return sha256(msgspec.json.encode(record)).digest()
 
 
 def _official(name: str, digest: str) -> tuple[str, bool]:

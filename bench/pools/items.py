@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from collections.abc import Sequence
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from bench.benchmarks.base import ItemPool
@@ -19,6 +20,19 @@ def item_of(pool: ItemPool[Item[Any, Any]], instance: str | None) -> Item[Any, A
         return pool.items[0]
     found = items_by_id(pool.items)
     if instance not in found:
-        close = get_close_matches(instance, found, 3) or list(found)[:3]
-        raise CalibrantError(f"{pool.name}: no instance {shown(instance)}; there are {', '.join(map(shown, close))}")
+        close = ", ".join(map(shown, close_ids(instance, list(found))))
+        raise CalibrantError(f"{pool.name}: no instance {shown(instance)}; there are {close}")
     return found[instance]
+
+
+def close_ids(instance: str, ids: Sequence[str], number: int = 3) -> list[str]:
+    """The most similar ids, equally similar ones in the order of the pool; the first ones where none is similar."""
+    places = {one: place for place, one in enumerate(ids)}
+    alike = get_close_matches(instance, ids, len(ids) or 1)
+    matcher = SequenceMatcher(b=instance)
+
+    def distance(one: str) -> float:
+        matcher.set_seq1(one)
+        return -matcher.ratio()
+
+    return sorted(alike, key=lambda one: (distance(one), places[one]))[:number] or list(ids[:number])

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from bench.pages.aligned import aligned
+from bench.pools.items import close_ids
 from bench.runs.runner import Selection
 from dsl.errors import CalibrantError, in_one_line, shown
 from dsl.formulas.text import render
@@ -30,8 +31,8 @@ def find_instance(pool: Pool, instance: str) -> Problem:
     ids = item_ids(pool.problems)
     if instance in ids:
         return pool.problems[ids.index(instance)]
-    close = [known for known in ids if instance in known] or ids
-    listed = ", ".join(close[:3]) + (", ..." if len(close) > 3 else "")
+    close = [known for known in ids if instance in known] or close_ids(instance, ids)
+    listed = ", ".join(close[:3]) + (", ..." if len(ids) > 3 else "")
     raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
 
 

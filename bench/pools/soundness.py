@@ -33,7 +33,7 @@ class CheckReport:
     applied: per check on how many instances; failures: (check, instance, reason)
     official: what is known of the file by its name and digest; `official_failure` is set where that is asked for
     unread: field paths of the file that no part of an instance comes from, and in how many records
-    notes: what is no error of the file; None of ReplaySCM, whose audits say more
+    notes: what is no error of the file; of ReplaySCM duplicates alone, None without them: its audits say more
     """
 
     pool: str

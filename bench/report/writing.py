@@ -12,6 +12,7 @@ from bench.report.formats import TEXTS
 from bench.report.layout import anchor_of
 from bench.report.part import Answer, NoAnswersError, Part, ReportContents
 from bench.runs.jobs import Progress
+from bench.terminal import printable
 from dsl.errors import CalibrantError, shown
 from dsl.whole_file import write_whole
 
@@ -43,9 +44,9 @@ def report_text(
     parts = _parts(answers, drawn if form == HTML else replace(drawn, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(part.plots for part in parts):
-            write_whole(plots / f"{plot.name}.svg", plot.svg)
+            write_whole(plots / f"{plot.name}.svg", printable(plot.svg))
     if form != HTML:
-        return TEXTS[form]([table for part in parts for table in part.tables])
+        return printable(TEXTS[form]([table for part in parts for table in part.tables]))
     from bench.report.html import as_html
 
     return as_html(parts)

@@ -175,7 +175,7 @@ def test_separate_finds_every_separating_intervention(
         "differences": [{"variable": "X3", "reference": 0, "alternative": 1}],
     }
     assert main(["separate", str(pool), "I0", "--against", str(answer)]) == 0
-    assert "witness  X1=0 X2=1: X3 is 0 | 1" in capsys.readouterr().out
+    assert "witness  do(X1=0), X1=0 X2=1: X3 is 0 | 1" in capsys.readouterr().out
 
 
 def test_separate_tries_several_targets_at_once(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
