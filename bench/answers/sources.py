@@ -84,4 +84,12 @@ def origin_of(record: Record) -> AnswerOrigin:
         record.outcome,
         None if record.outcome == "crashed" else record.timing.seconds,
         benchmark=DEFAULT if record.benchmark is msgspec.UNSET else str(record.benchmark),
+        reason=_reason(record),
     )
+
+
+def _reason(record: Record) -> str:
+    """Why a protocol found nothing, as its record has it; empty where it found something or its record has nothing."""
+    keys = {"impossible": ("exhausted", "reason"), "out_of_budget": ("reached", "reason", "stopped_by")}
+    reason = next((record.provenance[key] for key in keys.get(record.outcome, ()) if key in record.provenance), "")
+    return reason if isinstance(reason, str) else ""

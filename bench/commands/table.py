@@ -139,9 +139,11 @@ def print_table(
     from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
+    from bench.report.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
     means = Means(given.values.get("means", Means.PUBLISHED))
+    unanswered = UnansweredCounts()
     stored = [StoredResults(path) for path in official]
     without, missing, notes = Unattributed(), MissingAttributions(), dict[str, None]()
     answers = chain(scored_answers(sources), *(results.answers() for results in stored))
@@ -152,6 +154,7 @@ def print_table(
             measures = _with_columns(benchmark(origin.benchmark).measures, columns)
             tables[origin.benchmark] = CalibrationTable(measures, by=Grouping(by), means=means)
         tables[origin.benchmark].add(origin, score)
+        unanswered.add(origin)
     tables = {name: tables[name] for name in NAMES if name in tables}
     if tables:
         given.refuse_foreign(tables)
@@ -180,7 +183,8 @@ def print_table(
             typer.echo(note)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
-    for line in missing.lines() if needs_attribution else ():
+    noted = missing.lines() if needs_attribution else ()
+    for line in chain(noted, unanswered.lines()):
         typer.echo(line, err=True)
     return stored
 

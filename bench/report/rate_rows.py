@@ -29,6 +29,7 @@ class AnswerOrigin(NamedTuple):
     config: the options of a protocol, empty for models; outcome: of a protocol only
     seconds: what the answer took, where it is known; sample: its number among a system's answers to the instance
     benchmark: of the pool
+    reason: of a protocol that found nothing: what it exhausted, or how far it came
     """
 
     system: str
@@ -43,6 +44,7 @@ class AnswerOrigin(NamedTuple):
     seconds: float | None = None
     sample: int = 0
     benchmark: str = "replayscm"
+    reason: str = ""
 
 
 _Group = tuple[str, str, str, str, str, str]  # setting, pool name, pool digest, system, options, stratum

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -37,9 +37,13 @@ class AgentRow(Protocol, frozen=True):
         player = self.player(given.task)
         player.play(given, self.generator(given.task))
         fired = firings(player, given.task, given.steps)
-        provenance = {} if fired is None else {"fired": fired}
+        provenance: dict[str, Any] = {} if fired is None else {"fired": fired}
         submitted = next((dict(s.action["check"]) for s in given.steps if "check" in s.action and not s.refused), None)
         outcome: Outcome = "out_of_budget" if submitted is None else "found"
+        if submitted is None:
+            provenance["reached"] = (
+                f"no answer submitted in {given.task.budget - given.left} of {given.task.budget} moves"
+            )
         return ProtocolResult(outcome, submitted, provenance=provenance)
 
 

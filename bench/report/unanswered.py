@@ -1,0 +1,35 @@
+"""Why protocols found nothing: a line for every system that exhausted its class or ran out of budget."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from bench.report.rate_rows import AnswerOrigin
+from dsl.errors import in_one_line
+
+MAX_REASON_CHARS = 160
+_OUTCOMES = {"impossible": "nothing of the class fits (exhausted: {})", "out_of_budget": "the budget ran out ({})"}
+
+
+class UnansweredCounts:
+    """Collects outcomes of answers; what is found, or comes from no protocol, is not counted."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, origin: AnswerOrigin) -> None:
+        """Count an answer under its system and outcome."""
+        if origin.outcome in _OUTCOMES:
+            self._reasons.setdefault((origin.system, origin.outcome), Counter())[origin.reason] += 1
+
+    def lines(self) -> Iterator[str]:
+        """A line for each system and outcome: how many items, and the most frequent reason."""
+        for (system, outcome), reasons in sorted(self._reasons.items()):
+            number = sum(reasons.values())
+            reason = min(reasons, key=lambda one: (-reasons[one], one))
+            others = len(reasons) - 1
+            text = in_one_line(reason)[:MAX_REASON_CHARS] or "no reason recorded"
+            more = f"; {others} other reason{'s' if others > 1 else ''}" if others else ""
+            items = f"{number} item{'s' if number > 1 else ''}"
+            yield f"{in_one_line(system)}: {items}: {_OUTCOMES[outcome].format(text + more)}"
