@@ -80,9 +80,14 @@ def drawn_on(stream: TextIO) -> TextIO:
 NARROWEST = 80
 
 
+MIN_WIDTH, MAX_WIDTH = 20, 10_000  # of COLUMNS: narrower is no table
+
+
 def width_of(stream: TextIO) -> int:
-    """How many columns a line may have: those of the terminal where it is one that is wider than 80, else 80."""
+    """How many columns a line may have: those of a terminal, at least 80; elsewhere those of COLUMNS, or 80."""
     try:
         return max(NARROWEST, os.get_terminal_size(stream.fileno()).columns)
     except (OSError, ValueError, AttributeError):  # a pipe, a file, a stream of a test
-        return NARROWEST
+        stated = os.environ.get("COLUMNS", "")
+        known = stated.isascii() and stated.isdigit() and len(stated) < 10 and int(stated) > 0
+        return min(MAX_WIDTH, max(MIN_WIDTH, int(stated))) if known else NARROWEST

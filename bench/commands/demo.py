@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,17 +22,22 @@ PROTOCOLS = {
     "causim": ("exact", "graph_only", "copy"),
 }
 FOLDER = Path("calibrant-demo")
+REPORT_FILES = ("report.html", "report.md", "ladder.svg")
+SIGNATURES = ".calibrant-demo"  # digests of what the last demo wrote in the folder
 
 
 def demo(
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help=f"Folder of records and report. [default: a report in {FOLDER}]"),
-        Writes(("records.jsonl", "records.lock", "report.html", "report.md", "*.svg"), goes_on=True),
+        Writes(("records.jsonl", "records.lock", "report.html", "report.md", "*.svg", SIGNATURES), goes_on=True),
     ] = None,
     workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes; more than one cost more to start than they save here.")
     ] = 1,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a report in the folder that demo did not write.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Run a few searches on the bundled pools of every benchmark, print their tables, and write a report with plots.
@@ -44,6 +51,7 @@ def demo(
     from bench.pools.bundled import bundled_files
     from bench.protocols.registry import make_protocol
 
+    _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
     crashed = 0
     with tempfile.TemporaryDirectory(prefix="calibrant-demo-") as scratch:
@@ -55,7 +63,45 @@ def demo(
         played = [path for name, files in pools.items() if benchmark(name).transcripts for path in files]
         for line in written_report(records, out or FOLDER, played):
             typer.echo(line, err=True)
+        _sign(out or FOLDER)
     return 1 if crashed else 0
+
+
+def _require_own_report(folder: Path, *, force: bool) -> None:
+    """Ask before overwriting a report that demo did not write, or that changed since; refuse without a terminal."""
+    from dsl.errors import CalibrantError
+
+    known = _signed(folder)
+    foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in known]
+    if not foreign or force:
+        return
+    file = folder / foreign[0]
+    if not sys.stdin.isatty():
+        raise CalibrantError(f"{file}: not written by demo; give another --out, or --force to overwrite it")
+    typer.confirm(f"{file} was not written by demo. Overwrite it?", abort=True, err=True)
+
+
+def _sign(folder: Path) -> None:
+    """Keep digests of the report's files beside them, by which a later demo tells its own."""
+    from dsl.whole_file import write_whole
+
+    files = [folder / name for name in REPORT_FILES]
+    write_whole(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
+
+
+def _signed(folder: Path) -> frozenset[str]:
+    file = folder / SIGNATURES
+    if not file.is_file():
+        return frozenset()
+    with file.open("rb") as content:
+        return frozenset(content.read(1_000).decode(errors="replace").split())
+
+
+def _digest(file: Path) -> str:
+    if not file.is_file():
+        return ""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> list[str]:
