@@ -139,7 +139,7 @@ def print_table(
     from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
     from bench.report.samples import sample_rows
-    from bench.report.unanswered import UnansweredCounts
+    from bench.report.standing.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
     means = Means(given.values.get("means", Means.PUBLISHED))

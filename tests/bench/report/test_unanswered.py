@@ -10,7 +10,7 @@ import pytest
 
 from bench.cli import main
 from bench.report.rate_rows import AnswerOrigin
-from bench.report.unanswered import UnansweredCounts
+from bench.report.standing.unanswered import UnansweredCounts
 from bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records
 
