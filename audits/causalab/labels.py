@@ -31,12 +31,14 @@ def labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iterator[LabI
 def labels(item: LabItem) -> dict[str, float]:
     """The labels of an item; those that rest on members are left out where members are not enumerated.
 
+    So are the settings that decide where the mechanism is no member of the class with bases as they are drawn.
+
     nodes, edges
     imec: graphs in the Markov equivalence class before any setting
     members, members_bounded: mechanisms that fit what is shown, with any bases and with bases as they are drawn
     fewest_settings: of settings after which nothing more can be decided, with bases as they are drawn (see
         `fewest_settings`); decidable: whether graph and frequency are decided then
-    mattering: share of the edges on which the reactor crystal's frequency can depend
+    mattering: share of the edges on which the reactor crystal's frequency can depend; absent without edges
     winnable: whether any dialled frequency activates the reactor
     """
     edges = item.sealed.mechanism.edges
@@ -44,14 +46,15 @@ def labels(item: LabItem) -> dict[str, float]:
         "nodes": len(item.task.nodes),
         "edges": len(edges),
         "imec": imec_size(edges),
-        "mattering": len(mattering_edges(item)) / len(edges),
-        "winnable": float(winnable(item.sealed.target, item.task.tries)),
     }
+    if edges:
+        found["mattering"] = len(mattering_edges(item)) / len(edges)
+    found["winnable"] = float(winnable(item.sealed.target, item.task.tries))
     try:
         found["members"] = space_of(item.task).count
         bounded = space_of(item.task, bounded=True)
         found["members_bounded"] = bounded.count
-        if isinstance(bounded, WeightedDags) and not item.task.noise:
+        if isinstance(bounded, WeightedDags) and not item.task.noise and bounded.fits(item.sealed.mechanism):
             fewest, decided = fewest_settings(bounded, item.sealed.mechanism, item.task.allowance)
             found |= {"fewest_settings": fewest, "decidable": float(decided)}
     except BudgetSpent:

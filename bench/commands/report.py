@@ -154,7 +154,7 @@ def _attributed(
     return made
 
 
-def _decided_at(answers: Mapping[str, Sequence[Answer]], level: float | None) -> Mapping[str, Sequence[Answer]]:
+def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
     """The answers of all benchmarks, with noisy readings taken to decide from this posterior on, if one is given."""
     from bench.benchmarks.attributions import decided_at
 

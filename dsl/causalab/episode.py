@@ -129,5 +129,5 @@ def finite(value: object) -> float:
         except OverflowError:
             number = math.inf
         if math.isfinite(number):
-            return number
+            return number + 0.0  # -0.0 is 0
     raise ActionError(f"{shown(value)} is not a finite number")

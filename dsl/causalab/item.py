@@ -176,7 +176,7 @@ def lab_item(
         freq_parent=terms.freq_parent,
         noise=noise is not None,
         records=tuple(by_name(values(mechanism, record)) for record in bases.records),
-        trace=terms.trace,
+        trace=tuple(map(_without_negative_zeros, terms.trace)),
         baseline=by_name(values(mechanism, bases.manipulator)),
         reactor={node: reactor[node] for node in (properties if terms.shown is None else sorted(terms.shown))},
         allowance=terms.allowance,
@@ -185,6 +185,12 @@ def lab_item(
     )
     sealed = Sealed(mechanism, bases, noise, reactor[FREQUENCY], {} if labels is None else labels)
     return LabItem(name.id, name.suite, name.line, task, sealed)
+
+
+def _without_negative_zeros(entry: Traced) -> Traced:
+    """The entry of a static trace as it is shown; files may hold -0.0."""
+    value = abs(entry.value) if entry.value == 0 else entry.value
+    return Traced({node: number or abs(number) for node, number in entry.values.items()}, entry.property, value)
 
 
 def by_name(found: Values) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """What a mechanism means: values of a crystal, settings of a property, hidden noise. Slow and readable.
 
 Rounding is part of the meaning: every node is rounded to two decimals with Python's `round`, children see rounded
-parents, and sums are added from the left, base first. The released code (v0.0.2) does the same.
+parents, and sums are added from the left, base first. The released code (v0.0.2) does the same, but for a negative
+zero, which is 0 here.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ class UnboundedError(CalibrantError):
     """A value would not be a finite number."""
 
 
+def rounded(number: float) -> float:
+    """The number to two decimals; never -0.0."""
+    found = round(number, DECIMALS)
+    return found if found else abs(found)
+
+
 def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> dict[str, float]:
     """The value of every node of a crystal.
 
@@ -45,9 +52,9 @@ def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> di
             total = math.inf
         if not math.isfinite(total):
             raise UnboundedError(f"{node} would not be a finite number")
-        total = round(total, DECIMALS)
+        total = rounded(total)
         if node in shifts:
-            total = round(total + shifts[node], DECIMALS)
+            total = rounded(total + shifts[node])
         found[node] = total
     return found
 
@@ -60,9 +67,9 @@ def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, re
     """
     made = dict(bases)
     if reading is Reading.BASE or not mechanism.equations[node].terms:
-        made[node] = round(value, DECIMALS)
+        made[node] = rounded(value)
     else:
-        made[node] = round(value - (values(mechanism, bases)[node] - bases[node]), DECIMALS)
+        made[node] = rounded(value - (values(mechanism, bases)[node] - bases[node]))
     if not math.isfinite(made[node]):
         raise UnboundedError(f"the base of {node} would not be a finite number")
     return made
@@ -73,5 +80,5 @@ def bases_of(mechanism: Mechanism, seen: Values) -> dict[str, float]:
     found = {}
     for node in mechanism.drawn:
         terms = mechanism.equations[node].terms
-        found[node] = round(seen[node] - math.fsum(w * seen[p] ** power for p, power, w in terms), DECIMALS)
+        found[node] = rounded(seen[node] - math.fsum(w * seen[p] ** power for p, power, w in terms))
     return found

@@ -125,4 +125,4 @@ def stated_raw(step: LabStep) -> Mapping[str, Any] | None:
 def dialled(steps: Iterable[LabStep]) -> float | None:
     """The frequency that was dialled last and answered; None if none was."""
     found = [step.action["reactor"] for step in steps if "reactor" in step.action and not step.refused]
-    return float(found[-1]) if found else None
+    return float(found[-1]) + 0.0 if found else None

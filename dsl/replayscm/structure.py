@@ -63,7 +63,8 @@ def _shd(true: frozenset[tuple[str, str]], found: frozenset[tuple[str, str]]) ->
 class RootScore:
     """Hidden-roots: how the predicted root set compares. Both tuples are in latent order.
 
-    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None
+    gold: empty where the file has no gold SCM; then no root set is exact, and shares are None. Of no predicted root at
+        all the precision is 0.
     """
 
     predicted: tuple[str, ...]
@@ -75,7 +76,9 @@ class RootScore:
 
     @cached_property
     def precision(self) -> float | None:
-        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.gold else None
+        if not self.gold:
+            return None
+        return len(set(self.predicted) & set(self.gold)) / len(self.predicted) if self.predicted else 0.0
 
     @cached_property
     def recall(self) -> float | None:

@@ -67,5 +67,5 @@ def predicted(mechanism: Mechanism, evidence: Evidence) -> float:
             continue
         equation = mechanism.equations[node]
         base = MIDDLE_BASE if equation.base is None else equation.base
-        found[node] = round(base + sum(t.weight * found[t.parent] ** t.power for t in equation.terms), 2)
+        found[node] = round(base + sum(t.weight * found[t.parent] ** t.power for t in equation.terms), 2) + 0.0
     return found[FREQUENCY]

@@ -32,7 +32,11 @@ class SubsetDp:
     name = "subset_dp"
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
-        """The member with the fewest parents under the first root set that has any."""
+        """A member under the first root set that has one, with the least sum of ranks of parent sets.
+
+        The parent sets of a variable are ranked by size and then by mask, so the sum prefers small ones; the member need
+        not have the fewest parents in total.
+        """
         try:
             functions = _Space(task, model_class, budget).first()
         except BudgetSpent as spent:

@@ -62,7 +62,7 @@ def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
 
 @pytest.mark.parametrize("suite", ["stochastic", "noisy-switch"])
 def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
-    kinds = Counter()
+    kinds = Counter[Kind]()
     for item in islice(drawn(SUITES[suite], 2), 8):
         learner = exact_learner(item)
         assert isinstance(learner, Found)

@@ -44,7 +44,12 @@ def test_the_number_of_values_and_of_items_is_bounded(monkeypatch: pytest.Monkey
     monkeypatch.setattr(item_values, "MAX_VALUES", 3)
     monkeypatch.setattr(item_values, "MAX_AT_HAND", 2)
     computed: list[str] = []
-    values = ItemValues[str, int](str.encode, lambda item: computed.append(item) or len(computed))
+
+    def compute(item: str) -> int:
+        computed.append(item)
+        return len(computed)
+
+    values = ItemValues[str, int](str.encode, compute)
     for item in "abcabcabc":
         assert values.value(item) == "abc".index(item) + 1
     assert computed == ["a", "b", "c"]
