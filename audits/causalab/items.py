@@ -69,7 +69,8 @@ def vacuous_finding(item: LabItem) -> Finding | None:
         return None
     data = {"edges": [list(edge) for edge in idle]}
     certificate = certified(CANNOT_MATTER, "the item's mechanism", item_evidence(item), data)
-    claim = f"{len(idle)} of {len(edges)} edges cannot matter for the prediction: the reactor shows what they lead to"
+    why = "the reactor shows what they lead to, or the frequency does not follow from it"
+    claim = f"{len(idle)} of {len(edges)} edges cannot matter for the prediction: {why}"
     figures = {"idle": len(idle), "edges": len(edges)}
     return Finding("vacuous", Standing.PROVED, item.id, claim, figures, certificate)
 
@@ -105,7 +106,7 @@ def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]]
 
 
 def ambiguous_finding(item: LabItem) -> Finding | None:
-    """What no number of settings decides; refuted with a certificate where one graph is left."""
+    """Two mechanisms that no number of settings tells apart (proved), or that one is left (refuted)."""
     made = after_every_setting(item)
     if made is None or not made[0].count:
         return None
@@ -113,7 +114,7 @@ def ambiguous_finding(item: LabItem) -> Finding | None:
     evidence = item_evidence(item)
     settings = [[step.action["set"], step.action["value"]] for step in steps if step.reading is not None]
     where = "by the static records" if not item.task.allowance else "after every property was set"
-    data: dict[str, int | float | str] = {"members": str(space.count), "settings": len(steps)}
+    data: dict[str, int | float | str] = {"members": str(space.count), "settings": len(settings)}
     if space.count == 1:
         shown: dict[str, Any] = {"edges": [list(edge) for edge in sorted(space.certain_edges)], "settings": settings}
         certificate = certified(GRAPH_DECIDED, space.in_words, evidence, shown)
@@ -125,7 +126,7 @@ def ambiguous_finding(item: LabItem) -> Finding | None:
 
 
 def _two_members(space: WeightedDags) -> list[dict[str, Any]]:
-    """Two different members of several; drawn where they are too many to list."""
+    """Two different members of several, drawn with a fixed seed."""
     rng = np.random.default_rng(0)
     found: dict[str, dict[str, Any]] = {}
     while len(found) < 2:

@@ -34,8 +34,8 @@ class SubsetDp:
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         """A member under the first root set that has one, with the least sum of ranks of parent sets.
 
-        The parent sets of a variable are ranked by size and then by mask, so the sum prefers small ones; the member need
-        not have the fewest parents in total.
+        The parent sets of a variable are ranked by size and then by mask, so the sum prefers small ones; the member
+        need not have the fewest parents in total.
         """
         try:
             functions = _Space(task, model_class, budget).first()

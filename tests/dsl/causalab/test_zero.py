@@ -14,7 +14,7 @@ from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_i
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.noise import Noise
 from dsl.causalab.pool import read_pool, write_pool
-from dsl.causalab.reference import Reading, bases_after, bases_of, rounded, values
+from dsl.causalab.reference import Reading, bases_after, rounded, values
 from dsl.item import Pool
 
 MECHANISM = Mechanism(
