@@ -72,7 +72,7 @@ class RootScore:
 
     @cached_property
     def exact(self) -> bool:
-        return set(self.predicted) == set(self.gold)
+        return bool(self.gold) and set(self.predicted) == set(self.gold)
 
     @cached_property
     def precision(self) -> float | None:

@@ -20,7 +20,7 @@ from audits.causalab.certificates import (
     UNWINNABLE,
     item_evidence,
 )
-from audits.causalab.items import item_findings, mattering_edges
+from audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
 from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
 from audits.causalab.suites import suite_findings, unwinnable_chance
 from audits.causalab.verification import VERIFIERS
@@ -28,7 +28,7 @@ from audits.claims import Certificate, certified, verify
 from audits.finding import Finding, Standing
 from dsl.causalab.configs import Config, item_of_config
 from dsl.causalab.generation import PLANS, View, generated, relabelled
-from dsl.causalab.item import LabItem
+from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.reference import values
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
@@ -264,3 +264,24 @@ def test_printed_distances_are_means_over_fewer_rows_than_claimed() -> None:
 def test_each_claim_has_a_verifier() -> None:
     claims = {UNWINNABLE, CANNOT_MATTER, FREQUENCY_DECIDED, GRAPH_DECIDED, AMBIGUOUS, NOT_A_MEAN}
     assert set(VERIFIERS) == claims
+
+
+@pytest.mark.parametrize("suite", ["4nodes", "4nodes_freqparent", "4nodes_golden"])
+def test_an_ambiguous_finding_counts_the_settings_of_its_certificate(suite: str) -> None:
+    for item in generated(PLANS[suite], 8, 3):
+        found = ambiguous_finding(item)
+        assert found is not None
+        assert found.certificate is not None
+        assert found.data["settings"] == len(found.certificate.data["settings"])
+        assert (found.verdict is Standing.REFUTED) == (found.data["members"] == "1")
+
+
+def test_an_edge_to_what_leads_nowhere_is_not_said_to_be_shown() -> None:
+    bases = Bases(({"a": 3.0, "b": 4.0},), {"a": 5.0, "b": 6.0}, {"a": 7.0, "b": 8.0})
+    parent = Equation((Term("a", 1, 2.0),))
+    mechanism = Mechanism({"a": Equation(), "b": parent, FREQUENCY: Equation((Term("a", 1, 3.0),), 20.0)})
+    item = lab_item(Name("x", "s"), Terms(Family.LINEAR, 4, shown=("a",)), mechanism, bases)
+    found = vacuous_finding(item)
+    assert found is not None
+    assert (found.data["idle"], found.data["edges"]) == (1, 2)
+    assert found.claim.endswith("the reactor shows what they lead to, or the frequency does not follow from it")

@@ -12,8 +12,8 @@ from audits.causalab.labels import labelled, labels
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.equivalence import imec_by_definition
 from dsl.causalab.generation import PLANS, Plan, View, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism
+from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
+from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from dsl.causalab.pool import item_of_record, record_of_item
 from dsl.causalab.reference import Reading, bases_of
 from solvers.causalab.evidence import Evidence, evidence_of
@@ -117,3 +117,20 @@ def test_settings_that_are_not_allowed_do_not_count() -> None:
         assert labels(item)["fewest_settings"] <= 1
     for item in generated(replace(PLANS["5nodes"], view=View.HIDE_ONE), 6, 3):
         assert labels(item)["mattering"] > 0
+
+
+def test_a_laboratory_without_edges_has_labels_without_shares() -> None:
+    bases = Bases(({"a": 3.0, "b": 4.0},), {"a": 5.0, "b": 6.0}, {"a": 7.0, "b": 8.0})
+    mechanism = Mechanism({"a": Equation(), "b": Equation(), FREQUENCY: Equation((), 20.0)})
+    found = labels(lab_item(Name("x", "s"), Terms(Family.LINEAR, 4), mechanism, bases))
+    assert (found["edges"], found["imec"], found["winnable"]) == (0, 1, 1.0)
+    assert "mattering" not in found
+    assert "fewest_settings" not in found  # the class has a parent of the frequency in every member
+
+
+def test_a_mechanism_outside_the_class_has_no_fewest_settings() -> None:
+    bases = Bases(({"a": 3.0, "b": 4.0},), {"a": 5.0, "b": 6.0}, {"a": 7.0, "b": 8.0})
+    mechanism = Mechanism({"a": Equation(), "b": Equation(), FREQUENCY: Equation((Term("a", 1, 2.5),), 20.0)})
+    found = labels(lab_item(Name("x", "s"), Terms(Family.LINEAR, 4), mechanism, bases))
+    assert found["mattering"] == 1
+    assert "fewest_settings" not in found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dsl.formulas.formula import Formula
 from dsl.replayscm.disclosure import HiddenOrder
 from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.structure import StructureMetrics, structure_metrics
+from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.problems import legal_maps
@@ -118,3 +118,25 @@ def test_two_empty_graphs_are_the_same_graph() -> None:
 def test_another_root_set_has_no_metrics() -> None:
     with pytest.raises(ValueError, match="gold root set"):
         structure_metrics(written_scm("A", B="A"), written_scm("B", A="B"))
+
+
+@pytest.mark.parametrize(
+    ("predicted", "gold", "precision", "recall", "exact"),
+    [
+        ((), ("X1", "X2"), 0.0, 0.0, False),
+        (("X1",), ("X1", "X2"), 1.0, 0.5, False),
+        (("X1", "X2"), ("X2", "X1"), 1.0, 1.0, True),
+        (("X3",), ("X1",), 0.0, 0.0, False),
+        (("X1",), (), None, None, False),
+        ((), (), None, None, False),
+    ],
+)
+def test_shares_of_roots_are_defined_whatever_was_predicted(
+    predicted: tuple[str, ...],
+    gold: tuple[str, ...],
+    precision: float | None,
+    recall: float | None,
+    exact: bool,
+) -> None:
+    score = RootScore(predicted, gold)
+    assert (score.precision, score.recall, score.exact) == (precision, recall, exact)
