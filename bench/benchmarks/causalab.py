@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from dsl.causalab.item import LabItem
 from dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
 from dsl.causalab.run import dialled, last_raw
 from dsl.episode import Episode, Step, replayed
+from dsl.errors import CalibrantError, in_one_line
 from dsl.item import Pool
 from dsl.message import Message
 from dsl.records import converted
@@ -211,18 +213,21 @@ class CausaLab(Benchmark[LabItem]):
     def page(self, item: LabItem, *, told: bool) -> str:
         from bench.causalab.picture import graphs_page, item_picture
 
-        return graphs_page(item, [item_picture(item, told=told)])
+        with _refused_pictures(item):
+            return graphs_page(item, [item_picture(item, told=told)])
 
     def account(self, item: LabItem, steps: Sequence[Step[Any]], system: str) -> str:
         from bench.causalab.picture import run_picture
         from bench.pages.graph import graph_text
 
-        return graph_text(run_picture(f"{system}, {item.id}", item, steps))
+        with _refused_pictures(item):
+            return graph_text(run_picture(f"{system}, {item.id}", item, steps))
 
     def episodes_page(self, item: LabItem, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
         from bench.causalab.picture import graphs_page, run_picture
 
-        return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
+        with _refused_pictures(item):
+            return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
 
     def findings(self, item: LabItem) -> Iterator[Finding]:
         from audits.causalab.items import item_findings
@@ -276,6 +281,15 @@ class CausaLab(Benchmark[LabItem]):
     def _played(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
         """The steps of a run that only hands in; none where there is nothing to hand in."""
         return replayed(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
+
+
+@contextmanager
+def _refused_pictures(item: LabItem) -> Iterator[None]:
+    """Turn what is not enumerated into a line about the item."""
+    try:
+        yield
+    except BudgetSpent as spent:
+        raise CalibrantError(f"{in_one_line(item.id)}: no picture: {spent}") from None
 
 
 BENCHMARK = CausaLab()

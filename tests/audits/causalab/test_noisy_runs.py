@@ -11,10 +11,12 @@ from audits.causalab.attribution import attributed_run
 from audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
 from audits.causalab.trajectory import trajectory
 from baselines.causalab.rows import ROWS, play
+from bench.benchmarks.causalab import BENCHMARK
 from dsl.causalab.episode import LabEpisode
 from dsl.causalab.generation import PLANS, generated
 from dsl.causalab.item import LabItem, Weights
 from dsl.causalab.noise import Draw
+from dsl.errors import CalibrantError
 from solvers.budget import BudgetSpent
 from tests.support.effort import examples
 
@@ -127,3 +129,15 @@ def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays(
                 assert found.graph_decided == 1 or shares[found.graph_decided - 2] < DECIDED_AT
     assert below > 0
     assert attributed_run(next(generated(PLANS["4nodes"], 2, 1)), ()).graph.posterior is None
+
+
+def test_a_run_without_a_space_has_no_picture_and_one_line_says_why() -> None:
+    item = with_noise(next(generated(SUITE, 1, 1)), (-5.0, 0.0, 5.0), Draw.INDEPENDENT)
+    steps = ran(item, "total-effects").steps
+    assert BENCHMARK.attribution(item, {}, steps, {}) is None
+    for draw in (
+        lambda: BENCHMARK.account(item, steps, "m"),
+        lambda: BENCHMARK.episodes_page(item, [("m", steps)]),
+    ):
+        with pytest.raises(CalibrantError, match="no picture: only noise with one draw for all affected nodes"):
+            draw()
