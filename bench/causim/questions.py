@@ -60,7 +60,7 @@ def asked(program: Program) -> Asked:
     for v, version in enumerate(versions):
         for k, kind in enumerate(TYPES):
             number = (program.each + (k - v) % len(TYPES)) // len(TYPES)
-            for item in items_of_version(version, scm_id, each=number, types=[kind], key=str(program.seed)):
+            for item in items_of_version(version, scm_id, each=number, types=[kind], seed=program.seed):
                 digest.update(msgspec.json.encode(record_of_item(item)) + b"\n")
                 judge = Judge(item.task)
                 found = judge.members.pick()

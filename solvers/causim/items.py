@@ -37,14 +37,18 @@ def items_of_version(
     types: Sequence[QuestionType] = TYPES,
     options: QuestionOptions | None = None,
     view: View = "code",
-    key: str = "",
+    seed: int | None = None,
 ) -> Iterator[CausimItem]:
-    """Up to `each` questions of every type about one version."""
+    """Up to `each` questions of every type about one version.
+
+    seed: what the program was grown from; questions depend on it, and their ids have it
+    """
+    key, place = ("", "") if seed is None else (str(seed), f"-s{seed}")
     source = module_text(version.bundle, comments=False)
     v, topology = version.bundle.v, version.bundle.topology
     for kind in types:
         for found in questions(version.model, kind, each, key=f"{key}/{scm_id}/{v}", options=options):
-            name = f"{scm_id}-v{v:02d}-{kind}-{found.seed:03d}"
+            name = f"{scm_id}{place}-v{v:02d}-{kind}-{found.seed:03d}"
             yield item_of(found, name, source, scm_id=scm_id, version=v, topology=topology, view=view)
 
 
@@ -81,16 +85,14 @@ def generated_items(
     for number in range(programs):
         scm_id = f"{topology}-{number:04d}"
         for version in grow(seed, scm_id, topology, nodes, vocabulary=vocabulary, tally=tally):
-            yield from items_of_version(
-                version, scm_id, each=each, types=types, options=options, view=view, key=str(seed)
-            )
+            yield from items_of_version(version, scm_id, each=each, types=types, options=options, view=view, seed=seed)
 
 
 def drawn_items(seed: int, topology: str) -> Iterator[CausimItem]:
     """Items without end: programs of SIZES nodes in turns, a question of each type about each program."""
     for number in count():
         nodes, scm_id = SIZES[number % len(SIZES)], f"{topology}-{number:04d}"
-        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, each=1, key=str(seed))
+        yield from items_of_version(grow(seed, scm_id, topology, nodes)[-1], scm_id, each=1, seed=seed)
 
 
 def built_in_items(seed: int, name: str) -> Iterator[CausimItem]:
@@ -112,5 +114,5 @@ def _about(source: str, kind: QuestionType, scenario: Scenario | None, name: str
     model = loaded(source)
     v = len(model)
     for found in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
-        own = f"{name}-v{v:02d}-{kind}-{found.scenario}-{found.seed:03d}"
+        own = f"{name}-s{seed}-v{v:02d}-{kind}-{found.scenario}-{found.seed:03d}"
         yield item_of(found, own, source, scm_id=name, version=v, topology=name)

@@ -64,7 +64,7 @@ def _rate(
 
 def _questions(topology: str, each: int) -> Iterator[CausimItem]:
     version = grow(SEED, f"{topology}-0000", topology, NODES)[-1]
-    yield from items_of_version(version, f"{topology}-0000", each=each, key=str(SEED))
+    yield from items_of_version(version, f"{topology}-0000", each=each, seed=SEED)
 
 
 def _half_seen(item: CausimItem) -> CausimItem:

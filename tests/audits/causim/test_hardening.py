@@ -9,8 +9,8 @@ import pytest
 from audits.causim.certificates import VERIFIERS, evidence_of
 from audits.causim.hardening import decided
 from audits.claims import verify
-from dsl.causim.item import CausimItem, Sealed
-from dsl.causim.question import check_question
+from dsl.causim.item import CausimItem, Labels, Sealed, Task
+from dsl.causim.question import Question, check_question
 from dsl.causim.reference import work_out
 from dsl.causim.topology import TOPOLOGIES
 from dsl.causim.values import ModelError
@@ -54,3 +54,42 @@ def test_a_decided_item_has_one_answer_and_a_certificate_that_holds(items: list[
 def test_an_item_without_its_world_is_refused(items: list[CausimItem]) -> None:
     with pytest.raises(ModelError, match="not known"):
         decided(replace(items[0], sealed=Sealed()))
+
+
+SUM = """
+import random
+def U_A():
+    return random.choice([0, 1])
+def U_B():
+    return random.choice([0, 1])
+def U_D():
+    return random.choice([0, 1])
+def f_A(u):
+    return u
+def f_B(a, u):
+    return a * 2 + u
+def f_D(b, u):
+    return (b + u) % 2
+def run_once(seed=None):
+    u_a = U_A()
+    a = f_A(u_a)
+    u_b = U_B()
+    b = f_B(a, u_b)
+    u_d = U_D()
+    d = f_D(b, u_d)
+    return {"A": a, "B": b, "D": d}
+"""
+
+
+def test_a_counterfactual_without_evidence_is_told_a_node_where_that_decides() -> None:
+    """B is 2 A + U_B: one observation of it tells what two noise variables would."""
+    question = Question("counterfactual", {"U_D": "0"}, ("U_A", "U_B"), do={"D": "1"})
+    world = {"U_A": "1", "U_B": "0", "U_D": "0"}
+    item = CausimItem("sum", Task(SUM, question, "stochastic"), Labels(4, False), Sealed(world))
+    found = decided(item)
+    assert isinstance(found, Found)
+    new, certificate = found.value
+    assert certificate.data["observe"] == ["B"]
+    assert (new.task.question.observed, new.task.question.unknown) == ({"B": "2"}, ("U_A", "U_B"))
+    assert verify(certificate, evidence_of(SUM, question), VERIFIERS).holds
+    assert len(work_out(new.task.model, new.task.question).answers) == 1

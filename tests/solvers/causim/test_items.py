@@ -7,11 +7,13 @@ import os
 import pickle
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from bench.answers.causim import MEASURES
 from dsl.causim.item import CausimItem
 from dsl.causim.question import TYPES
 from dsl.causim.records import read_pool, record_of_item, write_pool
@@ -20,7 +22,7 @@ from dsl.causim.topology import TOPOLOGIES
 from dsl.errors import PoolError
 from solvers.causim.answers import AnswerSet
 from solvers.causim.asking import asked
-from solvers.causim.items import generated_items
+from solvers.causim.items import built_in_items, drawn_items, generated_items
 from solvers.outcome import Found
 
 
@@ -129,3 +131,16 @@ def test_a_copied_item_has_the_same_record() -> None:
     item = next(generated_items(3, "chain", 1, nodes=2, each=1))
     copied = pickle.loads(pickle.dumps(item))
     assert msgspec.json.encode(record_of_item(copied)) == msgspec.json.encode(record_of_item(item))
+
+
+def test_no_two_seeds_share_an_id_and_ids_alone_have_the_seed() -> None:
+    """Of grown programs and of built-in models; what is drawn together still shares its unit."""
+    drawn = {
+        seed: [*islice(drawn_items(seed, "chain"), 8), *islice(built_in_items(seed, "asia"), 8)] for seed in (1, 2)
+    }
+    names = {seed: {item.id for item in items} for seed, items in drawn.items()}
+    assert [len(own) for own in names.values()] == [16, 16]
+    assert not names[1] & names[2]
+    assert all(f"-s{seed}-" in name for seed, own in names.items() for name in own)
+    assert {item.scm for item in drawn[1]} == {"chain-0000", "chain-0001", "asia"} == {item.scm for item in drawn[2]}
+    assert MEASURES.unit(drawn[1][0].id) == MEASURES.unit(drawn[1][1].id) != MEASURES.unit(drawn[2][0].id)
