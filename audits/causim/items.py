@@ -16,6 +16,7 @@ from audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
+from audits.causim.examined import examined
 from audits.causim.programs import vacuous_parts
 from audits.causim.questions import COPYABLE, LABEL, TRIVIAL, VACUOUS, question_findings
 from audits.claims import Certificate, verify
@@ -57,11 +58,10 @@ def item_findings(item: CausimItem) -> Iterator[Finding]:
 
 def _number_of_answers(item: CausimItem) -> Iterator[Finding]:
     source, question, scenario = item.task.source, item.task.question, item.task.scenario
-    members = AnswerSet(item.task.model, question)
-    size = members.size()
-    if not isinstance(size, Found):
+    number = examined(item).size
+    if number is None:
         return
-    number = size.value
+    members = AnswerSet(item.task.model, question)
     counted = answer_count(source, question, number)
     if number == 0:
         nothing = Finding(UNWINNABLE, Standing.PROVED, item.id, "no answer is right")

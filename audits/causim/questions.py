@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from audits.causim.examined import examined
 from audits.finding import Finding, Standing
 from dsl.causim.item import CausimItem
 from dsl.causim.reference import work_out
 from solvers.causim.answers import AnswerSet
-from solvers.outcome import Found
 
 TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
 MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most
@@ -21,24 +21,25 @@ MAX_COMBINATIONS = 200_000  # worlds that it runs at most
 def question_findings(item: CausimItem) -> Iterator[Finding]:
     """What is wrong with one item, from its answer set, whatever its labels say."""
     question, model = item.task.question, item.task.model
-    members = AnswerSet(model, question)
+    known = examined(item)
     if question.is_trivial(model):
         yield Finding(TRIVIAL, Standing.PROVED, item.id, "the intervention states every required key")
-    if members.copy:
+    if known.copy:
         yield Finding(COPYABLE, Standing.PROVED, item.id, "the evidence with the intervention written over it is right")
-    effect = members.effect
+    effect = known.effect
     if effect is not None and not effect[1]:
         yield Finding(VACUOUS, Standing.PROVED, item.id, "the intervention changes nothing but what it sets")
-    size = members.size()
-    if not isinstance(size, Found):
+    size = known.size
+    if size is None:
         yield Finding(CAPPED, Standing.OPEN, item.id, "the answers could not all be counted")
         return
-    if size.value > MAX_SUPPORT:
-        claim = f"{size.value} answers are right; a list of {MAX_SUPPORT} rejects {size.value - MAX_SUPPORT} of them"
-        yield Finding(CAPPED, Standing.PROVED, item.id, claim, {"size": size.value, "worlds": members.worlds})
-    if size.value != item.labels.size:
-        claim = f"the label says {item.labels.size} answers; {size.value} are right"
-        yield Finding(LABEL, Standing.PROVED, item.id, claim, {"size": size.value, "label": item.labels.size})
+    if size > MAX_SUPPORT:
+        claim = f"{size} answers are right; a list of {MAX_SUPPORT} rejects {size - MAX_SUPPORT} of them"
+        worlds = AnswerSet(model, question).worlds
+        yield Finding(CAPPED, Standing.PROVED, item.id, claim, {"size": size, "worlds": worlds})
+    if size != item.labels.size:
+        claim = f"the label says {item.labels.size} answers; {size} are right"
+        yield Finding(LABEL, Standing.PROVED, item.id, claim, {"size": size, "label": item.labels.size})
 
 
 @dataclass(frozen=True)

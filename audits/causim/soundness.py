@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from audits.causim.examined import UNCOUNTED, examined
 from audits.soundness import Soundness
 from dsl.causim.item import CausimItem
 from dsl.causim.question import scenario_of
-from solvers.causim.answers import AnswerSet
+from dsl.causim.topology import TOPOLOGIES, satisfies
+from dsl.causim.verifier import graph_of
+from dsl.errors import shown
+from solvers.causim.items import BUILT_IN
 from solvers.causim.space import WorldSpace
-from solvers.outcome import Found
 
 
 def world_fits(item: CausimItem) -> str | None:
@@ -21,32 +24,54 @@ def world_fits(item: CausimItem) -> str | None:
 
 
 def labels_hold(item: CausimItem) -> str | None:
-    """Size and flags from the answer set; the size only where all answers are counted."""
-    labels, members = item.labels, AnswerSet(item.task.model, item.task.question)
-    size, effect = members.size(), members.effect or (None, None)
-    stated = [labels.size, labels.trivial, labels.effect_all, labels.effect_some, labels.copy]
-    counted = size.value if isinstance(size, Found) else labels.size
-    found = [counted, item.task.question.is_trivial(item.task.model), *effect, members.copy]
-    names = ("size", "trivial", "effect_all", "effect_some", "copy")
-    wrong = [(name, s, f) for name, s, f in zip(names, stated, found, strict=True) if s is not None and s != f]
-    return "; ".join(f"{name} {said}, found {true}" for name, said, true in wrong)
+    """Size and flags from the answer set; None where all that could be worked out holds, and something could not."""
+    labels, known = item.labels, examined(item)
+    stated = [labels.trivial, labels.effect_all, labels.effect_some, labels.copy]
+    found = [item.task.question.is_trivial(item.task.model), *(known.effect or (None, None)), known.copy]
+    names = ["trivial", "effect_all", "effect_some", "copy"]
+    wrong = [
+        f"{name} {told}, found {true}"
+        for name, told, true in zip(names, stated, found, strict=True)
+        if told is not None and told != true and name.partition("_")[0] not in known.not_checked
+    ]
+    if known.size is not None and known.size != labels.size:
+        wrong.insert(0, f"size {labels.size}, found {known.size}")
+    elif known.least > labels.size:
+        wrong.insert(0, f"size {labels.size}, found at least {known.least}")
+    return "; ".join(wrong) if wrong or not known.not_checked else None
 
 
 def scenario_holds(item: CausimItem) -> str | None:
-    """Deterministic, stochastic or impossible, by the number of answers."""
-    size = AnswerSet(item.task.model, item.task.question).size()
-    if not isinstance(size, Found):
+    """Deterministic, stochastic or impossible, by the number of answers; two are enough to tell."""
+    known = examined(item)
+    if known.size is None and known.least < 2:
         return None
-    found = scenario_of(size.value)
-    return "" if found == item.task.scenario else f"said to be {item.task.scenario}, with {size.value} answers {found}"
+    number = known.least if known.size is None else known.size
+    found = scenario_of(number)
+    return "" if found == item.task.scenario else f"said to be {item.task.scenario}, with {number} answers {found}"
+
+
+def version_holds(item: CausimItem) -> str:
+    """v is the number of nodes."""
+    nodes = len(item.task.model)
+    return "" if item.version == nodes else f"v {item.version}, but the program has {nodes} nodes"
+
+
+def topology_holds(item: CausimItem) -> str | None:
+    """The topology is one of the six and that of the graph, or the name of a built-in model."""
+    if not item.topology or item.topology in BUILT_IN:
+        return None
+    if item.topology not in TOPOLOGIES:
+        return f"unknown topology {shown(item.topology)}; known: {', '.join((*TOPOLOGIES, *BUILT_IN))}"
+    return "" if satisfies(graph_of(item.task.model), item.topology) else f"the graph is no {item.topology}"
 
 
 def undecided(item: CausimItem) -> str | None:
     """No answer is right, or none could be counted; any member counts, so several are no obstacle."""
-    size = AnswerSet(item.task.model, item.task.question).size()
-    if not isinstance(size, Found):
-        return "its answers could not all be counted"
-    return "" if size.value else "no answer is right"
+    known = examined(item)
+    if known.not_checked:
+        return f"{UNCOUNTED}; not checked: {', '.join(known.not_checked)}"
+    return "" if known.size else "no answer is right"
 
 
 def same(item: CausimItem) -> bytes | None:
@@ -59,6 +84,8 @@ SOUNDNESS = Soundness(
         "the sealed world fits the question": world_fits,
         "stated labels are those of the question": labels_hold,
         "the scenario is that of its answers": scenario_holds,
+        "v is the number of nodes": version_holds,
+        "the topology is that of the graph": topology_holds,
     },
     undecided,
     same,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,17 @@ from bench.benchmarks.registry import one_benchmark
 from bench.pools.ids import PublicIds
 from bench.report.rate_rows import AnswerOrigin
 from dsl.action import ActionError
+from dsl.errors import CalibrantError, shown
 from dsl.item import Item
 from dsl.pool_text import pool_digest
 from dsl.stored_items import items_by_id
+
+PROMPT_DIGEST = "promptDigest"  # of a prediction: SHA-256 of the prompt that it answers
+
+
+def prompt_digest(prompt: str) -> str:
+    """Return the SHA-256 of a prompt."""
+    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,7 @@ class ReplyScorer:
     def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """The prediction of a line with its answer; if it has none, what stands in for one, and why."""
         item = self.item(prediction)
+        self._check_prompt(item, line)
         problem = NO_ANSWER
         if prediction.answer != "":
             try:
@@ -84,6 +94,18 @@ class ReplyScorer:
             except ActionError as error:
                 problem = str(error)
         return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem, unread=problem)
+
+    def _check_prompt(self, item: Item[Any, Any], line: Mapping[str, Any]) -> None:
+        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
+        stated = line.get(PROMPT_DIGEST)
+        if stated is None:
+            return
+        digest = prompt_digest(self.benchmark.prompt(item))
+        if stated != digest:
+            raise CalibrantError(
+                f"{PROMPT_DIGEST} of {shown(item.id)} is {shown(stated)}, and that of the pool's item {digest}: "
+                "the line answers another item of that id; give the pool that it was made from"
+            )
 
     def score(self, prediction: Prediction) -> ScoredPrediction:
         """The verdict on a prediction that was read: the benchmark's keys, then where it belongs."""

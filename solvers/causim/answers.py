@@ -27,17 +27,21 @@ MAX_STATES = 200_000  # beginnings of answers that a search looks at, unless a b
 
 
 class AnswerSet:
-    """`ModelError` if the question is not about the model, or a mechanism raises for a value of `do`."""
+    """`ModelError` if the question is not about the model, or a mechanism raises for a value of `do`.
 
-    def __init__(self, model: Model, question: Question) -> None:
+    work: what eliminations may cost together; properties and methods raise `BudgetSpent` beyond it, `size` does not
+    """
+
+    def __init__(self, model: Model, question: Question, work: Budget | None = None) -> None:
         self.model = model
+        self._work = work
         self.question = question
         self.keys = question.required_keys(model)
         self._compiled = self._compile()
         self._asks_noise = question.type == "abduction" or question.with_noise
 
     def _compile(self) -> Compiled:
-        return Compiled(self.model, self.question)
+        return Compiled(self.model, self.question, self._work)
 
     # --- counts ------------------------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class TwinAnswerSet(AnswerSet):
     """The same set, always by elimination and search, as if the fitting worlds never formed a product."""
 
     def _compile(self) -> Compiled:
-        compiled = Compiled(self.model, self.question)
+        compiled = Compiled(self.model, self.question, self._work)
         if compiled.evidence is not None and all(compiled.allowed):
             compiled.product = None
         return compiled

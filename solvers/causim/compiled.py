@@ -15,6 +15,7 @@ import numpy as np
 from dsl.causim.model import Model, System
 from dsl.causim.question import Question
 from dsl.causim.values import Symbol
+from solvers.budget import Budget
 from solvers.causim.elimination import Factor, equation_factor, restricted, total
 
 Sets = tuple[tuple[int, ...], ...]  # per node the positions of noise values
@@ -24,10 +25,12 @@ class Compiled:
     """base, target: the equations as they are, and under `do`
     allowed: per node the noise that agrees with what is fixed
     evidence: position in its domain of each observed node; None if an observed value is in no domain
+    work: what eliminations may cost together, in units of `elimination.total`
     product: per node the noise of the fitting worlds where these form a product, else None; all empty if none fits
     """
 
-    def __init__(self, model: Model, question: Question) -> None:
+    def __init__(self, model: Model, question: Question, work: Budget | None = None) -> None:
+        self.work = work
         self.model = model
         self.question = question
         self.base: System = model.system
@@ -93,7 +96,7 @@ class Compiled:
             restricted(equation_factor(local, i, [1] * len(sets[i]), sets[i]), evidence)
             for i, local in enumerate(self.base)
         ]
-        return total(factors, prod(map(len, sets)))
+        return total(factors, prod(map(len, sets)), self.work)
 
     def weight(self, sets: Sequence[Sequence[int]], evidence: Mapping[int, int]) -> int:
         """The probability of those worlds times the product of `denominators`."""
@@ -101,7 +104,7 @@ class Compiled:
             restricted(equation_factor(local, i, [self.weights[i][k] for k in sets[i]], sets[i]), evidence)
             for i, local in enumerate(self.base)
         ]
-        return total(factors, prod(self.denominators))
+        return total(factors, prod(self.denominators), self.work)
 
     @cached_property
     def denominators(self) -> tuple[int, ...]:
@@ -124,7 +127,7 @@ class Compiled:
         for i, local in enumerate(self.target):
             factor = equation_factor(local, i, [1] * len(sets[i]), sets[i])
             factors.append(Factor(factor.scope, (factor.values > 0).astype(np.int64)))
-        return total(factors, prod(map(len, sets)))
+        return total(factors, prod(map(len, sets)), self.work)
 
     def matching(self, sets: Sequence[Sequence[int]], output: Mapping[int, int]) -> tuple[tuple[int, ...], ...]:
         """Per node the noise that, under `do`, gives its output from the outputs of its parents.
@@ -151,7 +154,7 @@ class Compiled:
             for k in own:
                 values += (local.table[..., k, None] == domain) & same[..., k, None]
             factors.append(Factor((*local.parents, i), values))
-        return total([restricted(factor, self.evidence) for factor in factors], prod(map(len, self.allowed)))
+        return total([restricted(factor, self.evidence) for factor in factors], prod(map(len, self.allowed)), self.work)
 
     def _same_in_target(self, i: int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         """For each row of node i's base table whether its target table gives the same where parents keep theirs."""

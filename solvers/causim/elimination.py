@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsl.causim.model import Local, System
-from solvers.budget import BudgetSpent
+from solvers.budget import Budget, BudgetSpent
 
 Table: TypeAlias = NDArray[Any]
 MAX_ENTRIES = 20_000_000  # of the largest factor
+NODE_COST = 5_000  # of a node that is eliminated, however small its tables: 40 us
+LONG_COST = 30  # of an entry that is beyond 64 bits
 _SAFE = 1 << 62
 
 
@@ -33,6 +35,8 @@ class Factor(NamedTuple):
 def equation_factor(local: Local, node: int, weights: Sequence[int], positions: Sequence[int]) -> Factor:
     """phi(pa, v): the total weight of the listed noise positions that give v from pa."""
     size = len(local.domain)
+    if prod(local.table.shape[:-1]) * size > MAX_ENTRIES:
+        raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
     kind = np.int64 if sum(weights) < _SAFE else object
     values = np.zeros((*local.table.shape[:-1], size), dtype=kind)
     domain = np.arange(size)
@@ -49,12 +53,13 @@ def restricted(factor: Factor, evidence: Mapping[int, int]) -> Factor:
     return Factor(tuple(node for node in factor.scope if node not in evidence), factor.values[index])
 
 
-def total(factors: Sequence[Factor], bound: int) -> int:
+def total(factors: Sequence[Factor], bound: int, work: Budget | None = None) -> int:
     """The sum of the product of all factors over all nodes; exact for values up to `bound`.
 
-    `BudgetSpent` where a table would have more than MAX_ENTRIES entries.
+    work: charged with the entries of each product, and NODE_COST more
+    `BudgetSpent` where a table would have more than MAX_ENTRIES entries, and without work left.
     """
-    return _eliminated(factors, bound, lambda product: product.sum(axis=-1))
+    return _eliminated(factors, bound, lambda product: product.sum(axis=-1), work)
 
 
 def maximum(factors: Sequence[Factor], bound: int) -> int:
@@ -62,7 +67,9 @@ def maximum(factors: Sequence[Factor], bound: int) -> int:
     return _eliminated(factors, bound, lambda product: product.max(axis=-1))
 
 
-def _eliminated(factors: Sequence[Factor], bound: int, reduce: Callable[[Table], Table]) -> int:
+def _eliminated(
+    factors: Sequence[Factor], bound: int, reduce: Callable[[Table], Table], work: Budget | None = None
+) -> int:
     if bound >= _SAFE:
         factors = [Factor(factor.scope, factor.values.astype(object)) for factor in factors]
     order = elimination_order(tuple(factor.scope for factor in factors if factor.scope))
@@ -70,22 +77,26 @@ def _eliminated(factors: Sequence[Factor], bound: int, reduce: Callable[[Table],
     for node in order:
         touched = [factor for factor in left if node in factor.scope]
         left = [factor for factor in left if node not in factor.scope]
-        left.append(_without(touched, node, reduce))
+        left.append(_without(touched, node, reduce, work))
     result = 1
     for factor in left:
         result *= int(factor.values)
     return result
 
 
-def _without(factors: Sequence[Factor], node: int, reduce: Callable[[Table], Table]) -> Factor:
+def _without(factors: Sequence[Factor], node: int, reduce: Callable[[Table], Table], work: Budget | None) -> Factor:
     scope = tuple(sorted({other for factor in factors for other in factor.scope} - {node}))
     full = (*scope, node)
     place = {other: axis for axis, other in enumerate(full)}
     sizes: dict[int, int] = {}
     for factor in factors:
         sizes.update(zip(factor.scope, factor.values.shape, strict=True))
-    if prod(sizes[other] for other in full) > MAX_ENTRIES:
+    entries = prod(sizes[other] for other in full)
+    if entries > MAX_ENTRIES:
         raise BudgetSpent(f"a table of more than {MAX_ENTRIES} entries")
+    if work is not None:
+        is_long = any(factor.values.dtype == object for factor in factors)
+        work.spend(entries * len(factors) * (LONG_COST if is_long else 1) + NODE_COST)
     product: Table | None = None
     for factor in sorted(factors, key=lambda factor: factor.values.size):
         axes = sorted(range(len(factor.scope)), key=lambda axis: place[factor.scope[axis]])

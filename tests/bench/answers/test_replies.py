@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -234,3 +235,17 @@ def test_a_line_about_no_item_is_refused_by_its_number(
 ) -> None:
     file = jsonl(tmp_path / "in.jsonl", {"id": "seen", "response": "{}"}, {"id": "unseen", "response": "{}"})
     assert "in.jsonl: line 2: by hand has no instance 'unseen'" in refused(capsys, "score", pool, file)
+
+
+def test_a_digest_of_another_prompt_is_refused_in_one_line(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prompt = next(item.task.prompt for item in BENCHMARK.read_pool(pool).items if item.id == "seen")
+    digest = hashlib.sha256(prompt.encode()).hexdigest()
+    line = {"answer": {"A": 2, "B": 2}, "promptDigest": digest}
+    assert scored(capsys, pool, line)[0][0]["correct"] is True
+    other = hashlib.sha256(f"{prompt} ".encode()).hexdigest()
+    file = jsonl(pool.parent / "other.jsonl", {"id": "seen", **line, "promptDigest": other})
+    assert main(["score", str(pool), str(file), "--json"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "line 1: promptDigest of 'seen' is" in printed.err
+    assert printed.err.count("\n") == 1

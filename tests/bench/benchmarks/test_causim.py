@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -304,3 +305,57 @@ def test_what_is_not_for_causim_is_refused_in_one_line(
     places = {"POOL": str(pool), "OUT": str(tmp_path / "out")}
     assert said in refused(capsys, *(places.get(word, word) for word in line))
     assert not (tmp_path / "out").exists()
+
+
+def _sum_modulo_two(nodes: int, parents: int) -> str:
+    """Each node is the sum of its noise and the nodes before it, a few of them picked by arithmetic."""
+    parts, driver, outputs = ["import random"], ["def run_once(seed=None):"], []
+    for i in range(nodes):
+        above = sorted({(i * 7 + 13 * k) % i for k in range(parents)}) if i else []
+        names = ", ".join([*(f"p{k}" for k in above), "u"])
+        total = " + ".join(f"p{k}" for k in above) or "0"
+        parts.append(f"def U_N{i}():\n    return random.choice([0, 1])\ndef f_N{i}({names}):")
+        parts.append(f"    return ({total} + u) % 2")
+        given = ", ".join([*(f"n{k}" for k in above), f"u{i}"])
+        driver += [f"    u{i} = U_N{i}()", f"    n{i} = f_N{i}({given})"]
+        outputs.append(f"'N{i}': n{i}")
+    return "\n".join([*parts, *driver, f"    return {{{', '.join(outputs)}}}"]) + "\n"
+
+
+@pytest.mark.parametrize("nodes", [40, 60])
+def test_pool_check_of_a_dense_counterfactual_ends_and_says_what_it_did_not_check(
+    nodes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audits.causim.examined.MAX_WORK", 20_000_000)  # a fifteenth, for the time of this test
+    noise = tuple(sorted(f"U_N{i}" for i in range(nodes)))
+    seen = {f"N{i}": "0" for i in range(nodes - 6, nodes)}
+    asked = Question("counterfactual", unknown=noise, do={"N0": "1"}, observed=seen)
+    source = _sum_modulo_two(nodes, 4)
+    item = CausimItem("dense", Task(source, asked, "stochastic"), Labels(4, False), version=nodes)
+    path = tmp_path / "dense.jsonl"
+    write_pool(path, [item], name="dense")
+    started = time.process_time()
+    code = main(["pool", "check", str(path)])
+    assert time.process_time() - started < 60
+    out = capsys.readouterr().out
+    assert "ok      stated labels" not in out
+    assert ("not checked: size" in out and code == 0) or ("size 4, found at least 5" in out and code == 1)
+
+
+def test_pool_check_refuses_a_false_number_of_nodes_and_a_topology_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    item = CausimItem("open", Task(PROGRAM, Question("deduction", unknown=NOISE), "stochastic"), Labels(6, False))
+    ways = {"right": ("tree", 3), "many": ("tree", 7), "fruit": ("banana", 3), "line": ("chain", 3)}
+    items = [replace(item, id=name, topology=topology, version=v) for name, (topology, v) in ways.items()]
+    path = tmp_path / "pool.jsonl"
+    write_pool(path, items, name="ways")
+    assert main(["pool", "check", str(path), "--json"]) == 1
+    (report,) = json.loads(capsys.readouterr().out)
+    failures = {(found["instance"], found["check"]): found["reason"] for found in report["failures"]}
+    assert failures == {
+        ("many", "v is the number of nodes"): "v 7, but the program has 3 nodes",
+        ("fruit", "the topology is that of the graph"): "unknown topology 'banana'; known: chain, star, inverted_star, "
+        "tree, layered, poly_tree, asia, cancer, survey, nihss",
+        ("line", "the topology is that of the graph"): "the graph is no chain",
+    }

@@ -1,0 +1,62 @@
+"""What an item's answer set says of it, worked out once and within a limit of work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from dsl.causim.item import CausimItem
+from solvers.budget import Budget, BudgetSpent
+from solvers.causim.answers import MAX_STATES, AnswerSet
+from solvers.outcome import Found
+
+MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds
+UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} beginnings and {MAX_WORK} table entries"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """size: number of right answers, None where they could not all be counted; least: a lower bound of it
+    effect: as `AnswerSet.effect`; copy: as `AnswerSet.copy`; not_checked: which of these could not be worked out
+    """
+
+    size: int | None
+    least: int
+    effect: tuple[bool, bool] | None
+    copy: bool | None
+    not_checked: tuple[str, ...]
+
+
+_last: list[tuple[CausimItem, Examined]] = []
+
+
+def examined(item: CausimItem) -> Examined:
+    """The same for one item asked about again, as checks and findings of it do."""
+    if not _last or _last[0][0] is not item:
+        _last[:] = [(item, _examine(item))]
+    return _last[0][1]
+
+
+def _examine(item: CausimItem) -> Examined:
+    model, question, work = item.task.model, item.task.question, Budget(MAX_WORK)
+    members = AnswerSet(model, question, work)
+    effect, copy, not_checked = None, None, []
+    try:
+        effect = members.effect
+    except BudgetSpent:
+        not_checked.append("effect")
+    try:
+        copy = members.copy
+    except BudgetSpent:
+        not_checked.append("copy")
+    counted = members.size()
+    if isinstance(counted, Found):
+        return Examined(counted.value, counted.value, effect, copy, tuple(not_checked))
+    least = 0
+    try:
+        for _ in islice(AnswerSet(model, question, Budget(MAX_WORK // 10)).answers(), item.labels.size + 1):
+            least += 1
+    except BudgetSpent:
+        pass
+    return Examined(None, least, effect, copy, ("size", *not_checked))
