@@ -1,6 +1,6 @@
 # Every target sets up its environment first; see tasks.py, which also works without make.
 PYTHON ?= python3
 
-.PHONY: demo test soak docs test-integrations install lock-integrations
-demo test soak docs test-integrations install lock-integrations:
+.PHONY: demo test soak docs test-integrations test-newcomer test-lowest install lock-integrations lock-lowest
+demo test soak docs test-integrations test-newcomer test-lowest install lock-integrations lock-lowest:
 	@$(PYTHON) tasks.py $@

@@ -5,7 +5,9 @@ skip that when nothing has changed since; the tests add the libraries of require
 (`python3 tasks.py docs`) those of requirements-docs.lock. The tools that the project has adapters for are large:
 `python3 tasks.py test-integrations` has an environment of its own for them, .venv-integrations, with
 requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
-has stay. `make demo`, `make test` and so on call this file.
+has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-lowest` runs the
+command and a tenth of the tests with the lowest versions that pyproject.toml allows, in .venv-lowest; `lock-lowest`
+writes its lock file. `make demo`, `make test` and so on call this file.
 """
 
 from __future__ import annotations
@@ -13,18 +15,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 LOCK, RIVALS, INTEGRATIONS = "requirements.lock", "requirements-rivals.lock", "requirements-integrations.lock"
-DOCS = "requirements-docs.lock"
+DOCS, LOWEST = "requirements-docs.lock", "requirements-lowest.lock"
+ADAPTERS = ("inspect", "verifiers", "lm-eval", "integrations")  # extras of requirements-integrations.lock
 SITE = "docs/_build/html"
 
 CHECKS = (("ruff", "format", "--check", "."), ("ruff", "check", "."))
@@ -37,6 +42,13 @@ INTEGRATION_TESTS = (
     ("mypy", *(part for package in TYPED for part in ("-p", package))),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
 )
+LOWEST_TESTS = (
+    ("bench.cli", "--version"),
+    ("bench.cli", "pool", "check", "bench/data/sample_ordered.jsonl"),
+    ("pytest", "-q", "-n", "2", "--dist", "worksteal", "--one-in", "10"),
+)
+BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
+MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have
 PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
 
 
@@ -50,10 +62,10 @@ class Environment:
     def python(self) -> Path:
         return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
-    def run(self, *command: str) -> None:
-        """Run a module of its Python from the project's root; stop with its exit code if it fails."""
+    def run(self, *command: str, folder: Path = ROOT, variables: Mapping[str, str] | None = None) -> None:
+        """Run a module of its Python in the folder; stop with its exit code if it fails."""
         print("$ python -m", *command, flush=True)
-        code = subprocess.call([str(self.python), "-m", *command], cwd=ROOT, env=_variables())
+        code = subprocess.call([str(self.python), "-m", *command], cwd=folder, env=variables or _variables())
         if code:
             sys.exit(code)
 
@@ -67,15 +79,15 @@ class Environment:
         if code:
             sys.exit(code)
 
-    def install(self, size: str) -> None:
-        """Make it agree with requirements.lock and pyproject.toml."""
-        if self.python.exists() and self._stamped("installed", LOCK, "pyproject.toml"):
+    def install(self, size: str, lock: str = LOCK) -> None:
+        """Make it agree with a lock file and pyproject.toml."""
+        if self.python.exists() and self._stamped("installed", lock, "pyproject.toml"):
             return
         print(f"setting up {self.folder} (once; about {size})", flush=True)
         venv.create(self.folder, clear=True, with_pip=True)
-        self.run(*PIP, "-r", LOCK)
+        self.run(*PIP, "-r", lock)
         self.run(*PIP, "--no-deps", "--no-build-isolation", "--editable", ".")
-        self._stamp("installed", LOCK, "pyproject.toml")
+        self._stamp("installed", lock, "pyproject.toml")
 
     def add(self, lock: str, what: str) -> None:
         """Add the packages of a lock file that names all that they need beside requirements.lock."""
@@ -122,18 +134,46 @@ def lock_integrations(resolver: Environment) -> None:
     Versions that the file has stay, so a package that cannot be had in the version of requirements.lock is put there
     by hand first.
     """
-    lines = (ROOT / INTEGRATIONS).read_text().splitlines()
     base = _pinned((ROOT / LOCK).read_text().splitlines())
+    needed = _resolved(resolver, base | _pinned((ROOT / INTEGRATIONS).read_text().splitlines()), ["integrations"])
+    _write_lock(INTEGRATIONS, [line for name, line in needed.items() if line.lower() != base.get(name, "").lower()])
+
+
+def lowest_versions() -> dict[str, str]:
+    """Return a pin of the lower bound of each requirement in pyproject.toml, extras of adapters excepted."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(line for name in extras if name not in ADAPTERS for line in extras[name])]
+    return _pinned(re.sub(r"\s*>=\s*([^,\s]+).*", r"==\1", line) for line in needed)
+
+
+def lock_lowest(resolver: Environment) -> None:
+    """Write the lower bounds of pyproject.toml, and what they need: versions that the file has of that stay."""
+    held = _pinned((ROOT / LOWEST).read_text().splitlines())
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    needed = _resolved(resolver, held | lowest_versions(), [name for name in extras if name not in ADAPTERS])
+    build = {name: line for name, line in held.items() if name in BUILD}
+    _write_lock(LOWEST, [line for _, line in sorted((needed | build).items())])
+
+
+def _resolved(resolver: Environment, constraints: dict[str, str], extras: list[str]) -> dict[str, str]:
+    """Return the pins of all that the project and extras of it need under these constraints, by name."""
     with tempfile.TemporaryDirectory() as folder:
         report, wanted = Path(folder, "report.json"), Path(folder, "constraints.txt")
-        wanted.write_text("\n".join((base | _pinned(lines)).values()))
+        wanted.write_text("\n".join(constraints.values()))
         resolve = (*PIP, "--dry-run", "--ignore-installed", "--report", str(report), "-c", str(wanted))
-        resolver.run(*resolve, "--editable", ".[integrations]")
-        found = [package["metadata"] for package in json.loads(report.read_text())["install"]]
-    public = {package["name"]: package["version"].partition("+")[0] for package in found}  # 2.0+cpu is an index's own
-    needed = _pinned(f"{name}=={version}" for name, version in public.items() if name != "calibrant")
-    added = [line for name, line in sorted(needed.items()) if line.lower() != base.get(name, "").lower()]
-    (ROOT / INTEGRATIONS).write_text("\n".join([*(line for line in lines if line.startswith("#")), *added]) + "\n")
+        resolver.run(*resolve, "--editable", f".[{','.join(extras)}]")
+        packages = [package["metadata"] for package in json.loads(report.read_text())["install"]]
+    # an index adds a label of its own to a version: 2.0+cpu
+    public = {package["name"]: package["version"].partition("+")[0] for package in packages}
+    pins = _pinned(f"{name}=={version}" for name, version in public.items() if name != "calibrant")
+    return dict(sorted(pins.items()))
+
+
+def _write_lock(name: str, pins: list[str]) -> None:
+    """Write the pins below the comments at the head of the file."""
+    comments = [line for line in (ROOT / name).read_text().splitlines() if line.startswith("#")]
+    (ROOT / name).write_text("\n".join([*comments, *pins]) + "\n")
 
 
 def _pinned(lines: Iterable[str]) -> dict[str, str]:
@@ -145,19 +185,48 @@ def demo() -> None:
     environment().run("bench.cli", "demo")
 
 
-def test() -> None:
+def tests_environment() -> Environment:
+    """Of all tests but those in tests/integrations."""
     made = environment()
     made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
     _add_docs(made)
+    return made
+
+
+def test() -> None:
+    made = tests_environment()
     for command in CHECKS:
         made.run(*command)
     made.run_together(TYPES, TESTS)
 
 
+def test_newcomer() -> None:
+    """Test the last commit in a fresh clone: no shared vectors, no caches, CI unset, tests in a random order.
+
+    ORDER_SEED repeats the order of a run that failed: it is in the command that is printed.
+    """
+    made = tests_environment()
+    seed = os.environ.get("ORDER_SEED") or str(random.SystemRandom().randrange(1_000_000))
+    with tempfile.TemporaryDirectory(prefix="calibrant-newcomer-", ignore_cleanup_errors=True) as folder:
+        clone, cache = Path(folder).resolve() / "calibrant", Path(folder).resolve() / "cache"
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        # the environment has this checkout installed: the clone goes before it
+        variables = {"PYTHONPATH": str(clone), "XDG_CACHE_HOME": str(cache)}
+        kept = {name: value for name, value in _variables().items() if not MACHINE.fullmatch(name)}
+        made.run(*TESTS, f"--order-seed={seed}", folder=clone, variables=kept | variables)
+
+
+def test_lowest() -> None:
+    """Run the command, and a fixed tenth of the tests, with the lowest versions that pyproject.toml allows."""
+    made = Environment(Path(os.environ.get("CALIBRANT_LOWEST_VENV", ROOT / ".venv-lowest")))
+    made.install("1 GB", LOWEST)
+    for command in LOWEST_TESTS:
+        made.run(*command)
+
+
 def soak() -> None:
     """The long versions of the tests and the fuzzers; SOAK_MINUTES is their time in all."""
-    made = environment()
-    made.add(RIVALS, "the libraries of extras that the tests use (once; about 550 MB)")
+    made = tests_environment()
     made.run("tests.support.soak", "--minutes", os.environ.get("SOAK_MINUTES", "30"))
 
 
@@ -184,8 +253,11 @@ TASKS = {
     "soak": soak,
     "docs": docs,
     "test-integrations": test_integrations,
+    "test-newcomer": test_newcomer,
+    "test-lowest": test_lowest,
     "install": environment,
     "lock-integrations": lambda: lock_integrations(environment()),
+    "lock-lowest": lambda: lock_lowest(environment()),
 }
 
 

@@ -32,17 +32,24 @@ def pytest_runtest_setup() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order-seed", default="", metavar="SEED", help="shuffle the files and the tests of each file")
+    parser.addoption(
+        "--one-in", default=1, type=int, metavar="N", help="run a fixed N-th of the tests, of every folder"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Shuffle by digest: every xdist worker arrives at the same order. Files stay whole, for fixtures of modules."""
-    seed = config.getoption("--order-seed")
+    seed, part = config.getoption("--order-seed"), config.getoption("--one-in")
 
-    def shuffled(text: str) -> bytes:
+    def digest(text: str) -> bytes:
         return sha256(f"{seed} {text}".encode()).digest()
 
+    if part > 1:
+        rest = [item for item in items if int.from_bytes(sha256(item.nodeid.encode()).digest()) % part]
+        config.hook.pytest_deselected(items=rest)
+        items[:] = [item for item in items if item not in set(rest)]
     if seed:
-        items.sort(key=lambda item: (shuffled(item.nodeid.partition("::")[0]), shuffled(item.nodeid)))
+        items.sort(key=lambda item: (digest(item.nodeid.partition("::")[0]), digest(item.nodeid)))
 
 
 def pytest_sessionstart() -> None:
