@@ -26,7 +26,7 @@ def _pins(name: str) -> dict[str, Version]:
 
 def _lower_bounds(lines: list[str]) -> dict[str, Version]:
     """Return the lower bound of each requirement; a requirement has exactly one, or is one version."""
-    bounds = {}
+    bounds: dict[str, Version] = {}
     for requirement in map(Requirement, lines):
         (bound,) = (Version(part.version) for part in requirement.specifier if part.operator in (">=", "=="))
         bounds[canonicalize_name(requirement.name)] = bound

@@ -56,7 +56,7 @@ class EvalLog:
                     if sample.get("error"):
                         self.num_failed += 1
                     else:
-                        yield where, _prediction(sample, system)
+                        yield where, _prediction(sample, system, where)
         except CalibrantError:
             raise
         except _UNREADABLE as error:
@@ -141,12 +141,16 @@ def _at(value: Any, *keys: str) -> Any:
     return value
 
 
-def _prediction(sample: Mapping[str, Any], system: str | None) -> dict[str, Any]:
-    """A sample as a line of predictions. What an episode handed in is in its steps, not in what was said last.
+def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> dict[str, Any]:
+    """A sample as a line of predictions; `CalibrantError` if its id is none that Inspect writes.
 
+    What an episode handed in is in its steps, not in what was said last.
     Seconds are those of a row of ours, else the sample's working time: waiting and retries are not in it.
     """
-    line: dict[str, Any] = {"instanceId": str(sample.get("id")), "model": system}
+    instance = sample.get("id")
+    if type(instance) not in (str, int):
+        raise CalibrantError(f"{where}: id is {shown(instance)}; it has to be the item's id, a text or a whole number")
+    line: dict[str, Any] = {"instanceId": str(instance), "model": system}
     epoch = sample.get("epoch")
     if epoch is not None:
         line["sample"] = epoch - 1 if type(epoch) is int else epoch

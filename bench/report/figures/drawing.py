@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bench.report.figures.curves import CurvePoint
+from bench.terminal import printable
 from dsl.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -87,7 +89,11 @@ def drawn_svg(figure: Figure) -> str:
 
     out = io.StringIO()
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    FigureCanvasSVG(figure).print_svg(out, metadata=nothing)  # type: ignore[no-untyped-call]
+    with warnings.catch_warnings():
+        # names are written as text: the reader's fonts draw what matplotlib's cannot measure or have no room for
+        for message in ("Glyph ", "constrained_layout not applied", "Matplotlib currently does not support"):
+            warnings.filterwarnings("ignore", message=message, category=UserWarning)
+        FigureCanvasSVG(figure).print_svg(out, metadata=nothing)  # type: ignore[no-untyped-call]
     return re.sub(r" *<metadata>.*?</metadata>\n?", "", out.getvalue(), flags=re.DOTALL)
 
 
@@ -126,8 +132,9 @@ def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def plain(name: str) -> str:
-    """A name as plain text: no mathematics, and not hidden from the legend."""
-    return (" " if name.startswith("_") else "") + name.replace("$", r"\$")
+    """A name as plain text: no mathematics, nothing that XML cannot hold, and not hidden from the legend."""
+    text = printable(name).replace("$", r"\$")
+    return (" " if text.startswith("_") else "") + text
 
 
 def legend(figure: Figure, panels: Sequence[Axes]) -> None:

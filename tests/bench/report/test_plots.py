@@ -143,3 +143,29 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'calibrant\[report\]'"):
         drawn(*LADDER)
+
+
+HOSTILE = (
+    "$x^$",
+    "a\nb\n" * 3,
+    "\x1b[31m",
+    "\x00",
+    "\ud800",
+    "\u6f22\u5b57",
+    "\u05e9\u05dc",
+    "_a",
+    "\\$x$",
+    "$",
+    "n" * 400,
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_no_name_ends_the_drawing_or_warns(name: str, recwarn: pytest.WarningsRecorder) -> None:
+    """Mathematics, characters that XML or the font lacks, and a name that is wider than the plot."""
+    hostile = [one._replace(system=f"{name}{one.system}", setting=name, pool=f"{name}{one.pool}") for one in LADDER]
+    plots = report_plots(rows_of(*LADDER, *hostile), {}, with_paper=True, with_times=True)
+    assert plots
+    for plot in plots:
+        ET.fromstring(plot.svg)
+    assert [str(warning.message) for warning in recwarn] == []

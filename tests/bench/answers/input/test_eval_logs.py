@@ -103,6 +103,18 @@ def test_samples_that_failed_are_left_out_and_said(tmp_path: Path, capsys: pytes
     assert "; 1 samples ended with an error, have no answer and are left out\n" in printed.err
 
 
+@pytest.mark.parametrize("instance", [None, True, 1.5, ["a"], {"id": "a"}], ids=str)
+def test_a_sample_without_an_id_is_refused(instance: object, tmp_path: Path) -> None:
+    """Such an id was read as the text 'None' or 'True': an answer to an instance that no pool has."""
+    log = _log(tmp_path / "log.eval", [_sample(IDS[0]), _sample(instance)])
+    with pytest.raises(CalibrantError, match=r"^sample .*_epoch_1\.json.*: id is .*a text or a whole number$"):
+        _lines(log)
+
+
+def test_a_sample_may_be_a_number(tmp_path: Path) -> None:
+    assert [line["instanceId"] for line in _lines(_log(tmp_path / "log.eval", [_sample(7)]))] == ["7"]
+
+
 def test_a_report_finds_the_pools_that_a_log_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Pools of two benchmarks, and a log of the second of them."""
     other = tmp_path / "pool.jsonl"
