@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from audits.claims import Certificate, evidence_digest, verify
+from audits.claims import Certificate, ClaimKind, evidence_digest, verify
 from audits.replayscm.certificates.verification import Refused
 from bench.benchmarks.registry import DEFAULT, benchmark, benchmarks
 from bench.claims.certificate_files import parse_certificate
@@ -37,6 +37,13 @@ ENOUGH = 50
 def test_every_kind_of_claim_has_a_forger() -> None:
     others = [known.name for known in benchmarks() if known.name != DEFAULT]
     assert {name: set(benchmark(name).verifiers) for name in others} == {n: set(f) for n, f in FORGERS.items()}
+
+
+def test_every_verifier_declares_its_data_and_derives_its_class() -> None:
+    for name in FORGERS:
+        for claim, verifier in benchmark(name).verifiers.items():
+            assert isinstance(verifier, ClaimKind), claim
+            assert verifier.data.__struct_config__.forbid_unknown_fields, claim
 
 
 def written(certificate: Certificate, instance: str) -> dict[str, Any]:
