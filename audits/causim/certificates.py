@@ -273,8 +273,9 @@ def _check_minimal(evidence: Evidence, certificate: Certificate) -> str:
 
 
 def _candidates(model: Model, question: Question) -> list[str]:
-    """Return what could be observed in addition: unknown noise, and unseen nodes where there is evidence."""
-    nodes = [node.name for node in model.nodes if question.observed and node.name not in question.observed]
+    """Return what could be observed in addition: unknown noise, and unseen nodes where the type has evidence."""
+    has_evidence = question.type in ("abduction", "counterfactual")
+    nodes = [node.name for node in model.nodes if has_evidence and node.name not in question.observed]
     return sorted([*question.unknown, *nodes])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -138,7 +138,6 @@ def print_table(
     from bench.benchmarks.attributions import MissingAttributions, Unattributed, attributed, decided_at
     from bench.benchmarks.registry import NAMES, benchmark
     from bench.report.rate_rows import CalibrationTable, Grouping
-    from bench.report.samples import sample_rows
     from bench.report.standing.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
@@ -163,17 +162,7 @@ def print_table(
     if not tables:
         tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
     if as_json:
-        made = {
-            "rows": [row for one in tables.values() for row in one.figures()],
-            "samples": [row.to_dict() for one in tables.values() for row in sample_rows(one.sampled())],
-            "incomplete": [line for one in tables.values() for line in one.incomplete()],
-            "disagreements": [one._asdict() for results in stored for one in results.disagreements],
-        }
-        if notes:
-            made["notes"] = [*notes]
-        for one in tables.values():
-            _print_incomplete(one)
-        typer.echo(json.dumps(made, indent=1))
+        _print_json(tables.values(), stored, [*notes])
     else:
         for place, (name, one) in enumerate(tables.items()):
             if len(tables) > 1:
@@ -187,6 +176,20 @@ def print_table(
     for line in chain(noted, unanswered.lines()):
         typer.echo(line, err=True)
     return stored
+
+
+def _print_json(tables: Collection[CalibrationTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
+    from bench.report.samples import sample_rows
+
+    for one in tables:
+        _print_incomplete(one)
+    printed = {
+        "rows": [row for one in tables for row in one.figures()],
+        "samples": [row.to_dict() for one in tables for row in sample_rows(one.sampled())],
+        "incomplete": [line for one in tables for line in one.incomplete()],
+        "disagreements": [one._asdict() for results in stored for one in results.disagreements],
+    }
+    typer.echo(json.dumps(printed | ({"notes": notes} if notes else {}), indent=1))
 
 
 def _with_columns(measures: Measures, columns: str | None) -> Measures:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from audits.attribution import DECIDED_AT, Attribution
 from bench.answers.attribution import DEFAULT_LEVEL, KINDS, LEVELS, attribution_record, decided_from, decision_notes
+from bench.benchmarks.attributions import MissingAttributions
 from bench.cli import main
 from tests.support.commands import refused
 
@@ -76,10 +78,12 @@ def test_answers_whose_evidence_is_not_counted_are_named(tmp_path: Path, capsys:
         line.pop("attribution", None)
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     capsys.readouterr()
-    assert main(["table", str(run), "--attribution"]) == 0
-    assert (
-        "2 answers have no attribution: what their evidence leaves is not counted (first: " in capsys.readouterr().err
-    )
+    assert "have none; add --pool POOL" in refused(capsys, "table", run, "--attribution")
+    missing = MissingAttributions()
+    answers: list[Any] = [(SimpleNamespace(instance=name), {"attribution": None}) for name in ("first", "second")]
+    assert list(missing.noted(answers)) == answers
+    line = "2 answers have no attribution: what their evidence leaves is not counted (first: first)"
+    assert list(missing.lines()) == [line]
 
 
 def test_records_are_decided_anew_by_their_posterior() -> None:

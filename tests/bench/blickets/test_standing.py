@@ -150,10 +150,10 @@ def test_agents_that_are_wrong_before_the_switch_or_never_answer_are_counted_too
     table = standing_table(all_played(["random", "abstain"], ["hard-3"], 20))
     abstain = next(row for row in table.rows if row.labels[1] == "abstain")
     assert [cell.text for cell in abstain.cells] == [
-        NOTHING.text,
         "0.0",
-        NOTHING.text,
-        NOTHING.text,
+        "0.0",
+        "0.0",
+        "0.0",
         NOTHING.text,
         NOTHING.text,
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -140,7 +141,9 @@ def test_show_draws_what_the_records_prove_and_with_gold_the_true_edges(
     capsys.readouterr()
     assert main(["show", pool, item.id]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f"{item.id}, edges beside what the first measurements prove"
+    public_id = lines[0].partition(",")[0]
+    assert re.fullmatch(r"item-[0-9a-f]{16}", public_id)
+    assert lines[0] == f"{public_id}, edges beside what the first measurements prove"
     assert lines[1] == "nothing stated; 289 mechanisms left"
     assert sum(line.split()[1:].count("o") for line in lines[3:7]) == len(item.sealed.mechanism.frequency.parents)
     assert main(["show", pool, item.id, "--gold"]) == 0

@@ -66,7 +66,7 @@ class Files:
             wrong: dict[str, object] = {"mechanisms": {}, "roots": []}
             files.answer.write_text(json.dumps(answers[files.ids[0]]), "utf-8")
             jsonl(files.alternatives, {"instance": files.ids[0], **answers[files.ids[0]]})
-            jsonl(folder / "bad.jsonl", *({"id": one, "model": "m", "answer": wrong} for one in files.ids))
+            jsonl(folder / "bad.jsonl", *({"id": one, "model": "wrong", "answer": wrong} for one in files.ids))
             assert called("score", files.pool, folder / "bad.jsonl", "--out", files.scored).returncode == 0
         where = ["--out", files.audit] if benchmark == "replayscm" else []
         called("audit", files.pool, "--certificates", folder / "certs", "--workers", "1", *where)

@@ -108,6 +108,8 @@ CHOSEN = {
     "report:--audits": ["AUDIT"],
     "report:--predictions": ["PREDICTIONS", "--pool", "POOL"],
     "table:--pool": ["POOL", "--attribution"],
+    "table:--decided-at": [".95", "--attribution", "--pool", "POOL"],
+    "report:--decided-at": [".95", "--attribution", "--pool", "POOL"],
     "table:--attribution": ["--pool", "POOL", "--columns", "earned"],
     "separate:--against": ["ANSWER"],
 }
@@ -159,7 +161,7 @@ def given(key: str, option: Any) -> list[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("command", "option", "benchmark"), cases())
+@pytest.mark.parametrize(("command", "option", "benchmark"), list(cases()))
 def test_no_option_is_ignored(
     command: str,
     option: Any,

@@ -68,7 +68,9 @@ def test_harden_until_all_members_replay_the_held_out_worlds(
         assert space.agreement(problem.sealed.heldout.worlds) == 1
     assert read_pool(out).metadata["hardened"]["goal"] == "heldout-agreement"
     capsys.readouterr()
-    assert "--goal needs --mode cex" in refused(capsys, *line, "--goal", "heldout-agreement", "--mode", "extra-worlds")
+    assert "--goal: it needs --mode cex" in refused(
+        capsys, *line, "--goal", "heldout-agreement", "--mode", "extra-worlds"
+    )
 
 
 def test_harden_says_by_its_exit_code_whether_every_instance_got_there(

@@ -175,7 +175,7 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, run: Path, capsys: pyt
     assert "no records.jsonl there" in refused(capsys, "report", tmp_path / "empty")
     assert "no audits.jsonl there" in refused(capsys, "report", run, "--audits", run)
     assert "unknown table 'Z.9'; known: 1, 2, " in refused(capsys, "report", run, "--table", "Z.9")
-    assert "give them with --pools" in refused(capsys, "report", "--predictions", stray)
+    assert "give them with --pool" in refused(capsys, "report", "--predictions", stray)
     unknown = refused(capsys, "report", "--predictions", stray, "--pools", pool)
     assert unknown.endswith("stray.jsonl: line 1: sample_ordered has no instance 'nobody'")
     twice = jsonl(

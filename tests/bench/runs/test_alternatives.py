@@ -121,7 +121,7 @@ def test_files_that_hold_no_alternatives_are_refused(tmp_path: Path, capsys: pyt
     (tmp_path / "bytes.jsonl").write_bytes(b"\xff\n")
     assert "not UTF-8" in refused(capsys, *line, tmp_path / "bytes.jsonl")
     assert refused(capsys, *line, tmp_path / "none.jsonl").endswith("none.jsonl: No such file or directory")
-    assert "--alternatives needs --mode cex" in refused(capsys, *line, found, "--mode", "extra-worlds")
+    assert "--alternatives: it needs --mode cex" in refused(capsys, *line, found, "--mode", "extra-worlds")
 
 
 def test_a_class_without_gold_is_proved_impossible(tmp_path: Path) -> None:

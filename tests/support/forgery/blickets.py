@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import islice, permutations
 from math import factorial
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ from audits.claims import Certificate
 from bench.benchmarks.registry import benchmark
 from dsl.blickets.episode import BlicketEpisode
 from dsl.blickets.grading import Split, grade
-from dsl.blickets.item import BlicketItem, Count, SwitchBy
+from dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
 from dsl.blickets.rule import Form, Rule, rule_from_json
 from dsl.blickets.sampling import SUITES, drawn
 from solvers.blickets.learner import Static, concluded
@@ -25,6 +25,7 @@ ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the obj
 NOISY_RULE = "one rule that reads ACTIVE with a probability below 1 when satisfied and never otherwise"
 TWO_RULES = "two rules, the second in force after some number of activations"
 ALL_WALKS = "all sequences of moves within the budget, whatever they read"
+ONE_ORDER = "one rule that is active while its objects, any non-empty set, are on in one order of placement"
 SCRIPT = "this sequence of moves"
 
 
@@ -111,6 +112,29 @@ def _reachable(item: BlicketItem, certificate: Certificate) -> bool:
             return False
         seen |= {episode.placed} if len(episode.placed) == item.task.n else set()
     return len(seen) == factorial(item.task.n)
+
+
+def _silence(item: BlicketItem, certificate: Certificate) -> bool:
+    """Whether the toggles meet every order of fewer objects, in an episode of the item itself."""
+    data, task = certificate.data, item.task
+    reliable = not item.sealed.switches and item.sealed.p == 1 and _ordered(item)
+    if not (reliable and has_shape(data, moves=list) and certificate.in_words == ONE_ORDER):
+        return False
+    episode, configurations = BlicketEpisode(item), set[tuple[int, ...]]()
+    for name in data["moves"]:
+        placed = name in task.objects and task.objects.index(name) in episode.placed
+        if episode.act({"remove" if placed else "place": name}).refused:
+            return False
+        configurations.add(episode.placed)
+    contiguous = task.order_reading is OrderReading.CONTIGUOUS
+    orders = (order for size in range(1, task.n) for order in permutations(range(task.n), size))
+    return all(any(_is_met(order, on, contiguous) for on in configurations) for order in orders)
+
+
+def _is_met(order: tuple[int, ...], on: tuple[int, ...], contiguous: bool) -> bool:
+    if contiguous:
+        return any(on[start : start + len(order)] == order for start in range(len(on)))
+    return tuple(number for number in on if number in order) == order
 
 
 def _actions(item: BlicketItem, episode: BlicketEpisode) -> list[dict[str, Any]]:
@@ -205,6 +229,7 @@ FORGERS = {
     "silently-switched": Forger(_genuine("silently-switched"), _other_rules, _silently_switched),
     "unreachable-orders": Forger(_genuine("unreachable-orders"), _bounds, _unreachable),
     "reachable-orders": Forger(_genuine("reachable-orders"), _walks, _reachable),
+    "silence-decides": Forger(_genuine("silence-decides"), _walks, _silence),
     "full-marks-before-the-switch": Forger(_genuine("full-marks-before-the-switch"), _lucky_scripts, _full_marks),
     "counting-decides": Forger(_genuine("counting-decides"), _scripts_of_nobody, _counting),
 }
