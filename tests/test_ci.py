@@ -69,7 +69,7 @@ def test_what_runs_together_ends_with_the_code_of_what_fails(capfd: pytest.Captu
     assert "no such file" in capfd.readouterr().err
 
 
-TASKS = ("test", "docs", "test-integrations", "test-lowest", "test-newcomer")
+TASKS = ("test", "docs", "test-integrations")
 TESTS = tuple(f"python3 tasks.py {task} []" for task in TASKS)
 UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
