@@ -54,7 +54,10 @@ def test_a_completion_gets_the_verdict_of_the_public_name(tmp_path: Path) -> Non
             return said(replies[messages[-1].text])
 
         log = evaluated(getattr(adapter, name)(str(pool)), tmp_path, reply=reply)
-        for sample, item, text in zip(samples(log), items, texts, strict=True):
+        by_prompt = {of.messages(item)[-1]["content"]: item for item in items}  # samples are sorted by public ids
+        for sample in samples(log):
+            (prompt,) = (message.text for message in sample.messages if message.role == "user")
+            item, text = by_prompt[prompt], replies[prompt]
             expected = calibrant.score(item, text)
             assert sample.scores is not None
             found = sample.scores["verdict"]
