@@ -1,0 +1,147 @@
+"""Command lines whose outputs are kept: every command on every benchmark, in sessions that build on each other.
+
+A session starts in an empty folder with its pool as `pool.jsonl` (the first items of a bundled pool), and runs its
+lines in order; a line's golden output is its exit code, its streams and every file that it wrote or changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.shared import shared_folder
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DATA = CHECKOUT / "bench" / "data"
+SHARED = shared_folder() or CHECKOUT.parent / "shared"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A pool, how many of its first items are used (0: all) and lines without `calibrant`; `{id}`: the first item."""
+
+    name: str
+    pool: Path | None
+    num_items: int
+    lines: tuple[str, ...]
+
+
+EVERY_BENCHMARK = (
+    "pool check pool.jsonl",
+    "pool check pool.jsonl --json",
+    "pool stats pool.jsonl",
+    "pool stats pool.jsonl --json",
+    "show pool.jsonl {id}",
+    "show pool.jsonl {id} --gold",
+    "show pool.jsonl {id} --json",
+    "show pool.jsonl no-such-item",
+    "prompts pool.jsonl --out prompts.jsonl",
+    "prompts pool.jsonl --text --limit 1",
+    "run exact pool.jsonl --out runs --workers 1",
+    "run exact pool.jsonl --out runs --workers 1 --json",
+    "run no-such-protocol pool.jsonl --out runs",
+    "table runs",
+    "table runs --json",
+    "table runs --columns all",
+    "table runs --attribution --pool pool.jsonl",
+    "table runs --attribution --pool pool.jsonl --json",
+    "report runs --no-times",
+    "report runs --no-times --out report.html",
+    "report runs --no-times --out report.md",
+    "report runs --no-times --out report.csv",
+    "report runs --no-times --out report.tex",
+    "report runs --no-times --no-paper --attribution --pools pool.jsonl",
+    "score pool.jsonl predictions.jsonl --out verdicts.jsonl --workers 1",
+    "score pool.jsonl predictions.jsonl --json --workers 1",
+    "score pool.jsonl predictions.jsonl --skip-unknown --id-field no_such_field",
+    "table verdicts.jsonl",
+    "report --predictions predictions.jsonl --pools pool.jsonl --no-times",
+    "audit pool.jsonl --workers 1",
+    "audit pool.jsonl --workers 1 --json --certificates certificates",
+    "pool convert pool.jsonl converted.jsonl",
+    "pool convert pool.jsonl converted.yaml",
+    "verify certificates/* pool.jsonl",
+)
+
+REPLAYSCM = (
+    *EVERY_BENCHMARK,
+    "run posterior,first-found pool.jsonl --out more --workers 1 --limit 2",
+    "audit pool.jsonl --workers 1 --out audits --html audit.html --fail-on ambiguous --limit 3",
+    "audit pool.jsonl --workers 1 --details --max-parents 3 --limit 2",
+    "separate pool.jsonl {id} --members 3",
+    "separate pool.jsonl {id} --json",
+    "harden pool.jsonl --out hard.jsonl --report hard_report.jsonl --workers 1 --limit 2",
+    "harden pool.jsonl --out more_worlds.jsonl --mode extra-worlds --seed 3 --workers 1 --limit 2",
+    "alternatives runs --out alternatives.jsonl",
+    "pool alternatives pool.jsonl alternative_items.jsonl --seed 2",
+    "report runs more --no-times --audits audits --plots plots",
+)
+
+INTERACTIVE = (
+    *EVERY_BENCHMARK,
+    "show pool.jsonl {id} --run runs",
+    "show pool.jsonl {id} --run runs --html episode.html",
+    "audit pool.jsonl --fail-on ambiguous",
+)
+
+CAUSIM = (
+    *EVERY_BENCHMARK,
+    "harden pool.jsonl --out hard.jsonl --workers 1 --limit 3",
+    "training pool.jsonl --out training.jsonl --limit 3",
+    "show pool.jsonl {id} --html graph.html",
+)
+
+BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")
+COMMANDS = (
+    *("run", "protocols", "score", "table", "report", "show", "prompts", "sample", "demo", "audit", "alternatives"),
+    *("harden", "separate", "verify", "generate", "export", "play", "schema", "training", "pool"),
+    *("pool check", "pool stats", "pool convert", "pool alternatives"),
+)
+
+WITHOUT_POOL = (
+    "--help",
+    *(f"{command} --help" for command in COMMANDS),
+    "protocols",
+    "protocols --json",
+    *(
+        f"schema {kind} --benchmark {benchmark}"
+        for kind in ("records", "verdicts", "audits", "certificates", "pools")
+        for benchmark in BENCHMARKS
+    ),
+    "sample --seed 1 --out sampled.jsonl --strata hs_n7_anchor_plus --per-stratum 1",
+    "generate --seed 2 --out replayscm.jsonl --strata hs_n7_anchor_plus --per-stratum 1 --workers 1",
+    *(
+        f"generate --benchmark {benchmark} --seed 1 --out {benchmark}.jsonl --per-stratum 1"
+        for benchmark in BENCHMARKS[1:]
+    ),
+)
+
+SESSIONS = (
+    Session("replayscm-hidden-order", DATA / "sample_hidden_order.jsonl", 4, REPLAYSCM),
+    Session("replayscm-hidden-roots", DATA / "sample_hidden_roots.jsonl", 3, EVERY_BENCHMARK),
+    Session("replayscm-block", DATA / "sample_block.jsonl", 3, EVERY_BENCHMARK),
+    Session("replayscm-ordered", DATA / "sample_ordered.jsonl", 3, EVERY_BENCHMARK),
+    Session("blickets", DATA / "sample_blickets.jsonl", 12, INTERACTIVE),
+    Session("causalab", DATA / "sample_causalab.jsonl", 8, INTERACTIVE),
+    Session("causim", DATA / "sample_causim.jsonl", 24, CAUSIM),
+    Session("without-pool", None, 0, WITHOUT_POOL),
+)
+
+ON_DEVELOPMENT_POOLS = (
+    "pool check pool.jsonl --json",
+    "pool stats pool.jsonl --json",
+    "prompts pool.jsonl --out prompts.jsonl",
+    "run exact,first-found pool.jsonl --out runs --workers 1",
+    "table runs --columns all",
+    "table runs --json",
+    "report runs --no-times --out report.html",
+    "audit pool.jsonl --workers 1 --limit 3 --json --certificates certificates",
+    "pool convert pool.jsonl converted.jsonl",
+)
+
+DEVELOPMENT = tuple(
+    Session(
+        f"development-{setting}", SHARED / "replayscm" / f"pool_dev_{setting}.runtime.yaml", 0, ON_DEVELOPMENT_POOLS
+    )
+    for setting in ("ordered", "block", "hidden_order", "hidden_roots")
+)
