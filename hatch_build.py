@@ -1,4 +1,7 @@
-"""Hook of the build: the README as a package index shows it, where files of the checkout have no address.
+"""Hooks of the build: the five packages below `calibrant`, and the README as a package index shows it.
+
+In a checkout dsl, solvers, audits, baselines and bench lie beside calibrant, which has a link to each (for editors and
+type checkers); a wheel has the folders themselves. hatchling follows links only where told, hence the first hook.
 
 Once the project has one, `Source` in `[project.urls]` says it (the address that a path such as docs/api.md is appended
 to), and links and images lead there. Until then they are named, not linked.
@@ -10,10 +13,26 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 IMAGE = re.compile(r"!\[([^\]]*)\]\((?!https?:|#)([^)\s]+)\)")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
+
+
+FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")
+NOT_SHIPPED = ("__pycache__",)
+
+
+class PackagesHook(BuildHookInterface):
+    """Puts the five packages below `calibrant` in a wheel."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """version: "standard" or "editable"; an editable installation is the checkout"""
+        for name in FOLDERS if version != "editable" else ():
+            for part in sorted(Path(self.root, name).iterdir()):
+                if part.name not in NOT_SHIPPED:
+                    build_data["force_include"][str(part)] = f"calibrant/{name}/{part.name}"
 
 
 class ReadmeHook(MetadataHookInterface):

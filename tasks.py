@@ -37,14 +37,14 @@ TYPES = ("mypy",)  # one process, which would leave a core idle: it works while 
 # three workers on two cores: tests of processes, browsers and servers wait for a fifth of their time
 TESTS = ("pytest", "-q", "-n", "3", "--dist", "worksteal")
 # with the types of the packages that there are adapters for
-TYPED = ("calibrant", "calibrant_tasks", "bench.speed.inspect", "tests.integrations")
+TYPED = ("calibrant", "calibrant_tasks", "calibrant.bench.speed.inspect", "tests.integrations")
 INTEGRATION_TESTS = (
     ("mypy", *(part for package in TYPED for part in ("-p", package))),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),
 )
 LOWEST_TESTS = (
-    ("bench.cli", "--version"),
-    ("bench.cli", "pool", "check", "bench/data/sample_ordered.jsonl"),
+    ("calibrant.bench.cli", "--version"),
+    ("calibrant.bench.cli", "pool", "check", "bench/data/sample_ordered.jsonl"),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "--one-in", "10"),
 )
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
@@ -182,7 +182,7 @@ def _pinned(lines: Iterable[str]) -> dict[str, str]:
 
 
 def demo() -> None:
-    environment().run("bench.cli", "demo")
+    environment().run("calibrant.bench.cli", "demo")
 
 
 def tests_environment() -> Environment:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from solvers.space import Space
+from calibrant.solvers.space import Space
 
 M = TypeVar("M")
 

@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from audits.recounting import RecountLimitError
-from dsl.errors import in_one_line, shown
+from calibrant.audits.recounting import RecountLimitError
+from calibrant.dsl.errors import in_one_line, shown
 
 FORMAT = "calibrant-claim"
 VERSION = 1

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from audits.claims import Certificate
-from dsl.errors import in_one_line
+from calibrant.audits.claims import Certificate
+from calibrant.dsl.errors import in_one_line
 
 
 class Standing(StrEnum):

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError
 
 Listener: TypeAlias = Callable[[str, int, int], None]  # part, how much of it is done, of how much
 

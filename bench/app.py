@@ -6,25 +6,25 @@ from typing import Annotated
 
 import typer
 
-from bench.commands.alternatives import alternatives
-from bench.commands.audit import audit
-from bench.commands.demo import demo
-from bench.commands.generate import generate, sample
-from bench.commands.guard import guarded
-from bench.commands.harden import harden
-from bench.commands.play import play
-from bench.commands.pool import pool_app
-from bench.commands.prompts import export, prompts, training
-from bench.commands.protocols import protocols
-from bench.commands.report import report
-from bench.commands.run import run
-from bench.commands.schema import schema
-from bench.commands.score import score
-from bench.commands.separate import separate
-from bench.commands.show import show
-from bench.commands.table import table
-from bench.commands.verify import verify
-from bench.examples import epilog
+from calibrant.bench.commands.alternatives import alternatives
+from calibrant.bench.commands.audit import audit
+from calibrant.bench.commands.demo import demo
+from calibrant.bench.commands.generate import generate, sample
+from calibrant.bench.commands.guard import guarded
+from calibrant.bench.commands.harden import harden
+from calibrant.bench.commands.play import play
+from calibrant.bench.commands.pool import pool_app
+from calibrant.bench.commands.prompts import export, prompts, training
+from calibrant.bench.commands.protocols import protocols
+from calibrant.bench.commands.report import report
+from calibrant.bench.commands.run import run
+from calibrant.bench.commands.schema import schema
+from calibrant.bench.commands.score import score
+from calibrant.bench.commands.separate import separate
+from calibrant.bench.commands.show import show
+from calibrant.bench.commands.table import table
+from calibrant.bench.commands.verify import verify
+from calibrant.bench.examples import epilog
 
 app = typer.Typer(
     name="calibrant",
@@ -60,7 +60,7 @@ app.add_typer(pool_app, name="pool")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from bench.version import program_version
+        from calibrant.bench.version import program_version
 
         typer.echo(f"calibrant {program_version()}")
         raise typer.Exit

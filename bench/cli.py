@@ -6,28 +6,21 @@ interrupted. `--help` imports neither the compiler nor any solver. A reader that
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from functools import cache
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Any
 
-from bench.terminal import printable_streams
+from calibrant.bench.compiling import tell_compiling
+from calibrant.bench.terminal import printable_streams
 
-PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
 OK, BAD_INPUT, INTERRUPTED = 0, 2, 130  # 1, a failed check, is what a command returns
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code."""
-    stranger = foreign_package()
-    if stranger:
-        return _refused(stranger)
-    from bench.compiling import tell_compiling  # needs the packages just asked about
-
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # an ASCII terminal shows a dash as a question mark
     tell_compiling()
@@ -38,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     import typer
 
-    from bench.commands.guard import StoppedError
-    from dsl.errors import CalibrantError
+    from calibrant.bench.commands.guard import StoppedError
+    from calibrant.dsl.errors import CalibrantError
 
     usage_error: Any = typer.BadParameter.__mro__[1]  # of typer's own click, or of the installed one, by version
     try:
@@ -67,7 +60,7 @@ def _command() -> Any:
     """Of all signatures; made once, where one process gives several commands."""
     from typer.main import get_command
 
-    from bench.app import app
+    from calibrant.bench.app import app
 
     return get_command(app)
 
@@ -75,18 +68,6 @@ def _command() -> Any:
 def _refused(reason: str) -> int:
     print(f"calibrant: {' '.join(reason.split())}", file=sys.stderr)
     return BAD_INPUT
-
-
-def foreign_package() -> str | None:
-    """What is wrong if one of the five packages is not the one beside this file: their names are common ones."""
-    ours = Path(__file__).resolve().parent.parent
-    for name in PACKAGES:
-        spec = importlib.util.find_spec(name)
-        found = spec.origin if spec else None
-        if found is None or Path(found).resolve().parent != ours / name:
-            where = found or "missing"
-            return f"package '{name}' is {where}, not ours; install calibrant into a fresh virtual environment"
-    return None
 
 
 if __name__ == "__main__":

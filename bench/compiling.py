@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from dsl.compiling import Told
+from calibrant.dsl.compiling import Told
 
 EVERY = 5.0  # seconds between lines
 

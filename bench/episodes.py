@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from dsl.action import Action, ActionError
-from dsl.episode import Episode, Step
-from dsl.errors import shown
-from dsl.json_objects import json_objects
-from dsl.message import Message
+from calibrant.dsl.action import Action, ActionError
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.errors import shown
+from calibrant.dsl.json_objects import json_objects
+from calibrant.dsl.message import Message
 
 
 class Chat(Protocol):

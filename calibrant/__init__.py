@@ -5,19 +5,21 @@ Every public name is here and loaded when it is first used; docs/api.md has an e
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+_HERE = Path(__file__).resolve().parent
+if (_HERE / "dsl").is_symlink() or not (_HERE / "dsl").is_dir():  # a checkout: the packages lie beside this folder
+    __path__.insert(0, str(_HERE.parent))
+
 if TYPE_CHECKING:
-    from audits.finding import Finding
-    from audits.replayscm.findings import Findings
-    from audits.replayscm.generation.generate import Generated
-    from audits.replayscm.hardening.harden import Hardening
-    from bench.audit.separations import SeparatedPair
-    from bench.benchmarks.kinds import (
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.replayscm.findings import Findings
+    from calibrant.audits.replayscm.generation.generate import Generated
+    from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.bench.audit.separations import SeparatedPair
+    from calibrant.bench.benchmarks.kinds import (
         BlicketItem,
         BlicketScore,
         CausimItem,
@@ -27,11 +29,19 @@ if TYPE_CHECKING:
         LabScore,
         Verdict,
     )
-    from bench.protocols.base import Protocol, ProtocolResult
-    from bench.runs.records import Record
-    from bench.verbs.base import Solution
-    from bench.version import __version__
+    from calibrant.bench.protocols.base import Protocol, ProtocolResult
+    from calibrant.bench.runs.records import Record
+    from calibrant.bench.verbs.base import Solution
+    from calibrant.bench.version import __version__
+    from calibrant.dsl.episode import Step
+    from calibrant.dsl.errors import CalibrantError, PoolError
+    from calibrant.dsl.item import Pool
+    from calibrant.dsl.replayscm.problem import Problem, Task
+    from calibrant.dsl.replayscm.scm import Scm
+    from calibrant.dsl.replayscm.score import Score
     from calibrant.running import protocols, run
+    from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+    from calibrant.solvers.replayscm.version_space import VersionSpace
     from calibrant.verbs import (
         audit,
         generate,
@@ -44,14 +54,6 @@ if TYPE_CHECKING:
         solve,
         version_space,
     )
-    from dsl.episode import Step
-    from dsl.errors import CalibrantError, PoolError
-    from dsl.item import Pool
-    from dsl.replayscm.problem import Problem, Task
-    from dsl.replayscm.scm import Scm
-    from dsl.replayscm.score import Score
-    from solvers.outcome import Found, Impossible, OutOfBudget
-    from solvers.replayscm.version_space import VersionSpace
 
 __all__ = [
     "BlicketItem",
@@ -99,36 +101,36 @@ __all__ = [
 ]
 
 _HOME = {
-    "BlicketItem": "bench.benchmarks.kinds",
-    "BlicketScore": "bench.benchmarks.kinds",
-    "CalibrantError": "dsl.errors",
-    "CausimItem": "bench.benchmarks.kinds",
-    "CausimScore": "bench.benchmarks.kinds",
-    "Finding": "audits.finding",
-    "Findings": "audits.replayscm.findings",
-    "Found": "solvers.outcome",
-    "Generated": "audits.replayscm.generation.generate",
-    "Hardening": "audits.replayscm.hardening.harden",
-    "Impossible": "solvers.outcome",
-    "Item": "bench.benchmarks.kinds",
-    "LabItem": "bench.benchmarks.kinds",
-    "LabScore": "bench.benchmarks.kinds",
-    "OutOfBudget": "solvers.outcome",
-    "Pool": "dsl.item",
-    "PoolError": "dsl.errors",
-    "Problem": "dsl.replayscm.problem",
-    "Protocol": "bench.protocols.base",
-    "ProtocolResult": "bench.protocols.base",
-    "Record": "bench.runs.records",
-    "Scm": "dsl.replayscm.scm",
-    "Score": "dsl.replayscm.score",
-    "SeparatedPair": "bench.audit.separations",
-    "Solution": "bench.verbs.base",
-    "Step": "dsl.episode",
-    "Task": "dsl.replayscm.problem",
-    "Verdict": "bench.benchmarks.kinds",
-    "VersionSpace": "solvers.replayscm.version_space",
-    "__version__": "bench.version",
+    "BlicketItem": "calibrant.bench.benchmarks.kinds",
+    "BlicketScore": "calibrant.bench.benchmarks.kinds",
+    "CalibrantError": "calibrant.dsl.errors",
+    "CausimItem": "calibrant.bench.benchmarks.kinds",
+    "CausimScore": "calibrant.bench.benchmarks.kinds",
+    "Finding": "calibrant.audits.finding",
+    "Findings": "calibrant.audits.replayscm.findings",
+    "Found": "calibrant.solvers.outcome",
+    "Generated": "calibrant.audits.replayscm.generation.generate",
+    "Hardening": "calibrant.audits.replayscm.hardening.harden",
+    "Impossible": "calibrant.solvers.outcome",
+    "Item": "calibrant.bench.benchmarks.kinds",
+    "LabItem": "calibrant.bench.benchmarks.kinds",
+    "LabScore": "calibrant.bench.benchmarks.kinds",
+    "OutOfBudget": "calibrant.solvers.outcome",
+    "Pool": "calibrant.dsl.item",
+    "PoolError": "calibrant.dsl.errors",
+    "Problem": "calibrant.dsl.replayscm.problem",
+    "Protocol": "calibrant.bench.protocols.base",
+    "ProtocolResult": "calibrant.bench.protocols.base",
+    "Record": "calibrant.bench.runs.records",
+    "Scm": "calibrant.dsl.replayscm.scm",
+    "Score": "calibrant.dsl.replayscm.score",
+    "SeparatedPair": "calibrant.bench.audit.separations",
+    "Solution": "calibrant.bench.verbs.base",
+    "Step": "calibrant.dsl.episode",
+    "Task": "calibrant.dsl.replayscm.problem",
+    "Verdict": "calibrant.bench.benchmarks.kinds",
+    "VersionSpace": "calibrant.solvers.replayscm.version_space",
+    "__version__": "calibrant.bench.version",
     "audit": "calibrant.verbs",
     "generate": "calibrant.verbs",
     "harden": "calibrant.verbs",
@@ -154,33 +156,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-def _origin(name: str) -> str | None:
-    try:
-        found = importlib.util.find_spec(name)
-    except ValueError:  # a module that somebody put there by hand
-        return "not a module of a file"
-    return found.origin if found else None
-
-
-def _in_the_way() -> str:
-    """Which of the project's packages, if any, would be imported from elsewhere: their names are common ones.
-
-    `python -m calibrant` is the command, and the folder that it is called in is not where its packages are looked for.
-    (bench.cli looks again, for a `bench` that was found: neither can ask the other.)
-    """
-    ours = Path(__file__).resolve().parent.parent
-    command = sys.orig_argv[1:3] == ["-m", "calibrant"]
-    if command and Path(sys.path[0] or ".").resolve() != ours:
-        del sys.path[0]
-    for name in ("dsl", "solvers", "audits", "baselines", "bench"):
-        origin = _origin(name)
-        if origin is None or Path(origin).resolve().parent != ours / name:
-            where = f"is {origin}, not calibrant's" if origin else "is missing"
-            return f"package '{name}' {where}; rename that folder, or start Python elsewhere or with -P"
-    return ""
-
-
-if reason := _in_the_way():
-    raise ImportError(f"calibrant cannot be imported: {reason}", name=__name__, path=__file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from bench.cli import main
+from calibrant.bench.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,7 +6,7 @@ import math
 from os import PathLike
 from pathlib import Path
 
-from dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, shown
 
 
 def path_argument(value: object, what: str) -> Path:

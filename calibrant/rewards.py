@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.training import rewards
-from bench.training.replies import Completion
-from dsl.errors import CalibrantError
+from calibrant.bench.training import rewards
+from calibrant.bench.training.replies import Completion
+from calibrant.dsl.errors import CalibrantError
 
 __all__ = ["attributed", "shaped", "verdict"]
 

@@ -7,15 +7,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.protocols.base import Protocol
-from bench.runs.records import Record
 from calibrant.arguments import check_execution, path_argument
-from dsl.errors import CalibrantError
-from dsl.item import Pool
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.runs.records import Record
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from bench.benchmarks.kinds import Item
-    from bench.runs.runner import Selection
+    from calibrant.bench.benchmarks.kinds import Item
+    from calibrant.bench.runs.runner import Selection
 
 
 def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
@@ -23,8 +23,8 @@ def protocols(of: str = "replayscm") -> Mapping[str, type[Protocol]]:
 
     of: name of the benchmark
     """
-    from bench.benchmarks.registry import benchmark
-    from bench.protocols.registry import with_installed
+    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.protocols.registry import with_installed
 
     return with_installed(benchmark(of).protocols, of)
 
@@ -48,14 +48,14 @@ def run(
     budget: wall seconds per item, after which its process is killed
     cluster: address of a dask.distributed scheduler, tcp://HOST:PORT, whose workers answer instead of `workers` here
     """
-    from bench.benchmarks.registry import benchmark_of
-    from bench.protocols.own import usable, with_code
-    from bench.protocols.registry import make_protocol
-    from bench.runs.jobs import Execution
-    from bench.runs.records import config_digest, folder_records
-    from bench.runs.runner import config_of
-    from bench.runs.runner import run as run_over
-    from dsl.replayscm.pools.files import file_digest
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.protocols.own import usable, with_code
+    from calibrant.bench.protocols.registry import make_protocol
+    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.records import config_digest, folder_records
+    from calibrant.bench.runs.runner import config_of
+    from calibrant.bench.runs.runner import run as run_over
+    from calibrant.dsl.replayscm.pools.files import file_digest
 
     check_execution(workers, budget, cluster, retry_crashed)
     folder = path_argument(out, "out")
@@ -82,8 +82,8 @@ def run(
 
 def _selected(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
     """Which items of which file."""
-    from bench.runs.runner import EVERYTHING, Selection
-    from dsl.stored_items import item_ids
+    from calibrant.bench.runs.runner import EVERYTHING, Selection
+    from calibrant.dsl.stored_items import item_ids
 
     if not isinstance(pool, Pool):
         return EVERYTHING, path_argument(pool, "pool")

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, get_args, get
 
 import msgspec
 
-from bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
-from bench.verbs.base import Solution
 from calibrant.arguments import path_argument, seed_argument
+from calibrant.bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
+from calibrant.bench.verbs.base import Solution
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Pool
 from calibrant.options import (
     Auditing,
     Counting,
@@ -28,15 +31,12 @@ from calibrant.options import (
     Separating,
     Solving,
 )
-from dsl.episode import Step
-from dsl.errors import CalibrantError
-from dsl.item import Pool
-from solvers.outcome import Outcome
+from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:  # what compiles is not imported for its name
-    from audits.finding import Finding
-    from bench.benchmarks.base import Benchmark
-    from bench.benchmarks.kinds import (
+    from calibrant.audits.finding import Finding
+    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.benchmarks.kinds import (
         BlicketEpisode,
         BlicketItem,
         BlicketScore,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         Score,
         Verdict,
     )
-    from bench.benchmarks.results import (
+    from calibrant.bench.benchmarks.results import (
         DetectorSpace,
         Findings,
         Generated,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:  # what compiles is not imported for its name
         WorkedSolution,
         WorldSpace,
     )
-    from bench.runs.records import StepRecord
+    from calibrant.bench.runs.records import StepRecord
 
     Steps: TypeAlias = Sequence[Step[Any]] | Sequence[StepRecord] | Sequence[Mapping[str, Any]]
 
@@ -156,8 +156,8 @@ def _in_pairs(items: Iterable[Any], answers: Iterable[object]) -> Iterator[tuple
 
 
 def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[Any, object]]:
-    from bench.answers.predictions import PoolItems, PredictionLines
-    from bench.pools.ids import PublicIds
+    from calibrant.bench.answers.predictions import PoolItems, PredictionLines
+    from calibrant.bench.pools.ids import PublicIds
 
     items = {item.id: item for item in pool}
     public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)
@@ -265,7 +265,7 @@ def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping
         raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
     checked: dict[str, Any] = {}
     if "steps" in options:
-        from bench.answers.played import steps_of
+        from calibrant.bench.answers.played import steps_of
 
         checked["steps"] = steps_of(options["steps"])
     for kind in kinds:

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import verifiers.v1 as vf
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark, benchmark_of
-from bench.pools.ids import PublicIds
-from bench.training.conversation import Said, said
-from bench.training.curricula import Drawn, in_stages, in_turns
-from bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.training.conversation import Said, said
+from calibrant.bench.training.curricula import Drawn, in_stages, in_turns
+from calibrant.bench.training.rewards import Lesson, Worth, attributed, lesson, shaped, verdict
 
 WORTH: dict[str, Worth] = {"verdict": verdict, "shaped": shaped, "attributed": attributed}
 

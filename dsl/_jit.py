@@ -16,9 +16,9 @@ from numba.core import config
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
-from dsl.compiling import Turn
-from dsl.garbage import no_collections
-from dsl.kernel_cache import cache_folder, is_private
+from calibrant.dsl.compiling import Turn
+from calibrant.dsl.garbage import no_collections
+from calibrant.dsl.kernel_cache import cache_folder, is_private
 
 P = ParamSpec("P")
 R = TypeVar("R")

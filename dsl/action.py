@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from dsl.errors import CalibrantError, shown
-from dsl.json_objects import decode
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.json_objects import decode
 
 Action: TypeAlias = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from dsl.action import Action
-from dsl.errors import CalibrantError, shown
+from calibrant.dsl.action import Action
+from calibrant.dsl.errors import CalibrantError, shown
 
 T_co = TypeVar("T_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)

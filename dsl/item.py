@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from dsl.errors import UnknownItemError, in_one_line, shown
+from calibrant.dsl.errors import UnknownItemError, in_one_line, shown
 
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)

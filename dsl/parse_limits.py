@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.errors import CalibrantError, PoolError
 
 MAX_DEPTH = 200  # pool files are ten levels deep
 MAX_JSON_BYTES = 1 << 26  # of one JSON text; a line with 64 long responses has 25 MB

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import yaml
 
-from dsl.errors import PoolError
-from dsl.parse_limits import MAX_DEPTH
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.parse_limits import MAX_DEPTH
 
 _KEPT_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice

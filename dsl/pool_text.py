@@ -15,8 +15,8 @@ from stat import S_ISREG
 from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
-from dsl.errors import PoolError
-from dsl.parse_limits import MAX_JSON_BYTES
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
 _LONGEST_HEAD = 1 << 20

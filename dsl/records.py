@@ -17,12 +17,12 @@ from typing import IO, Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from dsl.errors import CalibrantError, PoolError, in_one_line, shown
-from dsl.item import Item, Pool
-from dsl.parse_limits import TooLargeError, check_nesting, load_json
-from dsl.pool_text import Line, plain_pool, pool_lines
-from dsl.stored_items import stored_items
-from dsl.whole_file import whole_file
+from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, shown
+from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.parse_limits import TooLargeError, check_nesting, load_json
+from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
+from calibrant.dsl.stored_items import stored_items
+from calibrant.dsl.whole_file import whole_file
 
 FORMAT = "calibrant-pool"
 VERSION = 1

@@ -17,9 +17,9 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Generic, TypeVar, overload
 from zlib import crc32
 
-from dsl.errors import PoolError, shown
-from dsl.item import Item
-from dsl.pool_text import Line
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import Line
 
 KEPT = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
 AT_HAND = 64  # items found by their id that are kept, of those that are not

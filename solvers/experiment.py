@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from dsl.action import Action
-from dsl.episode import Episode
-from solvers.outcome import Found, Impossible
-from solvers.space import Space
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Episode
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.space import Space
 
 M = TypeVar("M")
 X = TypeVar("X")

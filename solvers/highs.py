@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 if TYPE_CHECKING:
     from highspy import Highs

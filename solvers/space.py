@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from dsl.errors import in_one_line
+from calibrant.dsl.errors import in_one_line
 
 M = TypeVar("M")  # a member
 X = TypeVar("X")  # an experiment: what is read

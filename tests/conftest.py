@@ -11,8 +11,8 @@ from hashlib import sha256
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bench import compiling
-from bench.commands import options, progress
+from calibrant.bench import compiling
+from calibrant.bench.commands import options, progress
 from tests.support.commands import FONT_CACHE
 from tests.support.effort import UNTIL, examples
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.replayscm.pairs import own_rows, pair_problem
 from tests.support.replayscm.written import written_scm
 

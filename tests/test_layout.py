@@ -7,7 +7,7 @@ both after the same thing, is a folder that is missing. So `score.py` beside `sc
 from __future__ import annotations
 
 import ast
-import importlib.util
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "calibrant_tasks": {"dsl", "solvers", "audits", "baselines", "bench"},
 }
 OURS = {*MAY_IMPORT, "tests"}
+FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # importable below calibrant alone
 BENCHMARKS = {"replayscm", "causalab", "causim", "blickets"}
 SEES_ALL = ("bench/benchmarks/", "tests/")  # the one place in which benchmarks meet, and what tests it
 MAX_FOLDER_FILES = 20
@@ -53,7 +54,18 @@ def _called(function: ast.expr) -> str:
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything that is imported anywhere in a file, inside functions and `if`s too."""
+    """Yield line and name of each import anywhere in a file, the five packages without `calibrant.` before them."""
+    yield from map(_without_prefix, _full_imports(tree))
+
+
+def _without_prefix(line_and_name: tuple[int, str]) -> tuple[int, str]:
+    line, name = line_and_name
+    package = name.partition(".")[2].partition(".")[0]
+    return line, name.removeprefix("calibrant.") if package in FOLDERS else name
+
+
+def _full_imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and full name of each import anywhere in a file, inside functions and `if`s too."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -65,9 +77,13 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 @cache
+def _full_imports_in(path: Path) -> Imports:
+    """Return what a file of the checkout imports; several laws ask, and the file is parsed once."""
+    return tuple(_full_imports(_tree(path)))
+
+
 def _imports_in(path: Path) -> Imports:
-    """What a file of the checkout imports: four laws ask, and the file is parsed once."""
-    return tuple(_imports(_tree(path)))
+    return tuple(map(_without_prefix, _full_imports_in(path)))
 
 
 def _upward(imports: Imports, package: str) -> list[tuple[int, str]]:
@@ -183,6 +199,25 @@ def test_no_two_files_of_a_folder_share_a_prefix() -> None:
     assert offenders == {}
 
 
+def test_the_five_packages_are_imported_below_calibrant_alone() -> None:
+    bare = {
+        f"{_where(path)}:{line}": name
+        for path in _sources(*OURS)
+        for line, name in _full_imports_in(path)
+        if name.partition(".")[0] in FOLDERS
+    }
+    assert bare == {}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_package_is_one_module_under_one_name(name: str) -> None:
+    link = CHECKOUT / "calibrant" / name
+    assert link.is_symlink(), "editors and type checkers follow it"
+    assert link.readlink() == Path("..") / name
+    with pytest.raises(ImportError, match=rf"import calibrant\.{name}, not {name}"):
+        importlib.import_module(name)
+
+
 def test_numba_is_imported_in_one_file_and_that_by_kernels_only() -> None:
     offenders = {_where(path): bad for path in _sources(*MAY_IMPORT) if (bad := _compiler(_imports_in(path), path))}
     assert offenders == {}
@@ -198,8 +233,8 @@ def test_importing_the_packages_compiles_nothing() -> None:
     """In a fresh interpreter: neither numba nor any kernel module is loaded by a package's __init__."""
     program = f"""
 import sys
-import {", ".join(MAY_IMPORT)}
-print([name for name in sys.modules if name.partition(".")[0] == "numba" or "._kernels" in name or name == "dsl._jit"])
+import {", ".join(f"calibrant.{name}" if name in FOLDERS else name for name in MAY_IMPORT)}
+print([name for name in sys.modules if name.startswith("numba") or "._kernels" in name or name.endswith("._jit")])
 """
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
@@ -208,10 +243,9 @@ print([name for name in sys.modules if name.partition(".")[0] == "numba" or "._k
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_each_package_is_the_one_of_this_checkout_and_typed(package: str) -> None:
-    found = importlib.util.find_spec(package)
-    assert found is not None
-    assert found.origin is not None
-    assert Path(found.origin).resolve() == CHECKOUT / package / "__init__.py"
+    module = importlib.import_module(f"calibrant.{package}" if package in FOLDERS else package)
+    assert module.__file__ is not None
+    assert Path(module.__file__).resolve() == CHECKOUT / package / "__init__.py"
     assert (CHECKOUT / package / "py.typed").is_file()
 
 
@@ -226,6 +260,9 @@ def _of(source: str) -> Imports:
     ("package", "source", "name"),
     [
         ("dsl", "import solvers", "solvers"),
+        ("dsl", "from calibrant import solvers", "solvers"),
+        ("solvers", "from calibrant.bench import cli", "bench.cli"),
+        ("bench", "from calibrant.running import run", "calibrant.running.run"),
         ("dsl", "def f():\n    from bench.runs.records import Record", "bench.runs.records.Record"),
         ("dsl", "if TYPE_CHECKING:\n    import audits.coverage as c", "audits.coverage"),
         ("solvers", "from baselines.replayscm import fit", "baselines.replayscm.fit"),

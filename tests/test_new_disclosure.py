@@ -8,24 +8,24 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.bnlearn_dsl import bnlearn_candidates
-from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
-from baselines.replayscm.simple_rows import copy_parent, first_found, random_legal
-from baselines.replayscm.staged.search import staged_search
-from bench.pools.show import instance_text
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Disclosure, KnownRoots, Names
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.prompt import prompt
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.submission import illegality
-from solvers.outcome import Found, Impossible
-from solvers.replayscm.engines.contract import Counted
-from solvers.replayscm.engines.registry import ENGINES, engine
-from solvers.replayscm.exact import solve
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates
+from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, random_legal
+from calibrant.baselines.replayscm.staged.search import staged_search
+from calibrant.bench.pools.show import instance_text
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import Disclosure, KnownRoots, Names
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.prompt import prompt
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.engines.contract import Counted
+from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import families, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import small_problems
 

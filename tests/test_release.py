@@ -9,11 +9,11 @@ from pathlib import Path
 import yaml
 
 import calibrant
-from audits.replayscm.certificates import certificate
-from bench.audit import records as audits
-from bench.runs import records as runs
-from bench.version import program_version
-from dsl.replayscm.pools import records as pools
+from calibrant.audits.replayscm.certificates import certificate
+from calibrant.bench.audit import records as audits
+from calibrant.bench.runs import records as runs
+from calibrant.bench.version import program_version
+from calibrant.dsl.replayscm.pools import records as pools
 
 ROOT = Path(__file__).resolve().parent.parent
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))

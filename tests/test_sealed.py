@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from dsl.blickets.episode import BlicketEpisode
-from solvers.blickets.noise import NoiseSpace
-from solvers.blickets.order import OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import SwitchSpace
-from solvers.blickets.universal import UniversalSpace
-from solvers.space import Space
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.solvers.blickets.noise import NoiseSpace
+from calibrant.solvers.blickets.order import OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.space import Space
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PLAYERS = ("solvers", "baselines")

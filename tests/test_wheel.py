@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import pytest
 
-from bench.version import __version__
+from calibrant.bench.version import __version__
 from tests.support.commands import CHECKOUT
 
-PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant", "calibrant_tasks")
+PACKAGES = ("calibrant", "calibrant_tasks")
+FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")  # beside calibrant in a checkout, below it in a wheel
 OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
 PAGE = (CHECKOUT / "docs" / "own_rows.md").read_text(encoding="utf-8")
 
@@ -73,13 +74,19 @@ def test_the_wheel_has_our_packages_and_nothing_else(installed: Environment) -> 
     assert {name.partition("/")[0] for name in names} == {*PACKAGES, f"calibrant-{__version__}.dist-info"}
     for package in PACKAGES:
         assert f"{package}/py.typed" in names
-    sources = {str(path.relative_to(CHECKOUT)) for package in PACKAGES for path in (CHECKOUT / package).rglob("*.py")}
-    assert sources <= set(names)
+    listed = subprocess.run(["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    roots = {**{name: f"calibrant/{name}" for name in FOLDERS}, **{name: name for name in PACKAGES}}
+    sources = {
+        f"{roots[package]}/{rest}"
+        for package, _, rest in (line.partition("/") for line in listed.splitlines())
+        if package in roots and (CHECKOUT / package / rest).is_file()
+    }
+    assert {name for name in names if not name.startswith("calibrant-")} == sources
 
 
 def test_the_import_is_the_wheels(installed: Environment) -> None:
     done = installed.run(
-        "-c", "import calibrant, bench; print(calibrant.__version__, calibrant.__file__, bench.__file__)"
+        "-c", "import calibrant.bench as bench; print(calibrant.__version__, calibrant.__file__, bench.__file__)"
     )
     assert done.returncode == 0, done.stderr
     version, *files = done.stdout.split()
@@ -88,18 +95,22 @@ def test_the_import_is_the_wheels(installed: Environment) -> None:
 
 
 @pytest.mark.parametrize("shadow", ["bench", "dsl"])
-def test_a_folder_named_like_ours_does_not_bother_the_command_and_is_named_by_the_import(
-    installed: Environment, tmp_path: Path, shadow: str
-) -> None:
+def test_a_folder_named_like_a_package_does_not_matter(installed: Environment, tmp_path: Path, shadow: str) -> None:
     (tmp_path / shadow).mkdir()
     (tmp_path / shadow / "__init__.py").write_text("raise RuntimeError('the user has this')\n", encoding="utf-8")
     for arguments, tool in ((("--version",), "calibrant"), (("-m", "calibrant", "--version"), "python")):
         done = installed.run(*arguments, tool=tool, where=tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"calibrant {__version__}\n", "")
-    done = installed.run("-c", "import calibrant", where=tmp_path)
-    assert done.returncode == 1
-    *_, said = done.stderr.splitlines()
-    assert said.startswith(f"ImportError: calibrant cannot be imported: package '{shadow}' is {tmp_path / shadow}")
+    done = installed.run("-c", f"import calibrant.{shadow} as ours; print(ours.__name__)", where=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"calibrant.{shadow}\n", "")
+
+
+def test_an_import_of_a_former_name_is_refused_by_a_line_that_has_the_new_one(
+    installed: Environment, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("from bench.protocols.base import Protocol\n", encoding="utf-8")
+    done = installed.run("protocols", "mine.py", tool="calibrant", where=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "calibrant: mine.py: import calibrant.bench, not bench\n")
 
 
 def test_a_row_of_an_installed_package_runs_beside_ours_in_workers(installed: Environment, tmp_path: Path) -> None:

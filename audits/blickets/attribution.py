@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from audits.attribution import Attribution, attributed, is_decided
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Task
-from dsl.blickets.readings import followed
-from dsl.episode import Step
-from solvers.blickets.families import DetectorSpace, after_step, class_of
+from calibrant.audits.attribution import Attribution, attributed, is_decided
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Task
+from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.families import DetectorSpace, after_step, class_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,18 @@ from itertools import permutations
 
 import msgspec
 
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Mechanism, Sealed
-from dsl.blickets.rule import Rule, set_of
-from solvers.blickets.certificate import certifiable
-from solvers.blickets.families import exact_learner
-from solvers.blickets.learner import concluded
-from solvers.blickets.noise import NoiseSpace
-from solvers.blickets.order import OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import SwitchSpace
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Mechanism, Sealed
+from calibrant.dsl.blickets.rule import Rule, set_of
+from calibrant.solvers.blickets.certificate import certifiable
+from calibrant.solvers.blickets.families import exact_learner
+from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.noise import NoiseSpace
+from calibrant.solvers.blickets.order import OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 MAX_PERMUTED = 5  # objects; with more not every assignment of roles is played
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from audits.finding import Finding, Standing
-from dsl.blickets.grading import Exposed, Grade, Split
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.blickets.grading import Exposed, Grade, Split
 
 
 def episode_findings(grades: Collection[Grade], where: str) -> Iterator[Finding]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.records import record_from_item
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.records import record_from_item
 
 
 def evidence_of(item: BlicketItem) -> dict[str, Any]:

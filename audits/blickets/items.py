@@ -12,12 +12,12 @@ from math import factorial
 
 import msgspec
 
-from audits.blickets.evidence import evidence_of
-from audits.blickets.orders import order_findings
-from audits.claims import Certificate, certified
-from audits.finding import Finding, Standing
-from dsl.blickets.item import BlicketItem, SwitchBy
-from dsl.blickets.rule import Form, Rule
+from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.blickets.orders import order_findings
+from calibrant.audits.claims import Certificate, certified
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
+from calibrant.dsl.blickets.rule import Form, Rule
 
 ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the objects"
 NOISY_RULE = "one rule that reads ACTIVE with a probability below 1 when satisfied and never otherwise"

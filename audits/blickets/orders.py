@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from itertools import combinations
 from math import factorial
 
-from audits.blickets.evidence import evidence_of
-from audits.claims import Certificate, certified
-from audits.finding import Finding, Standing
-from dsl.blickets.item import BlicketItem, OrderReading
-from dsl.blickets.readings import moved
+from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.claims import Certificate, certified
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.blickets.item import BlicketItem, OrderReading
+from calibrant.dsl.blickets.readings import moved
 
 ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"

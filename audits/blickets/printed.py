@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from audits.blickets.statistics import TwoByTwo, fisher_exact, posterior_odds
-from audits.finding import Finding, Standing
+from calibrant.audits.blickets.statistics import TwoByTwo, fisher_exact, posterior_odds
+from calibrant.audits.finding import Finding, Standing
 
 KIND = "misprint"
 SIGNIFICANT = 0.05

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from audits.attribution import Attribution, FourCounts, Kind, four_counts
-from audits.blickets.attribution import EpisodeAttribution
-from audits.finding import Finding, Standing
-from dsl.blickets.reference import ACTIVE, INACTIVE
-from dsl.blickets.text_game import TextRun
-from dsl.episode import Step
-from solvers.blickets.static import StaticSpace
+from calibrant.audits.attribution import Attribution, FourCounts, Kind, four_counts
+from calibrant.audits.blickets.attribution import EpisodeAttribution
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.text_game import TextRun
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.static import StaticSpace
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from audits.claims import Certificate
-from audits.recounting import checkpoint
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Grade, Split, grade, graded
-from dsl.blickets.item import BlicketItem, Count
-from dsl.blickets.records import ItemRecord, item_from_record
-from dsl.blickets.reference import run
+from calibrant.audits.claims import Certificate
+from calibrant.audits.recounting import checkpoint
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Grade, Split, grade, graded
+from calibrant.dsl.blickets.item import BlicketItem, Count
+from calibrant.dsl.blickets.records import ItemRecord, item_from_record
+from calibrant.dsl.blickets.reference import run
 
 Actions: TypeAlias = list[dict[str, Any]]
 Stated: TypeAlias = tuple[str, frozenset[int]]  # type of a rule, and its blickets

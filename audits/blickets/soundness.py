@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import msgspec
 
-from audits.blickets.difficulty import difficulty, steps_needed
-from audits.soundness import Soundness
-from dsl.blickets.conditions import contradiction
-from dsl.blickets.item import BlicketItem, SwitchBy
-from solvers.outcome import Impossible, OutOfBudget
+from calibrant.audits.blickets.difficulty import difficulty, steps_needed
+from calibrant.audits.soundness import Soundness
+from calibrant.dsl.blickets.conditions import contradiction
+from calibrant.dsl.blickets.item import BlicketItem, SwitchBy
+from calibrant.solvers.outcome import Impossible, OutOfBudget
 
 EASY_LABELS = frozenset({"steps", "winnable", "certifiable"})
 

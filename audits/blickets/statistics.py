@@ -12,7 +12,7 @@ from importlib import import_module
 from math import asin, comb, erfc, exp, sqrt
 from typing import Any, NamedTuple
 
-from dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 TIE = 1e-7  # relative: tables this close to the observed one in probability count as equally probable
 CONTINUITY = 0.5

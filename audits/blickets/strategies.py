@@ -7,17 +7,17 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from audits.blickets.evidence import evidence_of
-from audits.claims import certified
-from audits.finding import Finding, Standing
-from dsl.action import Action
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Grade, Split, grade
-from dsl.blickets.item import BlicketItem, Count
-from dsl.blickets.reference import is_active
-from dsl.blickets.rule import Form, Rule, set_of
-from dsl.episode import Step
-from solvers.blickets.learner import Static, concluded
+from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.claims import certified
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Grade, Split, grade
+from calibrant.dsl.blickets.item import BlicketItem, Count
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.learner import Static, concluded
 
 TRANSCRIPT = "this sequence of moves"
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from audits.blickets.scripts import CheckedRule, CountedScripts, QuietScript, counting_decides, full_marks
-from audits.claims import Certificate, ClaimKind, Verifier, fixed_words
+from calibrant.audits.blickets.scripts import CheckedRule, CountedScripts, QuietScript, counting_decides, full_marks
+from calibrant.audits.claims import Certificate, ClaimKind, Verifier, fixed_words
 
 Record: TypeAlias = Mapping[str, Any]
 MAX_WALK = 5_000  # moves of a walk that is recounted: each has up to 2^8 orders

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from audits.attribution import Attribution, is_decided
-from audits.causalab.spaces import (
+from calibrant.audits.attribution import Attribution, is_decided
+from calibrant.audits.causalab.spaces import (
     EdgeStanding,
     RunSpace,
     decided_frequency,
@@ -18,12 +18,12 @@ from audits.causalab.spaces import (
     graph_posterior,
     run_space,
 )
-from dsl.causalab.episode import LabStep
-from dsl.causalab.item import LabItem, Task
-from dsl.causalab.mechanism import Edge
-from dsl.causalab.noise import Noise
-from dsl.causalab.reactor import accurate
-from dsl.causalab.run import dialled, last_edges
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.item import LabItem, Task
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.reactor import accurate
+from calibrant.dsl.causalab.run import dialled, last_edges
 
 
 @dataclass(frozen=True, slots=True)

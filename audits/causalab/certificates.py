@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import Mechanism
-from dsl.causalab.pool import record_of_item
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.pool import record_of_item
 
 UNWINNABLE = "causalab-unwinnable"
 CANNOT_MATTER = "causalab-edges-cannot-matter"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.causalab.certificates import (
+from calibrant.audits.causalab.certificates import (
     AMBIGUOUS,
     CANNOT_MATTER,
     FREQUENCY_DECIDED,
@@ -16,17 +16,17 @@ from audits.causalab.certificates import (
     equations_record,
     item_evidence,
 )
-from audits.causalab.spaces import decided_frequency, space_of
-from audits.claims import certified
-from audits.finding import Finding, Standing
-from dsl.causalab.episode import LabEpisode, LabStep
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Edge
-from dsl.causalab.reactor import HIGHEST, winnable
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.linear import solve_linear
-from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
+from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.audits.claims import certified
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.reactor import HIGHEST, winnable
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.linear import solve_linear
+from calibrant.solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
 
 BASE_RANGE = (15.0, 25.0)
 

@@ -8,18 +8,18 @@ from itertools import combinations, islice
 import numpy as np
 import numpy.typing as npt
 
-from audits.causalab.items import mattering_edges
-from audits.causalab.spaces import space_of
-from dsl.causalab.equivalence import imec_size
-from dsl.causalab.generation import Plan, generated, relabelled
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import Mechanism
-from dsl.causalab.reactor import winnable
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import Floats
-from solvers.causalab.experimenter import candidates
-from solvers.causalab.replay import predicted
-from solvers.causalab.space import WeightedDags
+from calibrant.audits.causalab.items import mattering_edges
+from calibrant.audits.causalab.spaces import space_of
+from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.generation import Plan, generated, relabelled
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.reactor import winnable
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Floats
+from calibrant.solvers.causalab.experimenter import candidates
+from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.causalab.space import WeightedDags
 
 
 def labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iterator[LabItem]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from audits.causalab.certificates import NOT_A_MEAN
-from audits.claims import certified
-from audits.finding import Finding, Standing
-from dsl.causalab.mechanism import Edge
-from dsl.causalab.score import into_frequency
-from dsl.graph_metrics import edge_scores
+from calibrant.audits.causalab.certificates import NOT_A_MEAN
+from calibrant.audits.claims import certified
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.score import into_frequency
+from calibrant.dsl.graph_metrics import edge_scores
 
 NARROW = 0.125  # spread of graph figures that a mixture of perfect and empty records would show
 MUCH = 0.25  # accuracy above all graph figures

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any, Final, TypeAlias
 
-from audits.recounting import checkpoint
-from dsl.causalab.episode import LabEpisode, LabStep
-from dsl.causalab.item import Family, LabItem, Weights
-from dsl.causalab.mechanism import FREQUENCY, Edge
-from dsl.causalab.reference import Reading
+from calibrant.audits.recounting import checkpoint
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.item import Family, LabItem, Weights
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.reference import Reading
 
 WEIGHTS: Final = (0, 1, 2, 3)
 PER_UNIT: Final = 100  # readings are multiples of 0.01

@@ -7,14 +7,14 @@ from math import isclose
 
 import msgspec
 
-from audits.causalab.labels import labels
-from audits.soundness import Soundness
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import LabItem
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.replay import EXACT, misfit
-from solvers.outcome import Found, Impossible
+from calibrant.audits.causalab.labels import labels
+from calibrant.audits.soundness import Soundness
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.replay import EXACT, misfit
+from calibrant.solvers.outcome import Found, Impossible
 
 
 def mechanism_explains(item: LabItem) -> str | None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TypeAlias
 
-from dsl.causalab.episode import LabStep
-from dsl.causalab.item import Family, LabItem, Task
-from dsl.causalab.mechanism import Edge
-from dsl.causalab.noise import Draw
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
-from solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
-from solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
-from solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.item import Family, LabItem, Task
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.noise import Draw
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
+from calibrant.solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.quadratic.space import QuadraticDags, quadratic_dags
+from calibrant.solvers.causalab.space import WeightedDags, not_enumerated, weighted_dags
 
 LabSpace: TypeAlias = WeightedDags | NoisyDags | QuadraticDags
 RunSpace: TypeAlias = LabSpace | ReplayedDags

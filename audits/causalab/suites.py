@@ -11,20 +11,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from audits.causalab.items import after_every_setting, mattering_edges
-from audits.causalab.spaces import decided_frequency, space_of
-from audits.finding import Finding, Standing
-from dsl.causalab.candidates import candidates
-from dsl.causalab.configs import Config, item_of_config, released_records
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Mechanism
-from dsl.causalab.reactor import HIGHEST, TOLERANCE, winnable
-from dsl.causalab.reference import values
-from solvers.acyclic.count import Weights, total
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.local import PER_UNIT, Local, local
-from solvers.causalab.space import not_enumerated
+from calibrant.audits.causalab.items import after_every_setting, mattering_edges
+from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causalab.candidates import candidates
+from calibrant.dsl.causalab.configs import Config, item_of_config, released_records
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
+from calibrant.dsl.causalab.reactor import HIGHEST, TOLERANCE, winnable
+from calibrant.dsl.causalab.reference import values
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.local import PER_UNIT, Local, local
+from calibrant.solvers.causalab.space import not_enumerated
 
 LARGEST_BASE = 100  # that is drawn
 MOST_EFFECTS = 9  # 101 to this power is still a machine number

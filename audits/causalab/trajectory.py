@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, run_space
-from dsl.causalab.episode import LabStep
-from dsl.causalab.hypothesis import EMPTY, Hypothesis, number
-from dsl.causalab.item import LabItem
-from dsl.causalab.run import stated_with
-from dsl.causalab.score import HypothesisScore, Scorer
-from solvers.causalab.evidence import Evidence
+from calibrant.audits.causalab.spaces import EdgeStanding, decided_frequency, edge_standing, run_space
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, number
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.run import stated_with
+from calibrant.dsl.causalab.score import HypothesisScore, Scorer
+from calibrant.solvers.causalab.evidence import Evidence
 
 WITHIN = 0.01
 

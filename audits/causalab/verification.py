@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from audits.causalab.certificates import (
+from calibrant.audits.causalab.certificates import (
     AMBIGUOUS,
     CANNOT_MATTER,
     FREQUENCY_DECIDED,
@@ -17,7 +17,7 @@ from audits.causalab.certificates import (
     NOT_A_MEAN,
     UNWINNABLE,
 )
-from audits.causalab.recount import (
+from calibrant.audits.causalab.recount import (
     BASE_RANGE,
     PER_UNIT,
     WEIGHTS,
@@ -31,13 +31,13 @@ from audits.causalab.recount import (
     shown_readings,
     unlisted_reason,
 )
-from audits.claims import Certificate, ClaimKind, Verifier, fixed_words
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term
-from dsl.causalab.pool import LabRecord, item_of_record
-from dsl.causalab.reactor import HIGHEST, Reactor
-from dsl.causalab.reference import Reading, bases_after, bases_of, values
-from dsl.errors import CalibrantError
+from calibrant.audits.claims import Certificate, ClaimKind, Verifier, fixed_words
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term
+from calibrant.dsl.causalab.pool import LabRecord, item_of_record
+from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
+from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.errors import CalibrantError
 
 APART = 1e-6
 MAX_ROWS = 100_000

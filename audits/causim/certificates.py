@@ -16,14 +16,22 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from audits.claims import Certificate, ClaimKind, NoData, Verifier, certified, fixed_words
-from audits.recounting import checkpoint
-from dsl.causim.bundle import load_source
-from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, QuestionRecord, copied, project, question_from_record, record_of
-from dsl.causim.reasons import allowed_noise, reasons
-from dsl.causim.reference import worlds
-from dsl.causim.values import Assignment, ModelError, assignment_text, plain, symbols
+from calibrant.audits.claims import Certificate, ClaimKind, NoData, Verifier, certified, fixed_words
+from calibrant.audits.recounting import checkpoint
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import (
+    Answer,
+    Question,
+    QuestionRecord,
+    copied,
+    project,
+    question_from_record,
+    record_of,
+)
+from calibrant.dsl.causim.reasons import allowed_noise, reasons
+from calibrant.dsl.causim.reference import worlds
+from calibrant.dsl.causim.values import Assignment, ModelError, assignment_text, plain, symbols
 
 MAX_WORLDS: Final = 200_000
 MAX_SUBSETS: Final = 200_000

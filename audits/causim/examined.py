@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from dsl.causim.item import CausimItem
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.answers import MAX_STATES, AnswerSet
-from solvers.outcome import Found
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
+from calibrant.solvers.outcome import Found
 
 MAX_WORK: Final = 300_000_000  # entries of products, some thousands more for each: a few seconds
 UNCOUNTED: Final = f"its answers could not all be counted within {MAX_STATES} beginnings and {MAX_WORK} table entries"

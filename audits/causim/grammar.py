@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from dsl.causim.model import Local, Model
-from solvers.causim.elimination import treewidth
+from calibrant.dsl.causim.model import Local, Model
+from calibrant.solvers.causim.elimination import treewidth
 
 MAX_RENAMINGS: Final = 2_000  # orders of the parents' values that are tried; a table with more counts as it stands
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from audits.causim.certificates import minimal_evidence_claim
-from audits.claims import Certificate
-from dsl.causim.item import CausimItem, Labels, Task
-from dsl.causim.model import run
-from dsl.causim.question import Question
-from dsl.causim.values import ModelError
-from solvers.causim.answers import AnswerSet
-from solvers.causim.evidence import minimal_evidence, observable
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.audits.causim.certificates import minimal_evidence_claim
+from calibrant.audits.claims import Certificate
+from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.values import ModelError
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.evidence import minimal_evidence, observable
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 def decided(item: CausimItem) -> Outcome[tuple[CausimItem, Certificate]]:

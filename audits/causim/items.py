@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from audits.attribution import Attribution
-from audits.causim.certificates import (
+from calibrant.audits.attribution import Attribution
+from calibrant.audits.causim.certificates import (
     VERIFIERS,
     answer_count,
     copyable,
@@ -16,16 +16,16 @@ from audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
-from audits.causim.examined import examined
-from audits.causim.programs import vacuous_parts
-from audits.causim.questions import COPYABLE, LABEL, TRIVIAL, VACUOUS, question_findings
-from audits.claims import Certificate, verify
-from audits.finding import Finding, Standing
-from dsl.causim.item import CausimItem
-from dsl.causim.question import scenario_of
-from solvers.causim.answers import AnswerSet
-from solvers.causim.space import WorldSpace
-from solvers.outcome import Found
+from calibrant.audits.causim.examined import examined
+from calibrant.audits.causim.programs import vacuous_parts
+from calibrant.audits.causim.questions import COPYABLE, LABEL, TRIVIAL, VACUOUS, question_findings
+from calibrant.audits.claims import Certificate, verify
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import scenario_of
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.outcome import Found
 
 AMBIGUOUS, UNWINNABLE = "ambiguous", "unwinnable"
 

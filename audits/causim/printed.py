@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from audits.finding import Finding, Standing
+from calibrant.audits.finding import Finding, Standing
 
 NOISE = "printed_noise"
 GRAIN = "grain"

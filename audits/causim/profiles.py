@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dsl.causim.item import CausimItem
-from dsl.causim.question import Answer
-from dsl.causim.reasons import Reason
-from solvers.causim.judge import Judge
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import Answer
+from calibrant.dsl.causim.reasons import Reason
+from calibrant.solvers.causim.judge import Judge
 
 REASONS: Final[tuple[Reason, ...]] = ("ok", "do ignored", "impossible", "wrong noise")
 

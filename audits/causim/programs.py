@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from audits.causim.certificates import vacuous_edge
-from audits.claims import Certificate
-from audits.finding import Finding, Standing
-from dsl.causim.bundle import module_text
-from dsl.causim.model import Model
-from dsl.causim.networks import NETWORKS, network
-from dsl.causim.render import bundle_of
-from dsl.causim.verifier import vacuity
+from calibrant.audits.causim.certificates import vacuous_edge
+from calibrant.audits.claims import Certificate
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.networks import NETWORKS, network
+from calibrant.dsl.causim.render import bundle_of
+from calibrant.dsl.causim.verifier import vacuity
 
 VACUOUS = "vacuous"
 MISSED = "missed_values"

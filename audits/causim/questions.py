@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from audits.causim.examined import examined
-from audits.finding import Finding, Standing
-from dsl.causim.item import CausimItem
-from dsl.causim.reference import work_out
-from solvers.causim.answers import AnswerSet
+from calibrant.audits.causim.examined import examined
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.reference import work_out
+from calibrant.solvers.causim.answers import AnswerSet
 
 TRIVIAL, COPYABLE, VACUOUS, CAPPED, LABEL = "trivial", "copyable", "vacuous", "capped", "wrong_label"
 MAX_SUPPORT = 10_000  # answers that the paper's pipeline stores at most

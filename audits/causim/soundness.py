@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from audits.causim.examined import UNCOUNTED, examined
-from audits.soundness import Soundness
-from dsl.causim.item import CausimItem
-from dsl.causim.question import scenario_of
-from dsl.causim.topology import TOPOLOGIES, satisfies
-from dsl.causim.verifier import graph_of
-from dsl.errors import shown
-from solvers.causim.items import BUILT_IN
-from solvers.causim.space import WorldSpace
+from calibrant.audits.causim.examined import UNCOUNTED, examined
+from calibrant.audits.soundness import Soundness
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import scenario_of
+from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
+from calibrant.dsl.causim.verifier import graph_of
+from calibrant.dsl.errors import shown
+from calibrant.solvers.causim.items import BUILT_IN
+from calibrant.solvers.causim.space import WorldSpace
 
 
 def world_fits(item: CausimItem) -> str | None:

@@ -13,16 +13,16 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from dsl.causim.item import BENCHMARK, CausimItem
-from dsl.causim.question import QuestionType, Scenario
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import ModelError, plain
-from dsl.whole_file import whole_file
-from solvers.budget import BudgetSpent
-from solvers.causim.answers import AnswerSet
-from solvers.causim.elimination import treewidth
-from solvers.causim.solution import solution
-from solvers.outcome import Found
+from calibrant.dsl.causim.item import BENCHMARK, CausimItem
+from calibrant.dsl.causim.question import QuestionType, Scenario
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError, plain
+from calibrant.dsl.whole_file import whole_file
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.elimination import treewidth
+from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.outcome import Found
 
 FORMAT: Final = "calibrant-training"
 VERSION: Final = 1

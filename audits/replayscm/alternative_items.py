@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from dsl.formulas.text import render
-from dsl.replayscm.alternative import told_apart
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import Separation
-from solvers.formulas.lookup import LARGEST_OF_FOUR
-from solvers.outcome import Found
-from solvers.replayscm.alternative import find_alternative
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.alternative import told_apart
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.separation import Separation
+from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.alternative import find_alternative
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 MEMBERS = ModelClass(4, LARGEST_OF_FOUR)
 SIZE_PENALTY = 2  # a member weighs 2**(-2 * total size): members are then about as large as gold

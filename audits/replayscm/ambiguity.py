@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from audits.replayscm.patterns import latent_scm
-from dsl.formulas.text import Grammar
-from dsl.replayscm.problem import Problem, Task
-from solvers.formulas.catalogue import MAX_SIZES
-from solvers.formulas.essential import COMPLETE, essential_functions, synthesised
-from solvers.formulas.expressible import expresses_everything
-from solvers.formulas.lookup import LARGEST_OF_FOUR
-from solvers.replayscm.version_space import MAX_PARENTS, ModelClass
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.solvers.formulas.catalogue import MAX_SIZES
+from calibrant.solvers.formulas.essential import COMPLETE, essential_functions, synthesised
+from calibrant.solvers.formulas.expressible import expresses_everything
+from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
+from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass
 
 PARENTS = (2, 3, 4, 5)  # bounds of functional parents that every audit counts
 LEAST_PARENTS = 4  # most published records draw at most four parents; smaller classes would say little

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from audits.attribution import Attribution
-from audits.replayscm.ambiguity import headline_parents
-from dsl.replayscm.problem import Problem
-from solvers.budget import BudgetSpent
-from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.audits.attribution import Attribution
+from calibrant.audits.replayscm.ambiguity import headline_parents
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 
 @dataclass(frozen=True, slots=True)

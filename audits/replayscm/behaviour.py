@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from dsl.replayscm.replay import Candidate, mismatches
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel, World
-from solvers.replayscm.imagined import NO_ROWS, Rows
+from calibrant.dsl.replayscm.replay import Candidate, mismatches
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.replayscm.imagined import NO_ROWS, Rows
 
 
 def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:

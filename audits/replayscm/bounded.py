@@ -14,11 +14,11 @@ from math import comb, inf
 
 import numpy as np
 
-from dsl.replayscm.batch import PackedPanels, pack_panels
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
-from solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
+from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from calibrant.solvers.replayscm.local_counts import LocalSpace, local_space, sized_local_space
 
 MAX_WINDOW = 5  # the largest window of any published stratum; functions over it are listed up to size 11
 SHORTCUT_SIZE = 5

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
-from audits.replayscm.class_search import ClassSearch
-from audits.replayscm.patterns import latent_scm
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from solvers.budget import Budget, BudgetSpent
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.class_search import ClassSearch
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_COUNTS = 500  # a count takes 1 to 3 ms at 10 variables, with formula sizes up to 200 ms
 MAX_DESCENT = 4_000_000  # parent sets times held-out rows: beyond, the best class that was weighed is the lower end

@@ -22,13 +22,13 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from audits.replayscm.behaviour import distinct_contexts, rows_of
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from solvers.budget import Budget, BudgetSpent
-from solvers.replayscm.drawn_members import Members, draw
-from solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.replayscm.drawn_members import Members, draw
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 U64 = npt.NDArray[np.uint64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Intervention, World
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from audits.replayscm.bounded import Bounded
-from audits.replayscm.exposure import Exposure, HeldoutBalance, InterventionMix
-from audits.replayscm.separation import TargetSeparation
+from calibrant.audits.replayscm.bounded import Bounded
+from calibrant.audits.replayscm.exposure import Exposure, HeldoutBalance, InterventionMix
+from calibrant.audits.replayscm.separation import TargetSeparation
 
 
 class ClassCount(msgspec.Struct, frozen=True):

@@ -7,18 +7,26 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from audits.replayscm.ambiguity import PARENTS, headline_parents, profile_classes, sized_class
-from audits.replayscm.bounded import BoundedAudit
-from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
-from audits.replayscm.findings import CappedCount, Ceiling, ClassCount, Coverage, Findings, Spectrum, Survivors
-from audits.replayscm.patterns import pattern_coverage
-from audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cuts, uniform_ceiling
-from audits.replayscm.spaces import MOST_SETS, Spaces
-from audits.replayscm.survivors import most_different
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import shortcut_floor
-from solvers.budget import BudgetSpent
-from solvers.replayscm.members_by_size import spectrum
+from calibrant.audits.replayscm.ambiguity import PARENTS, headline_parents, profile_classes, sized_class
+from calibrant.audits.replayscm.bounded import BoundedAudit
+from calibrant.audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from calibrant.audits.replayscm.findings import (
+    CappedCount,
+    Ceiling,
+    ClassCount,
+    Coverage,
+    Findings,
+    Spectrum,
+    Survivors,
+)
+from calibrant.audits.replayscm.patterns import pattern_coverage
+from calibrant.audits.replayscm.prior import ceiling_by_size, draws, prior_parents, split, split_cuts, uniform_ceiling
+from calibrant.audits.replayscm.spaces import MOST_SETS, Spaces
+from calibrant.audits.replayscm.survivors import most_different
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.strata import shortcut_floor
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.members_by_size import spectrum
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
-from audits.replayscm.generation.plans import PROBE_SIZE
-from dsl.replayscm.world import Column, World
+from calibrant.audits.replayscm.generation.plans import PROBE_SIZE
+from calibrant.dsl.replayscm.world import Column, World
 
 
 class Probe(NamedTuple):

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from audits.replayscm.local_patterns import Probe, Seen, all_probes, outer_probes, patterns, together
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
+from calibrant.audits.replayscm.local_patterns import Probe, Seen, all_probes, outer_probes, patterns, together
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
 
 
 @dataclass(frozen=True, slots=True)

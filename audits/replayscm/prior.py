@@ -11,18 +11,24 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from audits.replayscm.ambiguity import SIZE_PENALTY, capped, gold_parents
-from audits.replayscm.behaviour import simulated
-from audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling, is_realised
-from audits.replayscm.findings import Ceiling, ClassCount, Draw, Split
-from audits.replayscm.spaces import Spaces
-from audits.replayscm.splitting import best_split, best_split_for, candidate_worlds, removed_share, single_worlds
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.world import World
-from solvers.formulas.essential import synthesised
-from solvers.formulas.lookup import formula_for
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.ambiguity import SIZE_PENALTY, capped, gold_parents
+from calibrant.audits.replayscm.behaviour import simulated
+from calibrant.audits.replayscm.ceiling import MAX_DESCENT, BestAnswer, ceiling, is_realised
+from calibrant.audits.replayscm.findings import Ceiling, ClassCount, Draw, Split
+from calibrant.audits.replayscm.spaces import Spaces
+from calibrant.audits.replayscm.splitting import (
+    best_split,
+    best_split_for,
+    candidate_worlds,
+    removed_share,
+    single_worlds,
+)
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 CEILING_COUNTS = 32  # exact counts for one ceiling; an interval where they do not suffice
 SPLIT_CANDIDATES = 36  # random worlds of one to three targets that are compared, beside every single intervention

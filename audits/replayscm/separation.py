@@ -14,14 +14,14 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
-from dsl.formulas.table import projection
-from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.replay import compute
-from dsl.replayscm.sampling.strata import MAX_TARGETS
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import PairwiseExperiments, Separation
-from dsl.replayscm.world import Column
+from calibrant.dsl.formulas.table import projection
+from calibrant.dsl.replayscm.alternative import witness_for
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.separation import PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.world import Column
 
 
 @dataclass(frozen=True, slots=True)

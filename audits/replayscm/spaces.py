@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 from math import comb
 
-from audits.replayscm.ambiguity import PARENTS, expressed
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import World
-from solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import PARENTS, expressed
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.replayscm.version_space import MAX_PARENTS, ModelClass, VersionSpace
 
 MOST_SETS = 30_000_000  # parent sets of all variables together that are gone through for classes wider than PARENTS
 

@@ -20,17 +20,17 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from audits.replayscm.behaviour import rows_of, simulated
-from audits.replayscm.class_search import ClassSearch, classes
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.strata import MAX_TARGETS
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention, World
-from solvers.budget import Budget
-from solvers.replayscm.drawn_members import Members, draw
-from solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.behaviour import rows_of, simulated
+from calibrant.audits.replayscm.class_search import ClassSearch, classes
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.drawn_members import Members, draw
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_COUNTS = 200
 NUM_DRAWS = 16

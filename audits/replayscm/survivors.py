@@ -8,16 +8,16 @@ from itertools import combinations
 from random import Random
 from typing import Any
 
-from audits.replayscm.ambiguity import sized_class
-from audits.replayscm.findings import Survivors
-from audits.replayscm.separation import PairAudit
-from audits.replayscm.spaces import Spaces
-from dsl.formulas.text import render
-from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import MenuResponses, PairwiseExperiments, Separation
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.members_by_size import smallest_members
+from calibrant.audits.replayscm.ambiguity import sized_class
+from calibrant.audits.replayscm.findings import Survivors
+from calibrant.audits.replayscm.separation import PairAudit
+from calibrant.audits.replayscm.spaces import Spaces
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.alternative import witness_for
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.separation import MenuResponses, PairwiseExperiments, Separation
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.members_by_size import smallest_members
 
 NUM_SMALLEST = 6
 NUM_RANDOM = 6

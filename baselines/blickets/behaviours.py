@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from baselines.blickets.context import (
+from calibrant.baselines.blickets.context import (
     COMBINATION_TESTING,
     HYPOTHESIS_EVALUATION,
     VERIFICATION,

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from baselines.blickets.behaviours import BEHAVIOURS
-from baselines.blickets.habits import Revise
-from baselines.blickets.monitors import Situation, Watch, deterministic
-from baselines.blickets.notebook import Notebook, Observation
-from dsl.blickets.item import Task
-from dsl.blickets.reference import ACTIVE, INACTIVE
-from dsl.blickets.rule import Rule
-from dsl.episode import Step
-from solvers.blickets.control import best_answer
-from solvers.blickets.learner import DELTA, Revisable
-from solvers.blickets.noise import NoiseSpace
-from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
-from solvers.blickets.static import StaticSpace
+from calibrant.baselines.blickets.behaviours import BEHAVIOURS
+from calibrant.baselines.blickets.habits import Revise
+from calibrant.baselines.blickets.monitors import Situation, Watch, deterministic
+from calibrant.baselines.blickets.notebook import Notebook, Observation
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.control import best_answer
+from calibrant.solvers.blickets.learner import DELTA, Revisable
+from calibrant.solvers.blickets.noise import NoiseSpace
+from calibrant.solvers.blickets.order import MAX_CONTROLLED, OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
 
 
 class Beliefs:

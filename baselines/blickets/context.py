@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from dsl.errors import shown
+from calibrant.dsl.errors import shown
 
 
 class StateType(StrEnum):

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 from msgspec import UNSET
 
-from baselines.blickets.behaviours import BEHAVIOURS, Behaviour
-from baselines.blickets.context import START, Context, TransitionOutcome
-from baselines.blickets.monitors import (
+from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
+from calibrant.baselines.blickets.context import START, Context, TransitionOutcome
+from calibrant.baselines.blickets.monitors import (
     LAST_MESSAGES,
     MESSAGE_CHARACTERS,
     BehaviourScore,
@@ -24,13 +24,13 @@ from baselines.blickets.monitors import (
     Watch,
     deterministic,
 )
-from baselines.blickets.notebook import Notebook
-from baselines.blickets.replies import Reply, read_reply, written_reply
-from dsl.blickets import trace
-from dsl.blickets.item import Task
-from dsl.blickets.prompt import instructions, observation
-from dsl.episode import Episode, Step
-from dsl.message import Message, Model
+from calibrant.baselines.blickets.notebook import Notebook
+from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
+from calibrant.dsl.blickets import trace
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.prompt import instructions, observation
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.message import Message, Model
 
 TURNS_PER_MOVE = 2
 SPARE_TURNS = 20

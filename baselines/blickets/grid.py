@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import product
 from random import Random
 
-from baselines.blickets.dialogue import Dialogue, Policy
-from baselines.blickets.habits import Explore, Revise, Stop
-from baselines.blickets.mind import Mind
-from baselines.blickets.replies import Reply
-from dsl.action import Action
-from dsl.blickets.item import Task
-from dsl.episode import Episode
+from calibrant.baselines.blickets.dialogue import Dialogue, Policy
+from calibrant.baselines.blickets.habits import Explore, Revise, Stop
+from calibrant.baselines.blickets.mind import Mind
+from calibrant.baselines.blickets.replies import Reply
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.episode import Episode
 
 CONFIRMATIONS = 2
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from random import Random
 
-from baselines.blickets.beliefs import Beliefs
-from baselines.blickets.context import Context
-from baselines.blickets.habits import Explore, Revise, Stop
-from baselines.blickets.notebook import Observation
-from baselines.blickets.script import Script, lowest
-from dsl.action import Action
-from dsl.blickets.item import Task
-from dsl.blickets.rule import Form, Rule
-from dsl.episode import Step
-from solvers.blickets.control import best_answer, greedy_move
+from calibrant.baselines.blickets.beliefs import Beliefs
+from calibrant.baselines.blickets.context import Context
+from calibrant.baselines.blickets.habits import Explore, Revise, Stop
+from calibrant.baselines.blickets.notebook import Observation
+from calibrant.baselines.blickets.script import Script, lowest
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.control import best_answer, greedy_move
 
 
 class Mind:

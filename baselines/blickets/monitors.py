@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
-from baselines.blickets.notebook import Notebook, Observation
-from dsl.blickets.item import Task
-from dsl.blickets.rule import all_rules
-from dsl.episode import Step
-from dsl.message import Message, Model
-from solvers.blickets.static import activating
+from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
+from calibrant.baselines.blickets.notebook import Notebook, Observation
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.rule import all_rules
+from calibrant.dsl.episode import Step
+from calibrant.dsl.message import Message, Model
+from calibrant.solvers.blickets.static import activating
 
 HIGHEST = 10.0
 CONFIRMATIONS = 2  # readings that a rule has to have got right before its failure says that it changed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dsl.blickets.item import Count, Task
-from dsl.blickets.reference import is_active
-from dsl.blickets.rule import names_of, set_of
-from dsl.episode import Step
+from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import names_of, set_of
+from calibrant.dsl.episode import Step
 
 
 class Observation(NamedTuple):

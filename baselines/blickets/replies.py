@@ -14,9 +14,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsl.action import Action, ActionError
-from dsl.blickets.wording import marked_parts, stated_action
-from dsl.errors import shown
+from calibrant.dsl.action import Action, ActionError
+from calibrant.dsl.blickets.wording import marked_parts, stated_action
+from calibrant.dsl.errors import shown
 
 _NAMES = re.compile(r"\w+")
 

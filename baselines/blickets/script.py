@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from dsl.blickets.rule import set_of
+from calibrant.dsl.blickets.rule import set_of
 
 SIZES = (1, 2, 3)
 

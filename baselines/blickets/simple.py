@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
 
-from baselines.blickets.notebook import Notebook
-from baselines.blickets.script import Script
-from dsl.blickets.item import Task
-from dsl.blickets.reference import ACTIVE, INACTIVE
-from dsl.blickets.rule import Form, Rule, all_rules
-from dsl.episode import Episode
-from solvers.blickets.static import StaticSpace
+from calibrant.baselines.blickets.notebook import Notebook
+from calibrant.baselines.blickets.script import Script
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.episode import Episode
+from calibrant.solvers.blickets.static import StaticSpace
 
 MOVES = 10  # of the rows that look around at random
 

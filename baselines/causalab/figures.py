@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from baselines.causalab.rows import ROWS, Row, play
-from dsl.causalab.episode import LabEpisode, LabStep
-from dsl.causalab.item import LabItem
-from dsl.causalab.run import RunScore, run_score
-from solvers.outcome import Found
+from calibrant.baselines.causalab.rows import ROWS, Row, play
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.run import RunScore, run_score
+from calibrant.solvers.outcome import Found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dsl.causalab.item import Task
-from dsl.causalab.mechanism import FREQUENCY
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
+from calibrant.dsl.causalab.item import Task
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
 
 DISPLAY = 0.01  # weights below what is displayed count as 0
 

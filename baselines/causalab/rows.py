@@ -14,20 +14,20 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from baselines.causalab.frequency import decided_equation, least_norm_equation, space_before_settings
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import Family, Weights
-from dsl.causalab.mechanism import Edge
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.experimenter import solve_by_experiments
-from solvers.causalab.linear import far_from
-from solvers.causalab.noise.experimenter import solve_noisy_by_experiments
-from solvers.causalab.quadratic.weights import solve_to_six_decimals
-from solvers.causalab.replay import EXACT, mechanism_of, predicted
-from solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.baselines.causalab.frequency import decided_equation, least_norm_equation, space_before_settings
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import Family, Weights
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.experimenter import solve_by_experiments
+from calibrant.solvers.causalab.linear import far_from
+from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
+from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, predicted
+from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 
 @dataclass(frozen=True, slots=True)

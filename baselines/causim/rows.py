@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.questions import draw_world
-from dsl.causim.item import Task
-from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, copied, project
-from dsl.causim.values import Symbol, assignment_text
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.answers import AnswerSet
-from solvers.causim.enumeration import first_answers
-from solvers.causim.likeliest import likeliest_answer, likeliest_world
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.questions import draw_world
+from calibrant.dsl.causim.item import Task
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Answer, Question, copied, project
+from calibrant.dsl.causim.values import Symbol, assignment_text
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.enumeration import first_answers
+from calibrant.solvers.causim.likeliest import likeliest_answer, likeliest_world
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 Row: TypeAlias = Callable[[Task, int], Outcome[Answer]]
 

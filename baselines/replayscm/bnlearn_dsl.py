@@ -17,9 +17,9 @@ from random import Random
 
 import numpy as np
 
-from baselines.replayscm.fit import Fitter
-from baselines.replayscm.frames import frame_from_panel
-from baselines.replayscm.portfolio import (
+from calibrant.baselines.replayscm.fit import Fitter
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
     FittedModel,
     RootedDag,
@@ -31,14 +31,14 @@ from baselines.replayscm.portfolio import (
     root_hypotheses,
     rooted_constraints,
 )
-from baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Frame
-from baselines.structure_learning.scores import LocalScores, mbde
-from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.budget import BudgetSpent
+from calibrant.baselines.structure_learning.bootstrap import bootstrap_dags, draw_resamples
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Frame
+from calibrant.baselines.structure_learning.scores import LocalScores, mbde
+from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import BudgetSpent
 
 SAMPLE_SIZES = (1.0, 10.0)  # imaginary rows of mbde; networks are ranked under the first
 REPLICATES = 96

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Mask
-from dsl.replayscm.disclosure import Disclosure
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Mask
+from calibrant.dsl.replayscm.disclosure import Disclosure
 
 
 def disclosed_constraints(

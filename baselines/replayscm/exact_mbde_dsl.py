@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from baselines.replayscm.fit import MAX_STATES, Fitter
-from baselines.replayscm.frames import frame_from_panel
-from baselines.replayscm.portfolio import (
+from calibrant.baselines.replayscm.fit import MAX_STATES, Fitter
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.portfolio import (
     MAX_HYPOTHESES,
     FittedModel,
     RootedDag,
@@ -27,11 +27,11 @@ from baselines.replayscm.portfolio import (
     root_hypotheses,
     rooted_constraints,
 )
-from baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
-from baselines.structure_learning.scores import MAX_TABLE_VARIABLES, LocalScores, mbde
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.budget import BudgetSpent
+from calibrant.baselines.structure_learning.score_optimum import Posteriors, ScoreOptimum
+from calibrant.baselines.structure_learning.scores import MAX_TABLE_VARIABLES, LocalScores, mbde
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import BudgetSpent
 
 NETWORKS = 100  # of the k-best list
 PARENT_SETS = 16  # of each variable, likeliest first

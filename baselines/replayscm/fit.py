@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dsl.formulas.formula import Formula
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
-from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from solvers.acyclic.order_search import good_choice
-from solvers.budget import Budget
-from solvers.formulas.least import LeastSize
-from solvers.formulas.literals import require_literals_alone
-from solvers.replayscm.certified import certified
-from solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
+from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
+from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.formulas.least import LeastSize
+from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.parents import MAX_PARENTS, ParentSearch, ParentSet
 
 MAX_STATES = 200_000_000  # functions that formula search may compare in all: about a second
 

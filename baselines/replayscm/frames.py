@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from baselines.structure_learning.frame import Frame, frame_from_columns
-from dsl.replayscm.world import Panel
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_columns
+from calibrant.dsl.replayscm.world import Panel
 
 
 def frame_from_panel(panel: Panel) -> Frame:

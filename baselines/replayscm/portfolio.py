@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from baselines.replayscm.constraints import disclosed_constraints
-from baselines.replayscm.fit import Fitter
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Frame, Mask
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.replayscm.roots import possible_roots, root_sets
+from calibrant.baselines.replayscm.constraints import disclosed_constraints
+from calibrant.baselines.replayscm.fit import Fitter
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Frame, Mask
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.replayscm.roots import possible_roots, root_sets
 
 MAX_HYPOTHESES = 12  # root sets that are looked at after the first stage, best score first
 

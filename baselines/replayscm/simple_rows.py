@@ -16,21 +16,21 @@ import hashlib
 from collections.abc import Mapping
 from random import Random
 
-from dsl.formulas.formula import Formula, apply, constant, var
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.submission import illegality
-from solvers.acyclic.least_cost import Mask, by_size
-from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.least import least_formula
-from solvers.formulas.lookup import formula_for
-from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.certified import certified
-from solvers.replayscm.parents import ParentSearch
-from solvers.replayscm.roots import likely_first
+from calibrant.dsl.formulas.formula import Formula, apply, constant, var
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.solvers.acyclic.least_cost import Mask, by_size
+from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.roots import likely_first
 
 MAX_PARENTS = 5
 MAX_STATES = 200_000_000  # functions that the search for one formula may compare; standard operators need none

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_scores import lowest
-from dsl._jit import kernel
+from calibrant.baselines.structure_learning._kernels_scores import lowest
+from calibrant.dsl._jit import kernel
 
 I64 = npt.NDArray[np.int64]
 

@@ -11,8 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_scores import copy, lowest
-from dsl._jit import kernel
+from calibrant.baselines.structure_learning._kernels_scores import copy, lowest
+from calibrant.dsl._jit import kernel
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

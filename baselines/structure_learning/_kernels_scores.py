@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inlined, kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_scores import Scoring, copy, lowest, remembered_score, set_size
-from dsl._jit import kernel
+from calibrant.baselines.structure_learning._kernels_scores import Scoring, copy, lowest, remembered_score, set_size
+from calibrant.dsl._jit import kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

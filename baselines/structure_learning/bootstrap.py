@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_equivalence import compelled_arcs, count_arcs
-from baselines.structure_learning._kernels_scores import EMPTY, pack_rows
-from baselines.structure_learning._kernels_search import climb, wander
-from baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Frame
-from baselines.structure_learning.scores import NetworkScore, scoring
-from baselines.structure_learning.search import Method, Tabu
+from calibrant.baselines.structure_learning._kernels_equivalence import compelled_arcs, count_arcs
+from calibrant.baselines.structure_learning._kernels_scores import EMPTY, pack_rows
+from calibrant.baselines.structure_learning._kernels_search import climb, wander
+from calibrant.baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Frame
+from calibrant.baselines.structure_learning.scores import NetworkScore, scoring
+from calibrant.baselines.structure_learning.search import Method, Tabu
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

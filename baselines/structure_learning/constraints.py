@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning.frame import Dag, Mask
+from calibrant.baselines.structure_learning.frame import Dag, Mask
 
 Arc: TypeAlias = tuple[str, str]
 """From parent to child."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Mask
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Mask
 
 Graph: TypeAlias = tuple[Mask, ...]
 

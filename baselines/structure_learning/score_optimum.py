@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning._kernels_optimum import (
+from calibrant.baselines.structure_learning._kernels_optimum import (
     TIE,
     best_networks,
     best_within,
@@ -23,10 +23,10 @@ from baselines.structure_learning._kernels_optimum import (
     networks_within,
     parent_set_posteriors,
 )
-from baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Dag, Mask
-from baselines.structure_learning.scores import LocalScores
+from calibrant.baselines.structure_learning.averaging import ArcStrengths, strengths_from_frequencies
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Dag, Mask
+from calibrant.baselines.structure_learning.scores import LocalScores
 
 MAX_KEPT = 1 << 26  # parent masks that k_best may keep at once: 512 MB
 MAX_STEPS = 200_000_000  # of the enumeration of networks: about a second

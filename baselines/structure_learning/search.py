@@ -14,10 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from baselines.structure_learning._kernels_search import ADD, DROP, climb, wander
-from baselines.structure_learning.constraints import Constraints, is_acyclic
-from baselines.structure_learning.frame import Dag
-from baselines.structure_learning.scores import LocalScores
+from calibrant.baselines.structure_learning._kernels_search import ADD, DROP, climb, wander
+from calibrant.baselines.structure_learning.constraints import Constraints, is_acyclic
+from calibrant.baselines.structure_learning.frame import Dag
+from calibrant.baselines.structure_learning.scores import LocalScores
 
 UNLIMITED = 1 << 62  # more steps than any search makes
 ATTEMPTS_PER_CHANGE = 3  # bnlearn draws so many random operations for each change it wants

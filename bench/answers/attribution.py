@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.answers.columns import Column
+from calibrant.bench.answers.columns import Column
 
 if TYPE_CHECKING:
-    from audits.attribution import Attribution
+    from calibrant.audits.attribution import Attribution
 
 KEY = "attribution"  # of a record, and of a score that a table reads
 KINDS = ("earned", "missed", "lucky", "short")  # of audits.attribution, which what only scores does not import

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
-from bench.answers.columns import Column, Means
-from bench.answers.measures import Measures
-from bench.answers.samples import Sample
-from dsl.causalab.generation import PLANS
-from dsl.causalab.mechanism import Edge
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
+from calibrant.bench.answers.columns import Column, Means
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.answers.samples import Sample
+from calibrant.dsl.causalab.generation import PLANS
+from calibrant.dsl.causalab.mechanism import Edge
 
 if TYPE_CHECKING:
-    from audits.causalab.attribution import RunAttribution
+    from calibrant.audits.causalab.attribution import RunAttribution
 
 Score = Mapping[str, Any]
 GRAPH = "graph"

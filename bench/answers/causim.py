@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.answers.attribution import ATTRIBUTION_COLUMNS
-from bench.answers.columns import Column, Means
-from bench.answers.measures import Measures
-from bench.answers.samples import Sample
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.answers.columns import Column, Means
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.answers.samples import Sample
 
 Score = Mapping[str, Any]
 SETTINGS = ("deduction", "intervention", "abduction", "counterfactual")

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.answers.fields import AnswerField, answer_field
-from bench.answers.played import played, steps_of
-from bench.answers.predictions import Prediction
-from bench.answers.replies import ReplyPredictions, ReplyScorer
-from bench.benchmarks.registry import one_benchmark
-from dsl.errors import CalibrantError
+from calibrant.bench.answers.fields import AnswerField, answer_field
+from calibrant.bench.answers.played import played, steps_of
+from calibrant.bench.answers.predictions import Prediction
+from calibrant.bench.answers.replies import ReplyPredictions, ReplyScorer
+from calibrant.bench.benchmarks.registry import one_benchmark
+from calibrant.dsl.errors import CalibrantError
 
 STEPS_FIELD = "steps"
 ITEM_FIELD, AGENT_FIELD = "item", "agent"  # of a trace

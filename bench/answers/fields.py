@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from bench.answers.lines import json_object
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.answers.lines import json_object
+from calibrant.dsl.errors import CalibrantError, shown
 
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")
 MODEL_FIELD = "model"

@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from bench.answers.columns import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Means, Verdict
-from bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
-from bench.runs.records import Record
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.text import Grammar, parse
-from dsl.replayscm.pools.published_files import table_setting
-from dsl.replayscm.scm import local_function
+from calibrant.bench.answers.columns import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED, Means, Verdict
+from calibrant.bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
+from calibrant.bench.runs.records import Record
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.replayscm.pools.published_files import table_setting
+from calibrant.dsl.replayscm.scm import local_function
 
 ANY = Grammar(tuple(OPERATORS), True)  # a run has judged the answers by their instance's grammar
 SEED = "seed"

@@ -12,8 +12,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from dsl.errors import CalibrantError
-from dsl.parse_limits import MAX_JSON_BYTES, load_json
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, load_json
 
 STANDARD_INPUT = Path("-")
 _GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"

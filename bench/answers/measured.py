@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.score import Score
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.score import Score
 
 _BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
 _BULKY_STATS = ("perVariable", "parentsByVar")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.answers.columns import Column, Means
-from bench.answers.samples import Right, Sample
+from calibrant.bench.answers.columns import Column, Means
+from calibrant.bench.answers.samples import Right, Sample
 
 
 class LateScore(Mapping[str, Any]):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.benchmarks.base import Benchmark
-from bench.runs.records import StepRecord
-from dsl.action import ActionError
-from dsl.episode import Step, verified
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.runs.records import StepRecord
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import Step, verified
+from calibrant.dsl.errors import CalibrantError, shown
 
 NO_ANSWER = "no answer"
 

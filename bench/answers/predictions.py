@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.answers.fields import (
+from calibrant.bench.answers.fields import (
     ID_FIELDS,
     SAMPLE_FIELDS,
     Answer,
@@ -23,13 +23,13 @@ from bench.answers.fields import (
     model_field,
     named_value,
 )
-from bench.answers.input.objects import PredictionFile
-from bench.answers.input.unread import UnreadAnswers
-from bench.answers.lines import json_object, shown_name
-from bench.pools.ids import PublicIds
-from dsl.episode import Step
-from dsl.errors import CalibrantError, shown
-from dsl.parse_limits import TooLargeError
+from calibrant.bench.answers.input.objects import PredictionFile
+from calibrant.bench.answers.input.unread import UnreadAnswers
+from calibrant.bench.answers.lines import json_object, shown_name
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.parse_limits import TooLargeError
 
 
 class Prediction(NamedTuple):

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 
-from bench.answers.attribution import ATTRIBUTION_COLUMNS
-from bench.answers.columns import (
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.answers.columns import (
     ALTERNATIVE_COLUMNS,
     FUNNEL_COLUMNS,
     REPLAY_COLUMNS,
@@ -19,15 +19,15 @@ from bench.answers.columns import (
     STRUCTURE_COLUMNS,
     Verdict,
 )
-from bench.answers.measures import Measures
-from bench.answers.samples import Right, Sample
-from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
-from dsl.formulas.text import render
-from dsl.replayscm.mechanisms import Mechanism
-from dsl.replayscm.pools.published_files import latent_of
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.replay import compute
-from dsl.replayscm.score import Score
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.answers.samples import Right, Sample
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.mechanisms import Mechanism
+from calibrant.dsl.replayscm.pools.published_files import latent_of
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.score import Score
 
 MEANING = "meaning"  # the key of that digest beside a verdict
 

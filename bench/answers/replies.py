@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.answers.attribution import KEY
-from bench.answers.fields import FieldNames
-from bench.answers.played import NO_ANSWER
-from bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
-from bench.answers.verdicts import NO_MODEL, ScoredPrediction
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import one_benchmark
-from bench.pools.ids import PublicIds
-from bench.report.rate_rows import AnswerOrigin
-from dsl.action import ActionError
-from dsl.errors import CalibrantError, shown
-from dsl.item import Item
-from dsl.pool_text import pool_digest
-from dsl.stored_items import items_by_id
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.fields import FieldNames
+from calibrant.bench.answers.played import NO_ANSWER
+from calibrant.bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
+from calibrant.bench.answers.verdicts import NO_MODEL, ScoredPrediction
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import one_benchmark
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.stored_items import items_by_id
 
 PROMPT_DIGEST = "promptDigest"  # of a prediction: SHA-256 of the prompt that it answers
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import msgspec
 
-from bench.answers.attribution import KEY
-from bench.answers.input.eval_logs import is_eval_log
-from bench.answers.verdicts import scored_lines
-from bench.benchmarks.registry import DEFAULT
-from bench.report.rate_rows import AnswerOrigin
-from bench.runs.records import Key, Record, folder_records
-from dsl.errors import CalibrantError, shown
-from dsl.replayscm.pools.published_files import table_setting
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.input.eval_logs import is_eval_log
+from calibrant.bench.answers.verdicts import scored_lines
+from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.runs.records import Key, Record, folder_records
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.replayscm.pools.published_files import table_setting
 
 PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
 

@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.answers.measured import measured
-from bench.report.rate_rows import AnswerOrigin
-from dsl.errors import CalibrantError, shown
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.pools.published_files import table_setting
-from dsl.replayscm.pools.results import VERDICT
-from dsl.replayscm.problem import ModelResult, Problem
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.answers.measured import measured
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.replayscm.pools.published_files import table_setting
+from calibrant.dsl.replayscm.pools.results import VERDICT
+from calibrant.dsl.replayscm.problem import ModelResult, Problem
+from calibrant.dsl.replayscm.score import Evaluator
 
 NOT_COMPARED = frozenset({"failureExplanation", "referenceRole"})  # wording; a constant of the file, not of the score
 TOLERANCE = 1e-9  # rates are quotients of small integers; files may print fewer digits

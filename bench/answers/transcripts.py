@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.answers.episodes import EpisodePredictions, EpisodeScorer
-from bench.answers.fields import FieldNames
-from bench.answers.sources import origin_of
-from bench.report.rate_rows import AnswerOrigin, differing_names, option_suffix
-from bench.runs.records import folder_records
-from dsl.episode import Step
-from dsl.errors import in_one_line
+from calibrant.bench.answers.episodes import EpisodePredictions, EpisodeScorer
+from calibrant.bench.answers.fields import FieldNames
+from calibrant.bench.answers.sources import origin_of
+from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, option_suffix
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import in_one_line
 
 
 class Transcript(NamedTuple):

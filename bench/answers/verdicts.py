@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.answers.input.unread import UNREAD_STAGES
-from bench.answers.lines import json_object, numbered_lines
-from bench.answers.measured import funnel, structure
-from bench.answers.measures import LateScore
-from bench.answers.predictions import PoolItems, Prediction
-from bench.answers.replayscm import MEANING, meaning
-from bench.benchmarks.registry import DEFAULT, benchmark
-from bench.pools.ids import PublicIds
-from bench.report.rate_rows import AnswerOrigin
-from dsl.errors import CalibrantError
-from dsl.parse_limits import TooLargeError
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.pools.published_files import table_setting
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.score import Evaluator, Score
-from dsl.stored_items import items_by_id
+from calibrant.bench.answers.input.unread import UNREAD_STAGES
+from calibrant.bench.answers.lines import json_object, numbered_lines
+from calibrant.bench.answers.measured import funnel, structure
+from calibrant.bench.answers.measures import LateScore
+from calibrant.bench.answers.predictions import PoolItems, Prediction
+from calibrant.bench.answers.replayscm import MEANING, meaning
+from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.replayscm.pools.published_files import table_setting
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.stored_items import items_by_id
 
 MOST_EVALUATORS = 2000  # that are kept at a time; a pool that is not larger has each made once
 NO_MODEL = "(no model)"  # the system of predictions that name none

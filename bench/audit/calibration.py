@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from bench.audit.records import AuditRecord
-from bench.runs.records import config_digest, folder_records
-from bench.statistics import Forecast, Reliability, reliability
-from dsl.errors import CalibrantError
+from calibrant.bench.audit.records import AuditRecord
+from calibrant.bench.runs.records import config_digest, folder_records
+from calibrant.bench.statistics import Forecast, Reliability, reliability
+from calibrant.dsl.errors import CalibrantError
 
 WEIGHTS = {None: "uniform", 1: "by size"}  # size penalty -> what the weights of members are called
 PRIORS = {

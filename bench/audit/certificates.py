@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from audits.replayscm.certificates.certificate import certificate, to_json
-from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
-from dsl.replayscm.problem import Problem
-from dsl.whole_file import write_whole
-from solvers.budget import BudgetSpent
-from solvers.replayscm.version_space import ModelClass
+from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
+from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.whole_file import write_whole
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.version_space import ModelClass
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,119}")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
-from audits.replayscm.findings import Findings, Split, Survivors
-from bench.audit.calibration import WEIGHTS, Bounds
-from bench.audit.generator_ceiling import GeneratorCeiling
-from bench.audit.records import AuditRecord
-from bench.audit.text import bounds_text, share_text, short_count
-from dsl.errors import in_one_line
+from calibrant.audits.replayscm.bounded import LocalFinding, PairFinding, Shortcut
+from calibrant.audits.replayscm.findings import Findings, Split, Survivors
+from calibrant.bench.audit.calibration import WEIGHTS, Bounds
+from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
+from calibrant.bench.audit.records import AuditRecord
+from calibrant.bench.audit.text import bounds_text, share_text, short_count
+from calibrant.dsl.errors import in_one_line
 
 
 def details_text(record: AuditRecord) -> str:

@@ -19,13 +19,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from baselines.replayscm.posterior.local import Local
-from baselines.replayscm.posterior.posterior import Member, Posterior
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Column, Panel
-from solvers.budget import BudgetSpent
+from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Column, Panel
+from calibrant.solvers.budget import BudgetSpent
 
 DRAWS = 400  # to choose the behaviour, and as many to measure it
 Behaviour: TypeAlias = tuple[object, ...]

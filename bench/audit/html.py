@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from math import log10
 from typing import Any
 
-from audits.replayscm.findings import Ceiling, Findings, Survivors
-from bench.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
-from bench.audit.plots import agreement_plot, profile_plot
-from bench.audit.records import AuditRecord
-from bench.audit.reliability import diagram
-from bench.audit.run import AuditedPool
-from bench.audit.text import (
+from calibrant.audits.replayscm.findings import Ceiling, Findings, Survivors
+from calibrant.bench.audit.calibration import PRIORS, WEIGHTS, AnswerRow, Bounds, Calibration, ceiling_under
+from calibrant.bench.audit.plots import agreement_plot, profile_plot
+from calibrant.bench.audit.records import AuditRecord
+from calibrant.bench.audit.reliability import diagram
+from calibrant.bench.audit.run import AuditedPool
+from calibrant.bench.audit.text import (
     LONGEST,
     MEASURES,
     NOTHING,
@@ -26,13 +26,13 @@ from bench.audit.text import (
     short_count,
     verdict,
 )
-from bench.pages.html_page import html_page
-from bench.version import program_version
-from dsl.formulas.text import parse
-from dsl.names import natural_key
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import scm
-from dsl.replayscm.separation import Experiment, PairwiseExperiments
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.version import program_version
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments
 
 _UNSORTABLE = -1.0  # sorts before every logarithm of a count and every share
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from statistics import median
 
-from bench.audit.records import AuditRecord
-from bench.audit.text import counted_bounds, heldout_share
+from calibrant.bench.audit.records import AuditRecord
+from calibrant.bench.audit.text import counted_bounds, heldout_share
 
 WIDTH, HEIGHT = 960, 340
 LEFT, RIGHT, TOP, BOTTOM = 56, 14, 14, 56

@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from audits.replayscm.findings import Findings
-from bench.audit.generator_ceiling import GeneratorCeiling
-from bench.runs.jsonl_file import JsonlFile, RecordKind
-from bench.runs.records import Timing, config_digest
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
+from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.bench.runs.records import Timing, config_digest
 
 RECORD_VERSION = 4
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.statistics import Reliability
+from calibrant.bench.statistics import Reliability
 
 SIDE, MARGIN = 300, 46  # of the square from (0, 0) to (1, 1)
 TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

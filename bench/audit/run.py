@@ -14,19 +14,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from audits.replayscm.findings import Findings
-from audits.replayscm.instance import AuditOptions, audit_instance
-from bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
-from bench.audit.records import AuditFile, AuditKey, AuditRecord
-from bench.pools.show import chosen_places
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
-from bench.runs.records import Timing, config_digest
-from bench.runs.runner import EVERYTHING, Selection
-from bench.version import program_version
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.problem import Pool, Problem
-from solvers.budget import BudgetSpent
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
+from calibrant.bench.audit.records import AuditFile, AuditKey, AuditRecord
+from calibrant.bench.pools.show import chosen_places
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
+from calibrant.bench.runs.records import Timing, config_digest
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.bench.version import program_version
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.solvers.budget import BudgetSpent
 
 
 class Audited(NamedTuple):

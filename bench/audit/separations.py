@@ -9,21 +9,21 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from audits.replayscm.ambiguity import sized_class
-from audits.replayscm.separation import PairAudit, TargetSeparation
-from audits.replayscm.survivors import mechanism_texts
-from bench.pages.aligned import aligned
-from dsl.errors import CalibrantError
-from dsl.parse_limits import TooLargeError, load_json, read_bounded
-from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.sampling.strata import MAX_TARGETS
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
-from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
-from solvers.replayscm.members_by_size import SmallestMembers, smallest_members
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.ambiguity import sized_class
+from calibrant.audits.replayscm.separation import PairAudit, TargetSeparation
+from calibrant.audits.replayscm.survivors import mechanism_texts
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
+from calibrant.dsl.replayscm.alternative import witness_for
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
+from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from calibrant.solvers.replayscm.members_by_size import SmallestMembers, smallest_members
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_SETS_SHOWN = 20  # of the sets of targets; JSON has all of them
 MAX_ROOTS = 16  # experiments are simulated over every assignment of the roots

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from statistics import median
 
-from audits.replayscm.findings import ClassCount, Split
-from bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
-from bench.audit.records import AuditRecord
-from bench.pages.aligned import aligned, aligned_lines
-from dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.audits.replayscm.findings import ClassCount, Split
+from calibrant.bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
+from calibrant.bench.audit.records import AuditRecord
+from calibrant.bench.pages.aligned import aligned, aligned_lines
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 MAX_CLASS = 6
 NOTHING = "-"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.answers.attribution import KEY, decided_from, has_posterior
-from bench.benchmarks.registry import benchmark, benchmark_of
-from bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.replayscm.pools.files import file_digest
-from dsl.stored_items import items_by_id
+from calibrant.bench.answers.attribution import KEY, decided_from, has_posterior
+from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
+from calibrant.bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.replayscm.pools.files import file_digest
+from calibrant.dsl.stored_items import items_by_id
 
 NO_POSTERIOR = (
     "--decided-at: no answer has a posterior: no item is noisy, or the attributions are of a version that stored none"

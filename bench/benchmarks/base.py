@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Ty
 
 import msgspec
 
-from bench.answers.measures import Measures
-from bench.pages.timeline import Timeline
-from bench.pools.figures.numbers import Column
-from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, ReportContents
-from bench.runs.jobs import Progress
-from bench.training.base import Training
-from bench.verbs.base import Verbs
-from dsl.action import Action
-from dsl.episode import Episode, Step
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.item import Item, Pool
-from dsl.message import Message
-from solvers.outcome import Outcome
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.pools.figures.numbers import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.training.base import Training
+from calibrant.bench.verbs.base import Verbs
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.message import Message
+from calibrant.solvers.outcome import Outcome
 
 if TYPE_CHECKING:
-    from audits.claims import Certificate, Verifier
-    from audits.finding import Finding
-    from audits.soundness import Soundness
+    from calibrant.audits.claims import Certificate, Verifier
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.soundness import Soundness
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 I_co = TypeVar("I_co", bound=Item[Any, Any], covariant=True)
@@ -252,13 +252,13 @@ class Benchmark(ABC, Generic[I]):
 
     def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
         """What became of an episode, as text."""
-        from bench.pages.words import timeline_text
+        from calibrant.bench.pages.words import timeline_text
 
         return timeline_text(self.timeline(item, steps, system))
 
     def episodes_page(self, item: I, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
         """Episodes of an item as an HTML file, each with what its system is called."""
-        from bench.pages.filmstrip import timeline_page
+        from calibrant.bench.pages.filmstrip import timeline_page
 
         return timeline_page(in_one_line(item.id), [self.timeline(item, steps, name) for name, steps in episodes])
 

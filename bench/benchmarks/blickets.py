@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench.answers.measures import Measures
-from bench.benchmarks.base import Benchmark, EpisodeHandout
-from bench.pages.timeline import Timeline
-from bench.pools.figures.numbers import Column
-from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, ReportContents
-from bench.runs.jobs import Progress
-from dsl.action import Action
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.item import BlicketItem
-from dsl.episode import Episode, Step
-from dsl.item import Pool
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.pools.figures.numbers import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.item import Pool
 
 if TYPE_CHECKING:
-    from audits.claims import Verifier
-    from audits.finding import Finding
-    from audits.soundness import Soundness
-    from bench.training.blickets import BlicketTraining
-    from bench.verbs.blickets import BlicketVerbs
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.soundness import Soundness
+    from calibrant.bench.training.blickets import BlicketTraining
+    from calibrant.bench.verbs.blickets import BlicketVerbs
 
 
 class Blickets(Benchmark[BlicketItem]):
@@ -52,30 +52,30 @@ class Blickets(Benchmark[BlicketItem]):
 
     @cached_property
     def protocols(self) -> Protocols:
-        from bench.protocols.blickets.rows import ROWS
+        from calibrant.bench.protocols.blickets.rows import ROWS
 
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
     def measures(self) -> Measures:
-        from bench.answers.blickets import MEASURES
+        from calibrant.bench.answers.blickets import MEASURES
 
         return MEASURES
 
     @cached_property
     def verbs(self) -> BlicketVerbs:
-        from bench.verbs.blickets import BlicketVerbs
+        from calibrant.bench.verbs.blickets import BlicketVerbs
 
         return BlicketVerbs(self, BlicketItem)
 
     @property
     def training(self) -> BlicketTraining:
-        from bench.training.blickets import TRAINING
+        from calibrant.bench.training.blickets import TRAINING
 
         return TRAINING
 
     def read_pool(self, path: Path) -> Pool[BlicketItem]:
-        from dsl.blickets.records import read_pool
+        from calibrant.dsl.blickets.records import read_pool
 
         return read_pool(path)
 
@@ -87,7 +87,7 @@ class Blickets(Benchmark[BlicketItem]):
 
     def score(self, item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """Of an answer without a transcript: submitted before anything was done."""
-        from dsl.blickets.grading import grade
+        from calibrant.dsl.blickets.grading import grade
 
         return grade(item, self._transcript(item, answer, steps)).as_json(item.task.objects)
 
@@ -95,9 +95,9 @@ class Blickets(Benchmark[BlicketItem]):
         self, item: BlicketItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """None for a mechanism that no condition has: there is no class that knows it."""
-        from audits.blickets.attribution import attributed_episode
-        from bench.answers.attribution import attribution_record
-        from dsl.blickets.conditions import condition_of
+        from calibrant.audits.blickets.attribution import attributed_episode
+        from calibrant.bench.answers.attribution import attribution_record
+        from calibrant.dsl.blickets.conditions import condition_of
 
         if condition_of(item.sealed) is None:
             return None
@@ -108,15 +108,15 @@ class Blickets(Benchmark[BlicketItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from bench.report.blickets.tables import TABLE_IDS
+        from calibrant.bench.report.blickets.tables import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from bench.benchmarks.registry import benchmark_of
-        from bench.report.blickets.part import blicket_part
-        from bench.report.standing.episodes import chosen_episodes
-        from dsl.replayscm.pools.files import file_digest
+        from calibrant.bench.benchmarks.registry import benchmark_of
+        from calibrant.bench.report.blickets.part import blicket_part
+        from calibrant.bench.report.standing.episodes import chosen_episodes
+        from calibrant.dsl.replayscm.pools.files import file_digest
 
         pools = [path for path in wanted.pools if benchmark_of(path).name == self.name]
         items = {(file_digest(path), item.id): item for path in pools for item in self.read_pool(path).items}
@@ -124,12 +124,12 @@ class Blickets(Benchmark[BlicketItem]):
         return replace(part, episodes=tuple(chosen_episodes(self, answers, wanted, items)))
 
     def prompt(self, item: BlicketItem) -> str:
-        from dsl.blickets.prompt import instructions
+        from calibrant.dsl.blickets.prompt import instructions
 
         return instructions(item.task)
 
     def record(self, item: BlicketItem) -> dict[str, Any]:
-        from dsl.blickets.records import record_from_item
+        from calibrant.dsl.blickets.records import record_from_item
 
         return dict(msgspec.to_builtins(record_from_item(item)))
 
@@ -140,13 +140,13 @@ class Blickets(Benchmark[BlicketItem]):
         return shown
 
     def item_of_record(self, record: Mapping[str, Any]) -> BlicketItem:
-        from dsl.blickets.records import ItemRecord, item_from_record
-        from dsl.records import converted
+        from calibrant.dsl.blickets.records import ItemRecord, item_from_record
+        from calibrant.dsl.records import converted
 
         return item_from_record(converted(record, ItemRecord))
 
     def write_native(self, pool: Pool[BlicketItem], path: Path) -> None:
-        from dsl.blickets.records import write_pool
+        from calibrant.dsl.blickets.records import write_pool
 
         write_pool(path, pool.name, pool.items, dict(pool.metadata))
 
@@ -157,95 +157,95 @@ class Blickets(Benchmark[BlicketItem]):
         return ({"check": dict(answer)},)
 
     def extract(self, item: BlicketItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
-        from dsl.blickets.response import answer_of
+        from calibrant.dsl.blickets.response import answer_of
 
         return answer_of(response, item.task.objects)
 
     def action_in_words(self, item: BlicketItem, text: str) -> Action | None:
-        from dsl.blickets.wording import stated_action
+        from calibrant.dsl.blickets.wording import stated_action
 
         return stated_action(text, item.task.objects)
 
     def same_answer(self, item: BlicketItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        from dsl.blickets.rule import rule_from_json
+        from calibrant.dsl.blickets.rule import rule_from_json
 
         objects = item.task.objects
         return rule_from_json(one, objects) == rule_from_json(other, objects)
 
     def traced(self, item: BlicketItem, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
-        from dsl.blickets.trace import checked_steps, trace_from_object
+        from calibrant.dsl.blickets.trace import checked_steps, trace_from_object
 
         return checked_steps(trace_from_object(line), item)
 
     def scored_log(self, path: Path) -> Iterator[Answer]:
         """Of the public text game's question runs."""
-        from bench.blickets.logs import scored_runs
+        from calibrant.bench.blickets.logs import scored_runs
 
         return scored_runs(path)
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        from dsl.blickets.records import ItemRecord
-        from dsl.records import Header
+        from calibrant.dsl.blickets.records import ItemRecord
+        from calibrant.dsl.records import Header
 
         return Header, ItemRecord
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from bench.schemas.blickets import BlicketVerdict
+        from calibrant.bench.schemas.blickets import BlicketVerdict
 
         return BlicketVerdict
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
-        from dsl.blickets.prompt import observation
+        from calibrant.dsl.blickets.prompt import observation
 
         assert isinstance(episode, BlicketEpisode)
         return observation(step, [episode.task.objects[index] for index in episode.placed], episode.left)
 
     def timeline(self, item: BlicketItem, steps: Sequence[Step[Any]], system: str) -> Timeline:
-        from bench.blickets.timeline import blicket_timeline
+        from calibrant.bench.blickets.timeline import blicket_timeline
 
         return blicket_timeline(item, steps, system)
 
     def findings(self, item: BlicketItem) -> Iterator[Finding]:
-        from audits.blickets.items import item_findings
-        from audits.blickets.strategies import counting_decides, gameable
+        from calibrant.audits.blickets.items import item_findings
+        from calibrant.audits.blickets.strategies import counting_decides, gameable
 
         yield from item_findings(item)
         yield from gameable(item)
         yield from counting_decides(item)
 
     def evidence(self, item: BlicketItem) -> object:
-        from audits.blickets.evidence import evidence_of
+        from calibrant.audits.blickets.evidence import evidence_of
 
         return evidence_of(item)
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from audits.blickets.verification import VERIFIERS
+        from calibrant.audits.blickets.verification import VERIFIERS
 
         return VERIFIERS
 
     @property
     def figures(self) -> Mapping[str, Column[BlicketItem]]:
-        from bench.pools.figures.blickets import COLUMNS
+        from calibrant.bench.pools.figures.blickets import COLUMNS
 
         return COLUMNS
 
     @property
     def soundness(self) -> Soundness[BlicketItem]:
-        from audits.blickets.soundness import SOUNDNESS
+        from calibrant.audits.blickets.soundness import SOUNDNESS
 
         return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:
-        from dsl.blickets.sampling import SUITES
+        from calibrant.dsl.blickets.sampling import SUITES
 
         return tuple(SUITES)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
-        from dsl.blickets.sampling import SUITES, drawn
+        from calibrant.dsl.blickets.sampling import SUITES, drawn
 
         return tuple(
             replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})

@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench.answers.measures import Measures
-from bench.benchmarks.base import Benchmark, EpisodeHandout
-from bench.pools.figures.numbers import Column
-from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, ReportContents
-from bench.runs.jobs import Progress
-from dsl.action import Action
-from dsl.causalab.configs import is_suite, suite_pool
-from dsl.causalab.episode import HYPOTHESIS, LabEpisode
-from dsl.causalab.generation import PLANS
-from dsl.causalab.hypothesis import hypothesis
-from dsl.causalab.item import BENCHMARK as NAME
-from dsl.causalab.item import LabItem
-from dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
-from dsl.causalab.run import dialled, last_raw
-from dsl.episode import Episode, Step, replayed
-from dsl.errors import CalibrantError, in_one_line
-from dsl.item import Pool
-from dsl.message import Message
-from dsl.records import converted
-from solvers.budget import BudgetSpent
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.pools.figures.numbers import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.action import Action
+from calibrant.dsl.causalab.configs import is_suite, suite_pool
+from calibrant.dsl.causalab.episode import HYPOTHESIS, LabEpisode
+from calibrant.dsl.causalab.generation import PLANS
+from calibrant.dsl.causalab.hypothesis import hypothesis
+from calibrant.dsl.causalab.item import BENCHMARK as NAME
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
+from calibrant.dsl.causalab.run import dialled, last_raw
+from calibrant.dsl.episode import Episode, Step, replayed
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.item import Pool
+from calibrant.dsl.message import Message
+from calibrant.dsl.records import converted
+from calibrant.solvers.budget import BudgetSpent
 
 if TYPE_CHECKING:
-    from audits.claims import Verifier
-    from audits.finding import Finding
-    from audits.soundness import Soundness
-    from bench.training.causalab import LabTraining
-    from bench.verbs.causalab import LabVerbs
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.soundness import Soundness
+    from calibrant.bench.training.causalab import LabTraining
+    from calibrant.bench.verbs.causalab import LabVerbs
 
 LEAST_PART, MOST_PARTS = 8, 8  # items that are labelled together; parts of a suite, each of which draws all topologies
 
@@ -66,25 +66,25 @@ class CausaLab(Benchmark[LabItem]):
 
     @cached_property
     def protocols(self) -> Protocols:
-        from bench.protocols.causalab.rows import ROWS
+        from calibrant.bench.protocols.causalab.rows import ROWS
 
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
     def measures(self) -> Measures:
-        from bench.answers.causalab import MEASURES
+        from calibrant.bench.answers.causalab import MEASURES
 
         return MEASURES
 
     @cached_property
     def verbs(self) -> LabVerbs:
-        from bench.verbs.causalab import LabVerbs
+        from calibrant.bench.verbs.causalab import LabVerbs
 
         return LabVerbs(self, LabItem)
 
     @property
     def training(self) -> LabTraining:
-        from bench.training.causalab import TRAINING
+        from calibrant.bench.training.causalab import TRAINING
 
         return TRAINING
 
@@ -100,7 +100,7 @@ class CausaLab(Benchmark[LabItem]):
 
     def score(self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """Of an answer without a transcript: dialled and submitted before anything was set."""
-        from dsl.causalab.run import run_score
+        from calibrant.dsl.causalab.run import run_score
 
         return run_score(item, steps or self._played(item, answer)).as_json()
 
@@ -108,8 +108,8 @@ class CausaLab(Benchmark[LabItem]):
         self, item: LabItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Of frequency and graph; None where nothing was handed in, and where the members are not enumerated."""
-        from audits.causalab.attribution import attributed_run
-        from bench.answers.causalab import attributions_record
+        from calibrant.audits.causalab.attribution import attributed_run
+        from calibrant.bench.answers.causalab import attributions_record
 
         if not steps and not answer:
             return None
@@ -121,12 +121,12 @@ class CausaLab(Benchmark[LabItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from bench.report.causalab.part import TABLE_IDS
+        from calibrant.bench.report.causalab.part import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from bench.report.causalab.part import lab_part
+        from calibrant.bench.report.causalab.part import lab_part
 
         return lab_part(self.title, answers, wanted)
 
@@ -134,7 +134,7 @@ class CausaLab(Benchmark[LabItem]):
         return "\n\n".join(message["content"] for message in self.messages(item))
 
     def messages(self, item: LabItem) -> list[Message]:
-        from dsl.causalab.prompt import messages
+        from calibrant.dsl.causalab.prompt import messages
 
         return messages(item.task)
 
@@ -163,7 +163,7 @@ class CausaLab(Benchmark[LabItem]):
         return self.read_answer(item, response)[0]
 
     def read_answer(self, item: LabItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        from dsl.causalab.response import read_answer
+        from calibrant.dsl.causalab.response import read_answer
 
         return read_answer(response)
 
@@ -171,7 +171,7 @@ class CausaLab(Benchmark[LabItem]):
         return "no frequency" if dialled(steps) is None else ""
 
     def reply_action(self, item: LabItem, stated: Mapping[str, Any]) -> Action:
-        from dsl.causalab.paper_reply import is_paper_reply, paper_action
+        from calibrant.dsl.causalab.paper_reply import is_paper_reply, paper_action
 
         return paper_action(stated, item.task.properties) if is_paper_reply(stated) else stated
 
@@ -184,26 +184,26 @@ class CausaLab(Benchmark[LabItem]):
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        from dsl.causalab.pool import LabRecord
-        from dsl.records import Header
+        from calibrant.dsl.causalab.pool import LabRecord
+        from calibrant.dsl.records import Header
 
         return Header, LabRecord
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from bench.schemas.causalab import LabVerdict
+        from calibrant.bench.schemas.causalab import LabVerdict
 
         return LabVerdict
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
-        from dsl.causalab.prompt import shown_step
+        from calibrant.dsl.causalab.prompt import shown_step
 
         return f"{shown_step(step)} Settings left: {episode.left}.".replace("\n", " ")
 
     def drawing(self, item: LabItem, *, told: bool) -> str:
         """Empty where the mechanisms left are not counted."""
-        from bench.causalab.picture import item_picture
-        from bench.pages.graph import graph_text
+        from calibrant.bench.causalab.picture import item_picture
+        from calibrant.bench.pages.graph import graph_text
 
         try:
             return graph_text(item_picture(item, told=told))
@@ -211,49 +211,49 @@ class CausaLab(Benchmark[LabItem]):
             return ""
 
     def page(self, item: LabItem, *, told: bool) -> str:
-        from bench.causalab.picture import graphs_page, item_picture
+        from calibrant.bench.causalab.picture import graphs_page, item_picture
 
         with _refused_pictures(item):
             return graphs_page(item, [item_picture(item, told=told)])
 
     def account(self, item: LabItem, steps: Sequence[Step[Any]], system: str) -> str:
-        from bench.causalab.picture import run_picture
-        from bench.pages.graph import graph_text
+        from calibrant.bench.causalab.picture import run_picture
+        from calibrant.bench.pages.graph import graph_text
 
         with _refused_pictures(item):
             return graph_text(run_picture(f"{system}, {item.id}", item, steps))
 
     def episodes_page(self, item: LabItem, episodes: Sequence[tuple[str, Sequence[Step[Any]]]]) -> str:
-        from bench.causalab.picture import graphs_page, run_picture
+        from calibrant.bench.causalab.picture import graphs_page, run_picture
 
         with _refused_pictures(item):
             return graphs_page(item, [run_picture(f"{name}, {item.id}", item, steps) for name, steps in episodes])
 
     def findings(self, item: LabItem) -> Iterator[Finding]:
-        from audits.causalab.items import item_findings
+        from calibrant.audits.causalab.items import item_findings
 
         yield from item_findings(item)
 
     def evidence(self, item: LabItem) -> object:
-        from audits.causalab.certificates import item_evidence
+        from calibrant.audits.causalab.certificates import item_evidence
 
         return item_evidence(item)
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from audits.causalab.verification import VERIFIERS
+        from calibrant.audits.causalab.verification import VERIFIERS
 
         return VERIFIERS
 
     @property
     def figures(self) -> Mapping[str, Column[LabItem]]:
-        from bench.pools.figures.causalab import COLUMNS
+        from calibrant.bench.pools.figures.causalab import COLUMNS
 
         return COLUMNS
 
     @property
     def soundness(self) -> Soundness[LabItem]:
-        from audits.causalab.soundness import SOUNDNESS
+        from calibrant.audits.causalab.soundness import SOUNDNESS
 
         return SOUNDNESS
 
@@ -267,7 +267,7 @@ class CausaLab(Benchmark[LabItem]):
 
     def drawn_part(self, suite: str, seed: int, places: range) -> Sequence[LabItem]:
         """Topologies depend on the earlier ones, but it is labels that take the time."""
-        from audits.causalab.labels import labelled
+        from calibrant.audits.causalab.labels import labelled
 
         return tuple(labelled(PLANS[suite], seed, places.stop, places.start))
 

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench.answers.measures import Measures
-from bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
-from bench.pools.figures.numbers import Column
-from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, ReportContents
-from bench.runs.jobs import Progress
-from dsl.action import ActionError
-from dsl.causim.item import CausimItem
-from dsl.causim.values import ModelError
-from dsl.episode import Step
-from dsl.errors import PoolError
-from dsl.item import Pool
-from dsl.records import converted
-from solvers.outcome import Found, Outcome
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
+from calibrant.bench.pools.figures.numbers import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import converted
+from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from audits.claims import Verifier
-    from audits.finding import Finding
-    from audits.soundness import Soundness
-    from bench.training.causim import CausimTraining
-    from bench.verbs.causim import CausimVerbs
+    from calibrant.audits.claims import Verifier
+    from calibrant.audits.finding import Finding
+    from calibrant.audits.soundness import Soundness
+    from calibrant.bench.training.causim import CausimTraining
+    from calibrant.bench.verbs.causim import CausimVerbs
 
 
 class Causim(Benchmark[CausimItem]):
@@ -52,30 +52,30 @@ class Causim(Benchmark[CausimItem]):
 
     @cached_property
     def protocols(self) -> Protocols:
-        from bench.protocols.causim.rows import ROWS
+        from calibrant.bench.protocols.causim.rows import ROWS
 
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
     def measures(self) -> Measures:
-        from bench.answers.causim import MEASURES
+        from calibrant.bench.answers.causim import MEASURES
 
         return MEASURES
 
     @cached_property
     def verbs(self) -> CausimVerbs:
-        from bench.verbs.causim import CausimVerbs
+        from calibrant.bench.verbs.causim import CausimVerbs
 
         return CausimVerbs(self)
 
     @property
     def training(self) -> CausimTraining:
-        from bench.training.causim import TRAINING
+        from calibrant.bench.training.causim import TRAINING
 
         return TRAINING
 
     def read_pool(self, path: Path) -> Pool[CausimItem]:
-        from dsl.causim.records import read_pool
+        from calibrant.dsl.causim.records import read_pool
 
         return read_pool(path)
 
@@ -88,7 +88,7 @@ class Causim(Benchmark[CausimItem]):
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The flags are worked out, whatever the item's labels say."""
-        from bench.verbs.causim import score_record
+        from calibrant.bench.verbs.causim import score_record
 
         judge = self.verbs.judge(item)
         record = score_record(judge, judge.object(answer))
@@ -98,8 +98,8 @@ class Causim(Benchmark[CausimItem]):
         self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
-        from audits.causim.items import attributed_answer
-        from bench.answers.attribution import attribution_record
+        from calibrant.audits.causim.items import attributed_answer
+        from calibrant.bench.answers.attribution import attribution_record
 
         fits = score["correct"] is True if score["answered"] is True else None
         found = attributed_answer(item, fits=fits)
@@ -107,18 +107,18 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from bench.report.causim.part import TABLE_IDS
+        from calibrant.bench.report.causim.part import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from bench.report.causim.part import causim_part
+        from calibrant.bench.report.causim.part import causim_part
 
         return causim_part(self.title, answers, wanted)
 
     def extract(self, item: CausimItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
         """The last object that is not inside another; the verdict says whether its keys are those asked for."""
-        from dsl.causim.score import last_object
+        from calibrant.dsl.causim.score import last_object
 
         found = last_object(response) if isinstance(response, str) else dict(response)
         if found is None:
@@ -127,7 +127,7 @@ class Causim(Benchmark[CausimItem]):
 
     def read_answer(self, item: CausimItem, response: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Return the object, and what is wrong with its form: an answer in another wrapping, or no value."""
-        from dsl.causim.score import answer_of, misplaced_answer_message, odd_value_message
+        from calibrant.dsl.causim.score import answer_of, misplaced_answer_message, odd_value_message
 
         extracted = self.extract(item, response)
         keys = item.task.question.required_keys(item.task.model)
@@ -136,7 +136,7 @@ class Causim(Benchmark[CausimItem]):
 
     def same_answer(self, item: CausimItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Keys count in any case that fits, and `true` is not 1."""
-        from dsl.causim.score import answer_of
+        from calibrant.dsl.causim.score import answer_of
 
         keys = item.task.question.required_keys(item.task.model)
         answers = answer_of(one, keys), answer_of(other, keys)
@@ -144,14 +144,14 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        from dsl.causim.records import ItemRecord
-        from dsl.records import Header
+        from calibrant.dsl.causim.records import ItemRecord
+        from calibrant.dsl.records import Header
 
         return Header, ItemRecord
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from bench.schemas.causim import CausimVerdict
+        from calibrant.bench.schemas.causim import CausimVerdict
 
         return CausimVerdict
 
@@ -159,19 +159,19 @@ class Causim(Benchmark[CausimItem]):
         return item.task.prompt
 
     def drawing(self, item: CausimItem, *, told: bool) -> str:
-        from bench.causim.picture import question_picture
-        from bench.pages.layered import layered_text
+        from calibrant.bench.causim.picture import question_picture
+        from calibrant.bench.pages.layered import layered_text
 
         return layered_text(question_picture(item, told=told))
 
     def page(self, item: CausimItem, *, told: bool) -> str:
-        from bench.causim.picture import question_page
+        from calibrant.bench.causim.picture import question_page
 
         return question_page(item, told=told)
 
     def record(self, item: CausimItem) -> dict[str, Any]:
         """With the world and the labels, which are not in the prompt, under `sealed`."""
-        from dsl.causim.records import record_of_item
+        from calibrant.dsl.causim.records import record_of_item
 
         record = dict(msgspec.to_builtins(record_of_item(item)))
         sealed = {"world": record.pop("world", {}), "labels": record.pop("labels")}
@@ -184,7 +184,7 @@ class Causim(Benchmark[CausimItem]):
         return shown
 
     def item_of_record(self, record: Mapping[str, Any]) -> CausimItem:
-        from dsl.causim.records import ItemRecord, item_from_record
+        from calibrant.dsl.causim.records import ItemRecord, item_from_record
 
         sealed = record.get("sealed")
         if not isinstance(sealed, Mapping) or not sealed.keys() <= {"world", "labels"}:
@@ -196,12 +196,12 @@ class Causim(Benchmark[CausimItem]):
             raise PoolError(str(error)) from None
 
     def findings(self, item: CausimItem) -> Iterator[Finding]:
-        from audits.causim.items import item_findings
+        from calibrant.audits.causim.items import item_findings
 
         return item_findings(item)
 
     def hardened(self, item: CausimItem) -> Outcome[HardenedItem]:
-        from audits.causim.hardening import decided
+        from calibrant.audits.causim.hardening import decided
 
         outcome = decided(item)
         if not isinstance(outcome, Found):
@@ -211,23 +211,23 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def orders(self) -> Sequence[str]:
-        from audits.causim.training import ORDERS
+        from calibrant.audits.causim.training import ORDERS
 
         return ORDERS
 
     def write_training(self, path: Path, items: Sequence[CausimItem], order: str) -> tuple[int, int]:
-        from audits.causim.training import ORDERS, write_training
+        from calibrant.audits.causim.training import ORDERS, write_training
 
         return write_training(path, items, ORDERS[ORDERS.index(order)])
 
     def evidence(self, item: CausimItem) -> object:
-        from audits.causim.certificates import evidence_of
+        from calibrant.audits.causim.certificates import evidence_of
 
         return evidence_of(item.task.source, item.task.question, item.sealed.world)
 
     @property
     def verifiers(self) -> Mapping[str, Verifier]:
-        from audits.causim.certificates import VERIFIERS
+        from calibrant.audits.causim.certificates import VERIFIERS
 
         return VERIFIERS
 
@@ -237,20 +237,20 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def figures(self) -> Mapping[str, Column[CausimItem]]:
-        from bench.pools.figures.causim import COLUMNS
+        from calibrant.bench.pools.figures.causim import COLUMNS
 
         return COLUMNS
 
     @property
     def soundness(self) -> Soundness[CausimItem]:
-        from audits.causim.soundness import SOUNDNESS
+        from calibrant.audits.causim.soundness import SOUNDNESS
 
         return SOUNDNESS
 
     @property
     def suites(self) -> Sequence[str]:
-        from dsl.causim.topology import TOPOLOGIES
-        from solvers.causim.items import BUILT_IN
+        from calibrant.dsl.causim.topology import TOPOLOGIES
+        from calibrant.solvers.causim.items import BUILT_IN
 
         return (*TOPOLOGIES, *BUILT_IN)
 
@@ -259,13 +259,13 @@ class Causim(Benchmark[CausimItem]):
 
         Or it is a built-in model, of which there may be fewer items.
         """
-        from solvers.causim.items import BUILT_IN, built_in_items, drawn_items
+        from calibrant.solvers.causim.items import BUILT_IN, built_in_items, drawn_items
 
         sequences = [(built_in_items if name in BUILT_IN else drawn_items)(seed, name) for name in suites]
         return tuple(item for sequence in sequences for item in islice(sequence, count))
 
     def write_native(self, pool: Pool[CausimItem], path: Path) -> None:
-        from dsl.causim.records import write_pool
+        from calibrant.dsl.causim.records import write_pool
 
         write_pool(path, pool.items, name=pool.name, metadata=dict(pool.metadata))
 

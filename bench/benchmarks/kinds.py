@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from bench.verbs.blickets import BlicketScore
-from bench.verbs.causalab import LabScore
-from bench.verbs.causim import CausimScore
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.item import BlicketItem
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import LabItem
-from dsl.causim.item import CausimItem
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.score import Score
+from calibrant.bench.verbs.blickets import BlicketScore
+from calibrant.bench.verbs.causalab import LabScore
+from calibrant.bench.verbs.causim import CausimScore
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.score import Score
 
 __all__ = [
     "BlicketEpisode",

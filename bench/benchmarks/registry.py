@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bench.answers.fields import ID_FIELDS
-from bench.benchmarks.base import Benchmark
-from bench.core.names import TITLES
-from dsl.causalab.configs import is_config
-from dsl.errors import CalibrantError, PoolError, shown
-from dsl.pool_text import pool_head
-from dsl.records import FORMAT
+from calibrant.bench.answers.fields import ID_FIELDS
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.core.names import TITLES
+from calibrant.dsl.causalab.configs import is_config
+from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.pool_text import pool_head
+from calibrant.dsl.records import FORMAT
 
 NAMES = tuple(TITLES)
 LOGS = {"metric_type": "blickets"}  # a field in the first line of files that bring their items along
@@ -28,7 +28,7 @@ def benchmark(name: str) -> Benchmark[Any]:
     """The benchmark of that name; `CalibrantError` says which there are."""
     if name not in NAMES:
         raise CalibrantError(f"unknown benchmark {shown(name)}; known: {', '.join(NAMES)}")
-    found = import_module(f"bench.benchmarks.{name}").BENCHMARK
+    found = import_module(f"calibrant.bench.benchmarks.{name}").BENCHMARK
     assert isinstance(found, Benchmark)
     return found
 

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench.answers.measures import Measures
-from bench.benchmarks.base import Benchmark, TaskHandout
-from bench.benchmarks.item_values import ItemValues
-from bench.pools.figures.numbers import Column
-from bench.protocols.registry import Protocols
-from bench.report.part import Answer, Part, ReportContents
-from bench.runs.jobs import Progress
-from bench.verbs.base import Verbs
-from dsl.episode import Step
-from dsl.message import Message
-from dsl.replayscm.problem import Pool, Problem
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.benchmarks.base import Benchmark, TaskHandout
+from calibrant.bench.benchmarks.item_values import ItemValues
+from calibrant.bench.pools.figures.numbers import Column
+from calibrant.bench.protocols.registry import Protocols
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.verbs.base import Verbs
+from calibrant.dsl.episode import Step
+from calibrant.dsl.message import Message
+from calibrant.dsl.replayscm.problem import Pool, Problem
 
 if TYPE_CHECKING:
-    from audits.replayscm.attribution import HeldoutDecision
-    from bench.training.replayscm import ReplayScmTraining
+    from calibrant.audits.replayscm.attribution import HeldoutDecision
+    from calibrant.bench.training.replayscm import ReplayScmTraining
 
 
 class ReplayScm(Benchmark[Problem]):
@@ -48,54 +48,54 @@ class ReplayScm(Benchmark[Problem]):
 
     @cached_property
     def protocols(self) -> Protocols:
-        from bench.protocols.replayscm.discovery import DISCOVERY
-        from bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
-        from bench.protocols.replayscm.posterior import MostPosterior
-        from bench.protocols.replayscm.score_portfolios import SCORE_PROTOCOLS
-        from bench.protocols.replayscm.simple import SIMPLE
-        from bench.protocols.replayscm.staged import StagedExactSearch
+        from calibrant.bench.protocols.replayscm.discovery import DISCOVERY
+        from calibrant.bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
+        from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+        from calibrant.bench.protocols.replayscm.score_portfolios import SCORE_PROTOCOLS
+        from calibrant.bench.protocols.replayscm.simple import SIMPLE
+        from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
 
         listed = (Exact, ExactIntegerProgram, MostPosterior, StagedExactSearch, *SCORE_PROTOCOLS, *DISCOVERY, *SIMPLE)
         return {protocol.name: protocol for protocol in listed}
 
     @property
     def measures(self) -> Measures:
-        from bench.answers.replayscm import MEASURES
+        from calibrant.bench.answers.replayscm import MEASURES
 
         return MEASURES
 
     @property
     def verbs(self) -> Verbs:
-        from bench.verbs.replayscm import VERBS
+        from calibrant.bench.verbs.replayscm import VERBS
 
         return VERBS
 
     @property
     def training(self) -> ReplayScmTraining:
-        from bench.training.replayscm import TRAINING
+        from calibrant.bench.training.replayscm import TRAINING
 
         return TRAINING
 
     def read_pool(self, path: Path) -> Pool:
-        from dsl.replayscm.pools.files import read_pool
+        from calibrant.dsl.replayscm.pools.files import read_pool
 
         return read_pool(path, keep_results=False)
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        from dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
+        from calibrant.dsl.replayscm.pools.records import HeaderRecord, ProblemRecord
 
         return HeaderRecord, ProblemRecord
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from bench.schemas.verdicts import VerdictLine
+        from calibrant.bench.schemas.verdicts import VerdictLine
 
         return VerdictLine
 
     @property
     def figures(self) -> Mapping[str, Column[Problem]]:
-        from bench.pools.figures.replayscm import COLUMNS
+        from calibrant.bench.pools.figures.replayscm import COLUMNS
 
         return COLUMNS
 
@@ -103,13 +103,13 @@ class ReplayScm(Benchmark[Problem]):
         return TaskHandout(item.task)
 
     def no_answer(self, item: Problem) -> dict[str, Any]:
-        from bench.protocols.replayscm.answers import no_answer
+        from calibrant.bench.protocols.replayscm.answers import no_answer
 
         return no_answer(item.task.kind)
 
     def score(self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        from bench.answers.measured import measured
-        from dsl.replayscm.score import Evaluator
+        from calibrant.bench.answers.measured import measured
+        from calibrant.dsl.replayscm.score import Evaluator
 
         return measured(Evaluator(item).score_answer(answer))
 
@@ -117,7 +117,7 @@ class ReplayScm(Benchmark[Problem]):
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
-        from bench.answers.attribution import attribution_record
+        from calibrant.bench.answers.attribution import attribution_record
 
         found = self._decisions.value(item)
         if found is None:
@@ -128,7 +128,7 @@ class ReplayScm(Benchmark[Problem]):
     @cached_property
     def _decisions(self) -> ItemValues[Problem, HeldoutDecision | None]:
         """What is counted for an item, which is the same for every answer to it."""
-        from audits.replayscm.attribution import heldout_decision
+        from calibrant.audits.replayscm.attribution import heldout_decision
 
         return ItemValues(lambda item: sha256(msgspec.json.encode(self.record(item))).digest(), heldout_decision)
 
@@ -140,27 +140,27 @@ class ReplayScm(Benchmark[Problem]):
         return "\n\n".join(message["content"] for message in self.messages(item))
 
     def messages(self, item: Problem) -> list[Message]:
-        from dsl.replayscm.prompt import SYSTEM, prompt
+        from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
         return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt(item.task)}]
 
     def record(self, item: Problem) -> dict[str, Any]:
         """Without results that a file embeds: they are answers, and no part of the item."""
-        from dsl.replayscm.pools.files import record_from_problem
+        from calibrant.dsl.replayscm.pools.files import record_from_problem
 
         record = record_from_problem(item)
         record.results = []
         return dict(msgspec.to_builtins(record))
 
     def shown_record(self, item: Problem) -> dict[str, Any]:
-        from bench.pools.show import instance_record
+        from calibrant.bench.pools.show import instance_record
 
         return instance_record(item)
 
     def item_of_record(self, record: Mapping[str, Any]) -> Problem:
-        from dsl.records import converted
-        from dsl.replayscm.pools.build import problem_from_record
-        from dsl.replayscm.pools.records import ProblemRecord
+        from calibrant.dsl.records import converted
+        from calibrant.dsl.replayscm.pools.build import problem_from_record
+        from calibrant.dsl.replayscm.pools.records import ProblemRecord
 
         read = converted(record, ProblemRecord)
         read.results = []
@@ -169,37 +169,37 @@ class ReplayScm(Benchmark[Problem]):
     @property
     def suites(self) -> Sequence[str]:
         """A stratum and what is disclosed. (`calibrant generate` names them apart, and does more than draw.)"""
-        from dsl.replayscm.sampling.problems import SETTINGS
-        from dsl.replayscm.sampling.strata import STRATA
+        from calibrant.dsl.replayscm.sampling.problems import SETTINGS
+        from calibrant.dsl.replayscm.sampling.strata import STRATA
 
         return tuple(f"{stratum.name}/{setting}" for stratum in STRATA for setting in SETTINGS)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[Problem]:
         """As `calibrant sample` draws them."""
-        from dsl.replayscm.sampling.problems import sample_pool
-        from dsl.replayscm.sampling.strata import stratum
+        from calibrant.dsl.replayscm.sampling.problems import sample_pool
+        from calibrant.dsl.replayscm.sampling.strata import stratum
 
         parts = [suite.partition("/") for suite in suites]
         pools = [sample_pool([stratum(name)], count, seed, setting) for name, _, setting in parts]
         return tuple(problem for pool in pools for problem in pool.problems)
 
     def write_native(self, pool: Any, path: Path) -> None:
-        from dsl.replayscm.pools.files import write_pool
+        from calibrant.dsl.replayscm.pools.files import write_pool
 
         write_pool(Pool(pool.name, tuple(pool.items), pool.metadata), path)
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from bench.report.tables import TABLE_IDS
+        from calibrant.bench.report.tables import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from bench.report.ambiguity import ambiguities
-        from bench.report.intervals import LEVEL, RESAMPLES
-        from bench.report.rows import RowCollector
-        from bench.report.sources import latent_ids
-        from bench.report.tables import report_tables
+        from calibrant.bench.report.ambiguity import ambiguities
+        from calibrant.bench.report.intervals import LEVEL, RESAMPLES
+        from calibrant.bench.report.rows import RowCollector
+        from calibrant.bench.report.sources import latent_ids
+        from calibrant.bench.report.tables import report_tables
 
         collector = RowCollector(by=wanted.by, means=wanted.means, latents=latent_ids(wanted.pools))
         for run, score in answers:
@@ -208,8 +208,8 @@ class ReplayScm(Benchmark[Problem]):
         plots = []
         tables = report_tables(rows, wanted, audited, progress)
         if wanted.with_plots:
-            from bench.report.figures.kinds import kinds_plot
-            from bench.report.figures.plots import report_plots
+            from calibrant.bench.report.figures.kinds import kinds_plot
+            from calibrant.bench.report.figures.plots import report_plots
 
             shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
             plots = report_plots(rows, audited, **shown, progress=progress)

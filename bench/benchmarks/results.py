@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from audits.causalab.spaces import LabSpace
-from audits.replayscm.findings import Findings
-from audits.replayscm.generation.generate import Generated
-from audits.replayscm.hardening.harden import Hardening
-from bench.audit.separations import SeparatedPair
-from dsl.blickets.rule import Rule
-from dsl.causalab.mechanism import Mechanism
-from dsl.replayscm.scm import Scm
-from solvers.blickets.families import DetectorSpace
-from solvers.causim.solution import WorkedSolution
-from solvers.causim.space import WorldSpace
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.causalab.spaces import LabSpace
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.generation.generate import Generated
+from calibrant.audits.replayscm.hardening.harden import Hardening
+from calibrant.bench.audit.separations import SeparatedPair
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.blickets.families import DetectorSpace
+from calibrant.solvers.causim.solution import WorkedSolution
+from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 __all__ = [
     "DetectorSpace",

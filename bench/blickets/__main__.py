@@ -1,4 +1,4 @@
-"""The command `python -m bench.blickets`: agents under the paper's conditions, its tables, findings about them.
+"""The command `python -m calibrant.bench.blickets`: agents under the paper's conditions, its tables, findings.
 
 `learners` is the table of the exact learners beside the figures that a prototype gave.
 """
@@ -9,16 +9,16 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 
-from baselines.blickets.grid import GRID
-from bench.blickets.agents import agent
-from bench.blickets.findings import paper_findings
-from bench.blickets.learners import learner_table
-from bench.blickets.standing import DEFAULT_AGENTS, DEFAULT_SUITES, SEED, all_played, standing_table
-from bench.blickets.tables import paper_tables
-from bench.pages.aligned import aligned
-from bench.report.layout import Table, TableRow
-from dsl.blickets.sampling import SUITES
-from dsl.errors import CalibrantError, shown
+from calibrant.baselines.blickets.grid import GRID
+from calibrant.bench.blickets.agents import agent
+from calibrant.bench.blickets.findings import paper_findings
+from calibrant.bench.blickets.learners import learner_table
+from calibrant.bench.blickets.standing import DEFAULT_AGENTS, DEFAULT_SUITES, SEED, all_played, standing_table
+from calibrant.bench.blickets.tables import paper_tables
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.report.layout import Table, TableRow
+from calibrant.dsl.blickets.sampling import SUITES
+from calibrant.dsl.errors import CalibrantError, shown
 
 TABLES = ("standing", "learners", "paper", "findings")
 
@@ -62,7 +62,9 @@ def _texts(row: TableRow) -> Iterator[str]:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.blickets", description="Agents beside the paper's rows.")
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.blickets", description="Agents beside printed rows."
+    )
     parser.add_argument(
         "table",
         choices=TABLES,

@@ -9,27 +9,27 @@ from itertools import islice
 from random import Random
 from typing import Protocol
 
-from baselines.blickets.grid import GRID, PRESETS, GridAgent
-from baselines.blickets.habits import Explore, Revise, Stop
-from baselines.blickets.monitors import first_firings
-from baselines.blickets.simple import SIMPLE
-from bench.blickets.tables import PlayedEpisode
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import Condition, SwitchBy, Task
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.episode import Episode, Step
-from dsl.errors import CalibrantError, shown
-from solvers.blickets.aware import Seek, SwitchAware
-from solvers.blickets.chains import ChainLearner, ChainSpace
-from solvers.blickets.doubt import DoubtSpace
-from solvers.blickets.families import MAX_CHOICES
-from solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.order import OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import MAX_SWITCH
-from solvers.blickets.universal import UniversalSpace
+from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
+from calibrant.baselines.blickets.habits import Explore, Revise, Stop
+from calibrant.baselines.blickets.monitors import first_firings
+from calibrant.baselines.blickets.simple import SIMPLE
+from calibrant.bench.blickets.tables import PlayedEpisode
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import Condition, SwitchBy, Task
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.episode import Episode, Step
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
+from calibrant.solvers.blickets.doubt import DoubtSpace
+from calibrant.solvers.blickets.families import MAX_CHOICES
+from calibrant.solvers.blickets.learner import DELTA, Greedy, Learner, Revisable, Static, answered, learn
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.solvers.blickets.order import OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import MAX_SWITCH
+from calibrant.solvers.blickets.universal import UniversalSpace
 
 
 class Agent(Protocol):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dsl.blickets.item import BlicketItem, Condition, Exposure, SwitchBy
-from dsl.blickets.rule import Form
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, SwitchBy
+from calibrant.dsl.blickets.rule import Form
 
 
 def _is_switched(item: BlicketItem, form: Form, size: int, switch: int) -> bool:

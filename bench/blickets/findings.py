@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
-from audits.blickets.printed import (
+from calibrant.audits.blickets.printed import (
     Switched,
     accuracy_of_silence,
     firings_outside_eligible,
@@ -13,11 +13,11 @@ from audits.blickets.printed import (
     posterior_odds_finding,
     self_selection,
 )
-from audits.blickets.statistics import TwoByTwo
-from audits.finding import Finding
-from bench.blickets.paper import paper
-from bench.blickets.rates import Counts
-from bench.blickets.tables import printed_counts, printed_detections
+from calibrant.audits.blickets.statistics import TwoByTwo
+from calibrant.audits.finding import Finding
+from calibrant.bench.blickets.paper import paper
+from calibrant.bench.blickets.rates import Counts
+from calibrant.bench.blickets.tables import printed_counts, printed_detections
 
 
 def paper_findings() -> Iterator[Finding]:

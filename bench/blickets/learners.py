@@ -11,12 +11,12 @@ from math import sqrt
 from statistics import stdev
 from typing import NamedTuple
 
-from bench.blickets.agents import AT_RANDOM
-from bench.blickets.rates import Share, counted
-from bench.blickets.standing import SEED, mean_cell, played_pairs
-from bench.blickets.tables import PlayedEpisode, share_cell
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
-from bench.statistics import NORMAL_95
+from calibrant.bench.blickets.agents import AT_RANDOM
+from calibrant.bench.blickets.rates import Share, counted
+from calibrant.bench.blickets.standing import SEED, mean_cell, played_pairs
+from calibrant.bench.blickets.tables import PlayedEpisode, share_cell
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from calibrant.bench.statistics import NORMAL_95
 
 STATED_EPISODES = 500
 ALLOWED_SHARE, ALLOWED_STEPS = 0.03, 1.0

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from audits.blickets.public_runs import attributed_run
-from bench.answers.attribution import KEY, attribution_record
-from bench.answers.lines import json_object, numbered_lines, shown_name
-from bench.answers.verdicts import ScoredPrediction, origin_of_line
-from dsl.blickets.grading import grade
-from dsl.blickets.text_game import TextRun, text_run
-from dsl.episode import Step
-from dsl.errors import CalibrantError
-from dsl.pool_text import pool_digest
+from calibrant.audits.blickets.public_runs import attributed_run
+from calibrant.bench.answers.attribution import KEY, attribution_record
+from calibrant.bench.answers.lines import json_object, numbered_lines, shown_name
+from calibrant.bench.answers.verdicts import ScoredPrediction, origin_of_line
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.text_game import TextRun, text_run
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.pool_text import pool_digest
 
 
 def scored_runs(path: Path) -> Iterator[ScoredPrediction]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from audits.blickets.printed import PrintedTest, Sides
-from audits.blickets.statistics import TwoByTwo
+from calibrant.audits.blickets.printed import PrintedTest, Sides
+from calibrant.audits.blickets.statistics import TwoByTwo
 
 _FILE = Path(__file__).resolve().parent.parent / "data" / "blickets_paper_rows.json"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from bench.statistics import wilson
-from dsl.blickets.grading import Exposed, Fault
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.blickets.grading import Exposed, Fault
 
 
 class Graded(Protocol):

@@ -9,12 +9,12 @@ from math import sqrt
 from multiprocessing import get_context
 from statistics import mean, stdev
 
-from bench.blickets.agents import played
-from bench.blickets.paper import paper
-from bench.blickets.rates import counted
-from bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, printed_counts, share_cell
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
-from bench.statistics import NORMAL_95
+from calibrant.bench.blickets.agents import played
+from calibrant.bench.blickets.paper import paper
+from calibrant.bench.blickets.rates import counted
+from calibrant.bench.blickets.tables import NOT_PRINTED, PRINTED_AGENTS, PlayedEpisode, printed_counts, share_cell
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow
+from calibrant.bench.statistics import NORMAL_95
 
 SEED = 2026
 DEFAULT_SUITES = (

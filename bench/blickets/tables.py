@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
-from bench.blickets.paper import PrintedTable, paper
-from bench.blickets.rates import Counts, Detections, Errors, Graded, Share, counted, detected, errors_of
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from dsl.blickets.item import BlicketItem
+from calibrant.bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.paper import PrintedTable, paper
+from calibrant.bench.blickets.rates import Counts, Detections, Errors, Graded, Share, counted, detected, errors_of
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
+from calibrant.dsl.blickets.item import BlicketItem
 
 NOT_PRINTED = "-"
 OURS = "ours"  # in place of the paper's number of a run

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from baselines.blickets.dialogue import BASE, Dialogue, Prompting
-from baselines.blickets.monitors import Scorer, deterministic
-from bench.episodes import TextEpisode
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem
-from dsl.episode import Step
+from calibrant.baselines.blickets.dialogue import BASE, Dialogue, Prompting
+from calibrant.baselines.blickets.monitors import Scorer, deterministic
+from calibrant.bench.episodes import TextEpisode
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.episode import Step
 
 
 def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer = deterministic) -> TextEpisode:

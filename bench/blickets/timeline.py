@@ -7,16 +7,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from audits.attribution import Attribution, Kind
-from audits.blickets.attribution import Narrowing, attributed_episode, narrowed
-from bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
-from dsl.blickets.grading import Grade, grade
-from dsl.blickets.item import BlicketItem, Mechanism
-from dsl.blickets.reference import Ending, is_active, run
-from dsl.blickets.rule import Form, Rule, all_rules, names_of
-from dsl.episode import Step
-from dsl.errors import in_one_line, shown
-from solvers.blickets.families import DetectorSpace, class_of
+from calibrant.audits.attribution import Attribution, Kind
+from calibrant.audits.blickets.attribution import Narrowing, attributed_episode, narrowed
+from calibrant.bench.pages.timeline import AnswerGroup, Decision, Light, Moment, News, Timeline
+from calibrant.dsl.blickets.grading import Grade, grade
+from calibrant.dsl.blickets.item import BlicketItem, Mechanism
+from calibrant.dsl.blickets.reference import Ending, is_active, run
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import in_one_line, shown
+from calibrant.solvers.blickets.families import DetectorSpace, class_of
 
 TITLES = ("one blicket", "all of these are needed", "any of these is enough")
 DETECTOR = "detector"

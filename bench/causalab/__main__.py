@@ -1,4 +1,4 @@
-"""The command `python -m bench.causalab`: calibration rows over the released suites; labels computed again."""
+"""The command `python -m calibrant.bench.causalab`: rows over the released suites; labels computed again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 
-from baselines.causalab.rows import ROWS
-from bench.causalab.findings import released_findings
-from bench.causalab.relabelling import relabelled_suite, relabelling_table
-from bench.causalab.standing import (
+from calibrant.baselines.causalab.rows import ROWS
+from calibrant.bench.causalab.findings import released_findings
+from calibrant.bench.causalab.relabelling import relabelled_suite, relabelling_table
+from calibrant.bench.causalab.standing import (
     LINEAR,
     OTHERS,
     QUADRATIC,
@@ -24,8 +24,8 @@ from bench.causalab.standing import (
     solver_table,
     standing,
 )
-from dsl.causalab.generation import PLANS
-from dsl.errors import CalibrantError, shown
+from calibrant.dsl.causalab.generation import PLANS
+from calibrant.dsl.errors import CalibrantError, shown
 
 MOST_WRONG = 20  # labels that differ and are told
 TRIPLES = "accuracy % / F1 / SHD"
@@ -79,7 +79,7 @@ def _labels(given: argparse.Namespace) -> int:
 
 
 def _arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bench.causalab", description="CausaLab beside its specification.")
+    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.causalab", description="Rows, labels and traces.")
     made = parser.add_subparsers(dest="what", required=True)
     rows = made.add_parser("rows", help="the calibration rows over the released suites")
     rows.add_argument("folder", type=Path, metavar="DIR", help="where the released files are, such as 4nodes.jsonl")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
-from audits.causalab.suites import suite_findings
-from audits.finding import Finding
-from bench.causalab.paper import paper
-from dsl.causalab.configs import read_configs
-from dsl.causalab.generation import PLANS
+from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from calibrant.audits.causalab.suites import suite_findings
+from calibrant.audits.finding import Finding
+from calibrant.bench.causalab.paper import paper
+from calibrant.dsl.causalab.configs import read_configs
+from calibrant.dsl.causalab.generation import PLANS
 
 OBSERVED = {"11": "4nodes", "12": "6nodes"}  # tables whose rows without interventions are compared with abstention
 REGIMES = ("9", "10", "11", "12")

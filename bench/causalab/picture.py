@@ -12,17 +12,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from audits.causalab.attribution import attributed_run
-from bench.answers.causalab import GRAPH, attributions_record
-from bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
-from bench.pages.html_page import html_page
-from bench.version import program_version
-from dsl.causalab.episode import LabEpisode, LabStep
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.episode import replayed
-from dsl.errors import in_one_line
+from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.bench.answers.causalab import GRAPH, attributions_record
+from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.version import program_version
+from calibrant.dsl.causalab.episode import LabEpisode, LabStep
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.episode import replayed
+from calibrant.dsl.errors import in_one_line
 
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:

@@ -20,15 +20,15 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from audits.causalab.labels import labelled
-from bench.pages.aligned import aligned
-from dsl.causalab.equivalence import imec_by_definition
-from dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
-from dsl.causalab.item import Family, LabItem
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term, Values
-from dsl.causalab.pool import record_of_item
-from dsl.causalab.reactor import HIGHEST, Reactor
-from dsl.causalab.reference import bases_after, values
+from calibrant.audits.causalab.labels import labelled
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.causalab.equivalence import imec_by_definition
+from calibrant.dsl.causalab.generation import BASE, PLANS, SMALL_WEIGHTS
+from calibrant.dsl.causalab.item import Family, LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term, Values
+from calibrant.dsl.causalab.pool import record_of_item
+from calibrant.dsl.causalab.reactor import HIGHEST, Reactor
+from calibrant.dsl.causalab.reference import bases_after, values
 
 MOST_NODES = 4  # of items whose mechanisms are listed
 MOST_EDGES = 7  # of graphs whose equivalence class is listed by definition

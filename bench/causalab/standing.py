@@ -15,16 +15,16 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Literal, TypeAlias
 
-from audits.causalab.attribution import attributed_run
-from audits.causalab.suites import unwinnable_chance
-from baselines.causalab.figures import run
-from baselines.causalab.rows import ROWS
-from bench.pages.aligned import aligned
-from dsl.causalab.configs import Config, item_of_config, read_configs
-from dsl.causalab.episode import LabStep
-from dsl.causalab.generation import PLANS
-from dsl.causalab.item import LabItem
-from solvers.budget import BudgetSpent
+from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.audits.causalab.suites import unwinnable_chance
+from calibrant.baselines.causalab.figures import run
+from calibrant.baselines.causalab.rows import ROWS
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.causalab.configs import Config, item_of_config, read_configs
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.generation import PLANS
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.solvers.budget import BudgetSpent
 
 LINEAR = tuple(f"{k}nodes" for k in range(3, 8))
 OTHERS = tuple(suite for suite in PLANS if suite not in LINEAR)

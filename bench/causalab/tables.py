@@ -11,13 +11,13 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from bench.answers.columns import UNDEFINED, Column
-from bench.causalab.paper import PrintedTable, paper
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
-from bench.report.rate_rows import natural
-from bench.report.standing.rows import Named
-from bench.report.standing.views import mean_cell
-from bench.statistics import wilson
+from calibrant.bench.answers.columns import UNDEFINED, Column
+from calibrant.bench.causalab.paper import PrintedTable, paper
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
+from calibrant.bench.report.rate_rows import natural
+from calibrant.bench.report.standing.rows import Named
+from calibrant.bench.report.standing.views import mean_cell
+from calibrant.bench.statistics import wilson
 
 NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")
 OBSERVED = 3  # two records, and the manipulator crystal as it is

@@ -1,4 +1,4 @@
-"""The command `python -m bench.causim`: the paper's tables, with runs or scored predictions beside them."""
+"""The command `python -m calibrant.bench.causim`: the paper's tables, with runs or scored predictions beside them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.answers.sources import scored_answers
-from bench.causim.tables import paper_tables, questions_asked
-from bench.pages.aligned import aligned
-from bench.report.layout import Table, TableRow
-from bench.report.standing.rows import named_answers
-from dsl.errors import CalibrantError
+from calibrant.bench.answers.sources import scored_answers
+from calibrant.bench.causim.tables import paper_tables, questions_asked
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.report.layout import Table, TableRow
+from calibrant.bench.report.standing.rows import named_answers
+from calibrant.dsl.errors import CalibrantError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Count, print; 0, or 2 if a source has no answers."""
-    parser = argparse.ArgumentParser(prog="python -m bench.causim", description="Answers beside the paper's rows.")
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.causim", description="Answers beside printed rows."
+    )
     parser.add_argument(
         "sources", nargs="*", type=Path, metavar="SOURCE", help="folders of `calibrant run`, files of `calibrant score`"
     )

@@ -1,4 +1,4 @@
-"""The command `python -m bench.causim.engines`: the engines against running every world, and against SAT at ten nodes.
+"""The command `python -m calibrant.bench.causim.engines`: engines against every world, and against SAT at ten nodes.
 
 Questions are about grown programs, of all four types and six topologies, with one and with several answers, half of the
 counterfactuals with every other node seen, so that the twin engine is asked too.
@@ -14,19 +14,19 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import Execution, Failure
-from dsl.causim.generation.growth import grow
-from dsl.causim.model import Model
-from dsl.causim.question import TYPES, Question
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text, symbol
-from solvers.budget import Budget
-from solvers.causim.answers import AnswerSet, TwinAnswerSet
-from solvers.causim.asking import questions
-from solvers.causim.satisfiability import SatQuestion
-from solvers.outcome import Found
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.question import TYPES, Question
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text, symbol
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.asking import questions
+from calibrant.solvers.causim.satisfiability import SatQuestion
+from calibrant.solvers.outcome import Found
 
 SMALL, LARGE = 6, 10  # nodes: every world is run; the SAT engine is asked
 EACH = 5  # questions of a type about a program, and as many counterfactuals with partial evidence
@@ -112,7 +112,7 @@ def _with_clauses(model: Model, question: Question) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, count, print; 1 if an engine differs."""
-    parser = argparse.ArgumentParser(prog="python -m bench.causim.engines", description="Engines against each other.")
+    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.causim.engines", description="Engines compared.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--small", type=int, default=34, help="programs of six nodes of each topology")
     parser.add_argument("--large", type=int, default=7, help="programs of ten nodes of each topology")

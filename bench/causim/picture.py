@@ -8,17 +8,17 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from bench.pages.html_page import html_page
-from bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
-from bench.version import program_version
-from dsl.causim.item import CausimItem
-from dsl.causim.model import Node, run
-from dsl.causim.question import Question
-from dsl.causim.values import Symbol, assignment_text
-from dsl.errors import in_one_line
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.answers import AnswerSet
-from solvers.outcome import Found
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.layered import LayeredNode, LayeredPicture, Mark, layered_svg
+from calibrant.bench.version import program_version
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import Node, run
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.values import Symbol, assignment_text
+from calibrant.dsl.errors import in_one_line
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.outcome import Found
 
 MAX_ANSWERS: Final = 40  # that a page lists
 MAX_VALUES: Final = 12  # of a noise variable that a page lists

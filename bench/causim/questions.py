@@ -1,4 +1,4 @@
-"""The command `python -m bench.causim.questions`: questions made in bulk, answered by the exact solver, and how easy.
+"""The command `python -m calibrant.bench.causim.questions`: questions in bulk, answered exactly, and how easy.
 
 Every version of every program passes the verifier while it grows. The digest is that of all records in their order: the
 same for a seed, whatever the number of workers.
@@ -18,18 +18,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench.pages.aligned import aligned
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import Execution, Failure
-from bench.statistics import wilson
-from dsl.causim.generation.growth import grow
-from dsl.causim.question import TYPES
-from dsl.causim.records import record_of_item
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text
-from solvers.causim.items import items_of_version
-from solvers.causim.judge import Judge
-from solvers.outcome import Found
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.question import TYPES
+from calibrant.dsl.causim.records import record_of_item
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text
+from calibrant.solvers.causim.items import items_of_version
+from calibrant.solvers.causim.judge import Judge
+from calibrant.solvers.outcome import Found
 
 FLAGS = ("trivial", "copyable", "vacuous")
 
@@ -84,7 +84,9 @@ def all_asked(programs: Sequence[Program], workers: int) -> list[Asked]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make, answer, count, print; 1 if an exact answer is not right."""
-    parser = argparse.ArgumentParser(prog="python -m bench.causim.questions", description="Questions made in bulk.")
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.causim.questions", description="Questions in bulk."
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--programs", type=int, default=200, help="of each topology")
     parser.add_argument("--nodes", type=int, default=10, help="of the last version of each")

@@ -11,13 +11,13 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from bench.causim.paper import PrintedTable, paper
-from bench.report.intervals import Interval
-from bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
-from bench.report.rate_rows import natural
-from bench.report.standing.rows import Named
-from bench.statistics import wilson
-from dsl.causim.networks import NETWORKS
+from calibrant.bench.causim.paper import PrintedTable, paper
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
+from calibrant.bench.report.rate_rows import natural
+from calibrant.bench.report.standing.rows import Named
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.causim.networks import NETWORKS
 
 NIHSS: Final = "nihss"
 INVERTED_STAR: Final = ("17", "18", "19")  # tables about one topology

@@ -10,9 +10,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
-from audits.recounting import Listener, RecountLimitError, limited_recount
-from audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
-from dsl.errors import in_one_line, shown
+from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
+from calibrant.audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
+from calibrant.dsl.errors import in_one_line, shown
 
 MAX_BYTES = 1 << 26  # a certificate of 40 variables has some megabytes
 MAX_PARTS = 8_000_000  # commas and brackets: bounds what parsing makes, some 100 bytes each

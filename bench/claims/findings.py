@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
-from audits.finding import Finding, Standing
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark as benchmark_named
-from bench.pages.aligned import aligned_lines
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Jobs
-from bench.runs.runner import Selection
-from bench.runs.stored import PutAside
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.item import Item
-from dsl.whole_file import write_whole
+from calibrant.audits.finding import Finding, Standing
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
+from calibrant.bench.pages.aligned import aligned_lines
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs
+from calibrant.bench.runs.runner import Selection
+from calibrant.bench.runs.stored import PutAside
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.whole_file import write_whole
 
 CERTIFICATES = "*.claim.json"
 
@@ -108,7 +108,7 @@ def write_certificates(found: Iterable[Finding], folder: Path) -> int:
 
 def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, Any]]) -> tuple[bool, str]:
     """Whether a certificate holds about the item that it names, and why not; else the class that was derived again."""
-    from audits.claims import Certificate, verify
+    from calibrant.audits.claims import Certificate, verify
 
     if not isinstance(made, dict) or made.keys() != {"instance", "certificate"}:
         return False, "not an object with the keys instance and certificate"

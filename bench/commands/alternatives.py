@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
-from bench.commands.options import AsJson, Cluster, execution
-from bench.commands.progress import progress_bar
-from dsl.errors import CalibrantError
-from dsl.whole_file import write_pieces
+from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
+from calibrant.bench.commands.options import AsJson, Cluster, execution
+from calibrant.bench.commands.progress import progress_bar
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.whole_file import write_pieces
 
 if TYPE_CHECKING:
-    from bench.runs.records import Record
+    from calibrant.bench.runs.records import Record
 
 NUM_SEEDS = 50  # of a sweep
 
@@ -45,9 +45,9 @@ def alternatives(
         if value is not None and not sweep:
             raise typer.BadParameter("there is nothing to run without --sweep", param_hint=option)
 
-    from bench.answers.found_models import FoundModels
-    from bench.pages.aligned import aligned
-    from bench.runs.records import folder_records
+    from calibrant.bench.answers.found_models import FoundModels
+    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.runs.records import folder_records
 
     if sweep:
         _require_scms(sweep)
@@ -65,7 +65,7 @@ def alternatives(
 
 
 def _require_scms(pools: list[Path]) -> None:
-    from bench.benchmarks.registry import DEFAULT, one_benchmark
+    from calibrant.bench.benchmarks.registry import DEFAULT, one_benchmark
 
     of = one_benchmark(pools)
     if of.name != DEFAULT:
@@ -80,8 +80,8 @@ def _of_scms(record: Record) -> Record:
 
 def _sweep(pools: list[Path], folder: Path, seeds: int, cluster: str | None) -> None:
     """In this process where there is no cluster: a seed takes milliseconds an instance, less than starting others."""
-    from bench.protocols.replayscm.score_portfolios import BnlearnThenFit
-    from bench.runs.runner import run
+    from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+    from calibrant.bench.runs.runner import run
 
     by = execution(None if cluster else 1, cluster)
     for seed in range(seeds):

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.guard import Writes
-from bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution, with_options
-from bench.commands.progress import progress_bar
-from bench.core.options import GivenOptions
-from dsl.errors import in_one_line
+from calibrant.bench.commands.guard import Writes
+from calibrant.bench.commands.options import AsJson, Cluster, Limit, Only, PoolPath, Workers, execution, with_options
+from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.core.options import GivenOptions
+from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
-    from audits.replayscm.instance import AuditOptions
-    from bench.audit.calibration import Calibration
-    from bench.audit.run import AuditedPool
-    from bench.replayscm.options import AuditOptions as AuditArguments
-    from bench.runs.jobs import Execution
-    from bench.runs.runner import Selection
-    from dsl.replayscm.problem import Problem
+    from calibrant.audits.replayscm.instance import AuditOptions
+    from calibrant.bench.audit.calibration import Calibration
+    from calibrant.bench.audit.run import AuditedPool
+    from calibrant.bench.replayscm.options import AuditOptions as AuditArguments
+    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.runner import Selection
+    from calibrant.dsl.replayscm.problem import Problem
 
 FailOn: TypeAlias = Annotated[
     str | None,
@@ -56,8 +56,8 @@ def audit(
     DIR/audits.jsonl at once; the same command goes on where an earlier one stopped. Reads what is sealed. Of other
     benchmarks: what can be proved about each item.
     """
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
-    from bench.runs.runner import Selection
+    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
     of = benchmark_of(pool)
@@ -78,11 +78,11 @@ def _counts(
     as_json: bool,
 ) -> int:
     """The audit of a pool of ReplaySCM."""
-    from audits.replayscm.ambiguity import PARENTS
-    from audits.replayscm.instance import AuditOptions
-    from bench.audit.calibration import calibration
-    from bench.audit.text import gate_class
-    from bench.runs.records import folder_records
+    from calibrant.audits.replayscm.ambiguity import PARENTS
+    from calibrant.audits.replayscm.instance import AuditOptions
+    from calibrant.bench.audit.calibration import calibration
+    from calibrant.bench.audit.text import gate_class
+    from calibrant.bench.runs.records import folder_records
 
     for folder in asked.runs:
         folder_records(folder)  # a folder without records is said before the work, not after it
@@ -101,8 +101,8 @@ def _counts(
 
 
 def _write_page(audited: AuditedPool, calibrated: Calibration, file: Path) -> None:
-    from bench.audit.html import report
-    from dsl.whole_file import write_whole
+    from calibrant.bench.audit.html import report
+    from calibrant.dsl.whole_file import write_whole
 
     write_whole(file, report(audited, calibrated))
     typer.echo(f"report written to {file}", err=True)
@@ -118,9 +118,9 @@ def _claims(
     as_json: bool,
 ) -> int:
     """The findings of a pool of another benchmark."""
-    from bench.benchmarks.registry import benchmark_of
-    from bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
-    from bench.pages.long_json import list_pieces
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.claims.findings import fails, finding_record, findings_lines, pool_findings, write_certificates
+    from calibrant.bench.pages.long_json import list_pieces
 
     of = benchmark_of(pool)
     found = pool_findings(of, pool, selection, by)
@@ -139,7 +139,7 @@ def _claims(
 
 def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Selection, by: Execution) -> AuditedPool:
     """The audits of a pool; their records are kept if there is a folder for them."""
-    from bench.audit.run import audit_pool
+    from calibrant.bench.audit.run import audit_pool
 
     with tempfile.TemporaryDirectory(prefix="calibrant-audit-") as scratch, progress_bar() as progress:
         made = audit_pool(pool, out or Path(scratch), options, selection, execution=by, progress=progress)
@@ -150,8 +150,8 @@ def _audited(pool: Path, out: Path | None, options: AuditOptions, selection: Sel
 
 
 def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path | None) -> None:
-    from audits.replayscm.ambiguity import LEAST_PARENTS
-    from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from calibrant.audits.replayscm.ambiguity import LEAST_PARENTS
+    from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
 
     if max_size is None:
         return
@@ -166,10 +166,10 @@ def _check_cap(max_parents: int | None, max_size: int | None, certificates: Path
 
 
 def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size: int | None) -> None:
-    from audits.replayscm.ambiguity import expressed
-    from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
-    from bench.audit.certificates import write_certificates
-    from solvers.replayscm.version_space import ModelClass
+    from calibrant.audits.replayscm.ambiguity import expressed
+    from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+    from calibrant.bench.audit.certificates import write_certificates
+    from calibrant.solvers.replayscm.version_space import ModelClass
 
     def class_of(problem: Problem) -> ModelClass:
         parents = options.headline(problem)
@@ -182,16 +182,16 @@ def _certify(audited: AuditedPool, folder: Path, options: AuditOptions, max_size
 
 
 def _print_details(audited: AuditedPool) -> None:
-    from bench.audit.details import details_text
+    from calibrant.bench.audit.details import details_text
 
     for record in audited.records:
         typer.echo(details_text(record) + "\n")
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
-    from bench.audit.text import audits_lines, calibration_text
-    from bench.pages.long_json import object_pieces
-    from bench.report.rate_rows import SHORT_DIGEST
+    from calibrant.bench.audit.text import audits_lines, calibration_text
+    from calibrant.bench.pages.long_json import object_pieces
+    from calibrant.bench.report.rate_rows import SHORT_DIGEST
 
     if as_json:
         instances = (record.to_dict() for record in audited.records)
@@ -208,7 +208,7 @@ def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details
 
 def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:
     """1 if an instance has no findings or, where that is asked for, not exactly one member. gate: in which class."""
-    from bench.audit.text import summary, verdict
+    from calibrant.bench.audit.text import summary, verdict
 
     unfinished = 0
     for record in audited.records:

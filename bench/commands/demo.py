@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from bench.commands.guard import Writes
-from bench.commands.options import AsJson, execution
+from calibrant.bench.commands.guard import Writes
+from calibrant.bench.commands.options import AsJson, execution
 
 PROTOCOLS = {
     "replayscm": ("exact", "posterior"),
@@ -45,11 +45,11 @@ def demo(
     The report is report.html, to open in any browser; its plots are SVG files next to it. Without matplotlib it is
     report.md, without plots.
     """
-    from bench.benchmarks.registry import benchmark
-    from bench.commands.run import run_all
-    from bench.commands.table import print_table
-    from bench.pools.bundled import bundled_files
-    from bench.protocols.registry import make_protocol
+    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.commands.run import run_all
+    from calibrant.bench.commands.table import print_table
+    from calibrant.bench.pools.bundled import bundled_files
+    from calibrant.bench.protocols.registry import make_protocol
 
     _require_own_report(out or FOLDER, force=force)
     pools = bundled_files()
@@ -69,7 +69,7 @@ def demo(
 
 def _require_own_report(folder: Path, *, force: bool) -> None:
     """Ask before overwriting a report that demo did not write, or that changed since; refuse without a terminal."""
-    from dsl.errors import CalibrantError
+    from calibrant.dsl.errors import CalibrantError
 
     known = _signed(folder)
     foreign = [name for name in REPORT_FILES if (folder / name).exists() and _digest(folder / name) not in known]
@@ -83,7 +83,7 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
 
 def _sign(folder: Path) -> None:
     """Keep digests of the report's files beside them, by which a later demo tells its own."""
-    from dsl.whole_file import write_whole
+    from calibrant.dsl.whole_file import write_whole
 
     files = [folder / name for name in REPORT_FILES]
     write_whole(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
@@ -109,11 +109,11 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
 
     pools: those of which the page has episodes, step by step
     """
-    from bench.report.part import ReportContents
-    from bench.report.sources import Sources
-    from bench.report.writing import HTML, report_text
-    from dsl.errors import MissingExtraError
-    from dsl.whole_file import write_whole
+    from calibrant.bench.report.part import ReportContents
+    from calibrant.bench.report.sources import Sources
+    from calibrant.bench.report.writing import HTML, report_text
+    from calibrant.dsl.errors import MissingExtraError
+    from calibrant.dsl.whole_file import write_whole
 
     sources = Sources([records], pools=pools)
     answers = sources.answers()

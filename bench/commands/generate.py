@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.commands.guard import WRITES, WRITES_POOL, require_apart
-from bench.commands.options import Cluster, Workers, execution, with_options
-from bench.commands.progress import progress_bar
-from bench.core.options import GivenOptions
-from bench.runs.jobs import Execution
-from dsl.whole_file import write_pieces
+from calibrant.bench.commands.guard import WRITES, WRITES_POOL, require_apart
+from calibrant.bench.commands.options import Cluster, Workers, execution, with_options
+from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.runs.jobs import Execution
+from calibrant.dsl.whole_file import write_pieces
 
 if TYPE_CHECKING:
-    from bench.replayscm.options import GenerateOptions as GenerateArguments
+    from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments
 
 
 @with_options("generate")
@@ -40,8 +40,8 @@ def generate(
     alternatives. One seed gives the same latent SCMs and worlds in every setting. What is done is kept in
     FILE.unfinished until FILE is written; the same command goes on from there.
     """
-    from bench.benchmarks.registry import DEFAULT
-    from bench.benchmarks.registry import benchmark as named
+    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.benchmarks.registry import benchmark as named
 
     options = given.convert(named(benchmark).name)
     if benchmark != DEFAULT:
@@ -53,10 +53,10 @@ def generate(
 
 def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, per_stratum: int, by: Execution) -> None:
     """A pool of ReplaySCM, and its audits."""
-    from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
-    from bench.pools.generated import GenerateOptions, generated_pool
-    from dsl.replayscm.pools.files import write_pool
-    from dsl.replayscm.sampling.strata import stratum
+    from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, PLANS
+    from calibrant.bench.pools.generated import GenerateOptions, generated_pool
+    from calibrant.dsl.replayscm.pools.files import write_pool
+    from calibrant.dsl.replayscm.sampling.strata import stratum
 
     audits = options.audits or out.with_name(f"{out.name.removesuffix(out.suffix)}.audits.jsonl")
     require_apart((), [*WRITES_POOL.targets("--out", out), *WRITES.targets("--audits", audits)])
@@ -79,8 +79,8 @@ def _generated(out: Path, options: GenerateArguments, strata: str, seed: int, pe
 
 def _drawn(out: Path, name: str, suites: str, seed: int, count: int, by: Execution) -> None:
     """A pool of another benchmark: so many items of each of the suites."""
-    from bench.benchmarks.registry import benchmark
-    from bench.pools.drawn import write_drawn
+    from calibrant.bench.benchmarks.registry import benchmark
+    from calibrant.bench.pools.drawn import write_drawn
 
     of = benchmark(name)
     chosen = list(of.suites) if suites == "all" else [part.strip() for part in suites.split(",")]
@@ -109,9 +109,9 @@ def sample(
     Latent SCMs, training worlds that rule out shortcut formulas, held-out worlds; no worlds against local alternatives,
     no balance of held-out worlds, no audits. One seed gives the same latent SCMs and worlds in every setting.
     """
-    from dsl.replayscm.pools.files import write_pool
-    from dsl.replayscm.sampling.problems import sample_pool
-    from dsl.replayscm.sampling.strata import NAMED_STRATA, stratum
+    from calibrant.dsl.replayscm.pools.files import write_pool
+    from calibrant.dsl.replayscm.sampling.problems import sample_pool
+    from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, stratum
 
     try:
         chosen = NAMED_STRATA if strata == "all" else tuple(stratum(name.strip()) for name in strata.split(","))

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from bench.commands.guard import WRITES, WRITES_POOL, Writes
-from bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution, with_options
-from bench.commands.progress import progress_bar
-from bench.core.options import GivenOptions
-from dsl.errors import in_one_line
+from calibrant.bench.commands.guard import WRITES, WRITES_POOL, Writes
+from calibrant.bench.commands.options import Cluster, Limit, Only, PoolPath, Workers, execution, with_options
+from calibrant.bench.commands.progress import progress_bar
+from calibrant.bench.core.options import GivenOptions
+from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bench.pools.hardened import HardenedPool, HardenOptions
-    from bench.pools.known_alternatives import SuppliedAnswer
-    from bench.runs.jobs import Execution
-    from bench.runs.runner import Selection
+    from calibrant.bench.pools.hardened import HardenedPool, HardenOptions
+    from calibrant.bench.pools.known_alternatives import SuppliedAnswer
+    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.runner import Selection
 
 Report: TypeAlias = Annotated[
     Path | None,
@@ -59,8 +59,8 @@ def harden(
 
     A CauSim question is told the least further values that leave one answer, with a certificate that no fewer do.
     """
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
-    from bench.runs.runner import Selection
+    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.runs.runner import Selection
 
     selection = Selection(frozenset(only or ()), limit)
     of = benchmark_of(pool)
@@ -69,8 +69,8 @@ def harden(
         by = execution(workers or (None if cluster else 1), cluster)  # an item takes milliseconds
         return _decide(pool, out, selection, by, report, certificates)
     _require_cex(given)
-    from bench.pools.hardened import HardenOptions, hardened_pool
-    from bench.pools.known_alternatives import read_alternatives
+    from calibrant.bench.pools.hardened import HardenOptions, hardened_pool
+    from calibrant.bench.pools.known_alternatives import read_alternatives
 
     supplied = read_alternatives(asked.alternatives) if asked.alternatives else []
     options = HardenOptions(asked.mode, asked.seed, asked.max_parents, asked.goal)
@@ -110,9 +110,9 @@ def _decide(
     certificates: Path | None,
 ) -> int:
     """The hardening of a pool of another benchmark."""
-    from bench.benchmarks.registry import benchmark_of
-    from bench.pools.decided import decided_pool, write_proofs
-    from dsl.whole_file import write_pieces
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.pools.decided import decided_pool, write_proofs
+    from calibrant.dsl.whole_file import write_pieces
 
     of = benchmark_of(pool)
     with progress_bar() as progress:
@@ -140,13 +140,13 @@ def _decide(
 def _write(
     made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
 ) -> None:
-    from dsl.replayscm.pools.files import write_pool
-    from dsl.whole_file import write_pieces
+    from calibrant.dsl.replayscm.pools.files import write_pool
+    from calibrant.dsl.whole_file import write_pieces
 
     if report:
         write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))
     if certificates:
-        from bench.audit.certificates import write_certificates
+        from calibrant.bench.audit.certificates import write_certificates
 
         hardened = (one for one, line in zip(made.pool.problems, made.reports, strict=True) if "members" in line)
         for said in write_certificates(hardened, certificates, options.class_of):

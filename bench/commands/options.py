@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, Union, get
 import msgspec
 import typer
 
-from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.progress import usable_cores
-from bench.core.options import DeclaredOption, GivenOptions, declared_options
+from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.progress import usable_cores
+from calibrant.bench.core.options import DeclaredOption, GivenOptions, declared_options
 
 if TYPE_CHECKING:
-    from bench.runs.jobs import Execution
+    from calibrant.bench.runs.jobs import Execution
 
 PoolPath: TypeAlias = Annotated[
     Path, typer.Argument(metavar="POOL", help="Pool file: official YAML or native JSONL."), READS
@@ -70,7 +70,7 @@ ModelField: TypeAlias = Annotated[
 
 def require_level(level: float | None, *, attribution: bool) -> None:
     """Refuse a posterior that is not one of those offered, and one where nothing is attributed."""
-    from bench.answers.attribution import LEVELS
+    from calibrant.bench.answers.attribution import LEVELS
 
     if level is None:
         return
@@ -83,7 +83,7 @@ def require_level(level: float | None, *, attribution: bool) -> None:
 
 def execution(workers: int | None, cluster: str | None, budget: float | None = None) -> Execution:
     """What these options ask for together; a process per usable core without any."""
-    from bench.runs.jobs import Execution
+    from calibrant.bench.runs.jobs import Execution
 
     if cluster is None:
         return Execution(workers or usable_cores(), budget)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench.commands.guard import WRITES
-from bench.commands.options import PoolPath
+from calibrant.bench.commands.guard import WRITES
+from calibrant.bench.commands.options import PoolPath
 
 if TYPE_CHECKING:
-    from bench.benchmarks.base import Benchmark
-    from dsl.episode import Episode
+    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.dsl.episode import Episode
 
 
 def play(
@@ -35,8 +35,8 @@ def play(
     episode ends with a submission, when the allowance is spent, or with the input; the exit code is 0 if the answer was
     right, else 1. The instance is called by its public id; ID may be either.
     """
-    from bench.benchmarks.registry import benchmark_of
-    from bench.pools.public_items import PublicPool
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.pools.public_items import PublicPool
 
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
@@ -61,8 +61,8 @@ def play(
     text = f"{'right' if right else 'not right'}; {said['kind'] if said else 'nothing was read'}"
     _say({"event": "verdict", "text": text, "score": verdict, "attribution": said}, jsonl=jsonl)
     if html is not None:
-        from bench.pages.filmstrip import timeline_page
-        from dsl.whole_file import write_whole
+        from calibrant.bench.pages.filmstrip import timeline_page
+        from calibrant.dsl.whole_file import write_whole
 
         write_whole(html, timeline_page(item.id, [of.timeline(item, episode.steps, "you")]))
     return 0 if right else 1
@@ -108,7 +108,7 @@ def _spelled(line: str) -> str:
 
 def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
     """The action of a line that a person typed, or why it is none."""
-    from dsl.action import ActionError
+    from calibrant.dsl.action import ActionError
 
     try:
         action = of.action_in_words(item, line)
@@ -119,7 +119,7 @@ def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
 
 def _action(line: str) -> Any:
     """The action of a line, or why it is none."""
-    from dsl.action import ActionError, action_of_text
+    from calibrant.dsl.action import ActionError, action_of_text
 
     try:
         return action_of_text(line)

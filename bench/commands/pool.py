@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.commands.guard import WRITES, guarded
-from bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
-from bench.core.options import GivenOptions
-from bench.examples import epilog
-from dsl.errors import in_one_line
+from calibrant.bench.commands.guard import WRITES, guarded
+from calibrant.bench.commands.options import AsJson, OfBenchmark, PoolPath, PoolPaths, with_options
+from calibrant.bench.core.options import GivenOptions
+from calibrant.bench.examples import epilog
+from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
-    from bench.pools.soundness import CheckReport
+    from calibrant.bench.pools.soundness import CheckReport
 
 pool_app = typer.Typer(help="Convert, check and describe pool files.")
 
@@ -35,9 +35,9 @@ def convert(
     The official YAML is for the benchmark's own scorer: a pool that was hardened or generated goes back to it. Every
     instance is read back, and is the same, before the file appears. A released suite of CausaLab becomes a native pool.
     """
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
-    from dsl.replayscm.pools.files import read_pool, write_pool
-    from dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
+    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+    from calibrant.dsl.replayscm.pools.runtime_yaml import SUFFIXES, write_official
 
     of = benchmark_of(source)
     options = given.convert(of.name, source.name)
@@ -64,9 +64,9 @@ def alternatives(
     The pair is gold and another SCM that fits, with an experiment that tells them apart. Instances that leave no other
     SCM open, or none that a single intervention can tell apart, are named and left out.
     """
-    from bench.commands.progress import progress_bar
-    from bench.pools.alternative_scm import alternative_pool
-    from dsl.replayscm.pools.files import read_pool, write_pool
+    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.pools.alternative_scm import alternative_pool
+    from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 
     with progress_bar() as progress:
         pool, without = alternative_pool(read_pool(source, keep_results=False), seed, progress=progress)
@@ -90,9 +90,9 @@ def check(
     What may not be wanted, though it is true, is noted: items that nobody can decide within what they allow, and
     whatever `calibrant audit` proves.
     """
-    from bench.benchmarks.registry import DEFAULT, one_benchmark
-    from bench.pools.check import check_pools
-    from bench.pools.soundness import check_items
+    from calibrant.bench.benchmarks.registry import DEFAULT, one_benchmark
+    from calibrant.bench.pools.check import check_pools
+    from calibrant.bench.pools.soundness import check_items
 
     of = one_benchmark(pools)
     options = given.convert(of.name, pools[0].name)
@@ -133,11 +133,11 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
     """Describe pools by stratum or suite: sizes, what items show and hide, the labels that they have."""
     from itertools import groupby
 
-    from bench.benchmarks.registry import benchmark_of
-    from bench.pages.aligned import aligned
-    from bench.pools.stats import pool_stats
-    from bench.report.rate_rows import pool_labels
-    from dsl.pool_text import pool_digest
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.pools.stats import pool_stats
+    from calibrant.bench.report.rate_rows import pool_labels
+    from calibrant.dsl.pool_text import pool_digest
 
     loaded = {path: (benchmark_of(path), benchmark_of(path).read_pool(path)) for path in pools}
     digests = {path: pool_digest(path) for path in loaded}
@@ -161,8 +161,8 @@ def stats(pools: PoolPaths, as_json: AsJson = False) -> None:
 @guarded
 def schema(benchmark: OfBenchmark = "replayscm") -> None:
     """Print the JSON Schema of the native format."""
-    from bench.benchmarks.registry import DEFAULT
-    from bench.schemas.files import pools
-    from dsl.replayscm.pools.records import schema as native_schema
+    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.schemas.files import pools
+    from calibrant.dsl.replayscm.pools.records import schema as native_schema
 
     typer.echo(json.dumps(native_schema() if benchmark == DEFAULT else pools(benchmark), indent=1))

@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread
 from typing import TYPE_CHECKING, TextIO
 
-from bench.terminal import drawn_on, printable
-from dsl.errors import in_one_line
+from calibrant.bench.terminal import drawn_on, printable
+from calibrant.dsl.errors import in_one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench.runs.jobs import Progress
+    from calibrant.bench.runs.jobs import Progress
 
 FIRST, EVERY = 5.0, 30.0  # seconds before the first line where there is no terminal, and between lines
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from bench.commands.guard import WRITES
-from bench.commands.options import Limit, Only, PoolPath, PoolPaths
-from dsl.errors import in_one_line
-from dsl.whole_file import write_pieces
+from calibrant.bench.commands.guard import WRITES
+from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.whole_file import write_pieces
 
 
 def prompts(
@@ -30,10 +30,10 @@ def prompts(
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
     response, are scored by `calibrant score POOL`, which takes either id.
     """
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
-    from bench.pools.public_items import PublicPool
-    from bench.runs.runner import Selection
-    from dsl.replayscm.prompt import SYSTEM, prompt
+    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.pools.public_items import PublicPool
+    from calibrant.bench.runs.runner import Selection
+    from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
@@ -76,7 +76,7 @@ def export(
     DIR/questions has prompts and nothing sealed, and may be published; DIR/gold has records, right answers and labels
     of difficulty too, as trainers need them. Items are read back before DIR appears. Needs the extra `hub`.
     """
-    from bench.hub.export import export as write_export
+    from calibrant.bench.hub.export import export as write_export
 
     number = write_export(pools, out, name=name, license_=license_)
     typer.echo(f"{number} items written to {out}", err=True)
@@ -99,9 +99,9 @@ def training(
     Solutions are worked out by the exact solver: abduction, action, prediction. `calibrant schema training` has every
     field. Questions that no answer is right for are left out, and so are those beyond the solver's budget. CauSim only.
     """
-    from bench.benchmarks.registry import benchmark_of
-    from bench.runs.runner import Selection
-    from dsl.errors import CalibrantError, shown
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.runs.runner import Selection
+    from calibrant.dsl.errors import CalibrantError, shown
 
     of = benchmark_of(pool)
     orders = of.orders

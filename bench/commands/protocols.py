@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench.commands.options import AsJson
+from calibrant.bench.commands.options import AsJson
 
 if TYPE_CHECKING:
-    from bench.protocols.registry import Protocols
+    from calibrant.bench.protocols.registry import Protocols
 
 
 def protocols(
@@ -28,8 +28,8 @@ def protocols(
 
     Those of installed packages (entry points of the group calibrant.protocols) say which package they are of.
     """
-    from bench.benchmarks.registry import benchmarks
-    from bench.protocols.registry import left_out, with_installed
+    from calibrant.bench.benchmarks.registry import benchmarks
+    from calibrant.bench.protocols.registry import left_out, with_installed
 
     by_benchmark = {one.title: with_installed(one.protocols, one.name) for one in benchmarks()}
     of_name = {one.title: one.name for one in benchmarks()}
@@ -64,8 +64,8 @@ def _chosen(
 
     of_name: names of the benchmarks by their titles
     """
-    from bench.protocols.own import from_file, is_file
-    from bench.protocols.registry import described, protocol_class
+    from calibrant.bench.protocols.own import from_file, is_file
+    from calibrant.bench.protocols.registry import described, protocol_class
 
     known = {name: one for rows in by_title.values() for name, one in rows.items()}
     wanted = {*known} if names == ["all"] else {*names}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from bench.commands.guard import READS, WRITES, Writes
-from bench.commands.options import (
+from calibrant.bench.commands.guard import READS, WRITES, Writes
+from calibrant.bench.commands.options import (
     DecidedAt,
     IdField,
     ModelField,
@@ -22,10 +22,10 @@ from bench.commands.options import (
     require_level,
     with_options,
 )
-from bench.core.options import GivenOptions
+from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from bench.report.part import Answer
+    from calibrant.bench.report.part import Answer
 
 ATTRIBUTION = "attribution"  # the table's id
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
@@ -91,13 +91,13 @@ def report(
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
     intervals. HTML is one file with the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
-    from bench.answers.columns import Means
-    from bench.answers.fields import FieldNames
-    from bench.commands.progress import progress_bar
-    from bench.report.part import ReportContents
-    from bench.report.rate_rows import Grouping
-    from bench.report.sources import Sources
-    from bench.report.writing import chosen_tables, report_text
+    from calibrant.bench.answers.columns import Means
+    from calibrant.bench.answers.fields import FieldNames
+    from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.report.part import ReportContents
+    from calibrant.bench.report.rate_rows import Grouping
+    from calibrant.bench.report.sources import Sources
+    from calibrant.bench.report.writing import chosen_tables, report_text
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")
@@ -127,7 +127,7 @@ def report(
 
 def _put(text: str, out: Path | None) -> None:
     """Write the report where it is wanted."""
-    from dsl.whole_file import write_whole
+    from calibrant.dsl.whole_file import write_whole
 
     if out is None:
         typer.echo(text, nl=False)
@@ -139,8 +139,8 @@ def _attributed(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
     """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
-    from bench.benchmarks.attributions import Unattributed, attributed
-    from bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.benchmarks.attributions import Unattributed, attributed
+    from calibrant.bench.benchmarks.registry import benchmark_of
 
     made = {
         name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
@@ -156,7 +156,7 @@ def _attributed(
 
 def _decided_at(answers: dict[str, list[Answer]], level: float | None) -> dict[str, list[Answer]]:
     """The answers of all benchmarks, with noisy readings taken to decide from this posterior on, if one is given."""
-    from bench.benchmarks.attributions import decided_at
+    from calibrant.bench.benchmarks.attributions import decided_at
 
     if level is None:
         return answers

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
-from bench.commands.guard import RUN_FOLDER
-from bench.commands.options import AsJson, Cluster, PoolPaths, Workers, execution
-from bench.commands.progress import progress_bar
+from calibrant.bench.commands.guard import RUN_FOLDER
+from calibrant.bench.commands.options import AsJson, Cluster, PoolPaths, Workers, execution
+from calibrant.bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
-    from bench.protocols.base import Protocol
-    from bench.runs.jobs import Execution
-    from bench.runs.runner import Selection
+    from calibrant.bench.protocols.base import Protocol
+    from calibrant.bench.runs.jobs import Execution
+    from calibrant.bench.runs.runner import Selection
 
 PROTOCOL_HELP = (
     "How to answer: a protocol, several with commas between them, or all; `calibrant protocols` lists them. "
@@ -53,9 +53,9 @@ def run(
     Every answered instance is appended to DIR/records.jsonl at once, with its score. The same command goes on where an
     earlier one was interrupted or killed. With one worker and without --budget everything happens in this process.
     """
-    from bench.benchmarks.registry import one_benchmark
-    from bench.protocols.registry import chosen_protocols, left_out, with_installed
-    from bench.runs.runner import Selection
+    from calibrant.bench.benchmarks.registry import one_benchmark
+    from calibrant.bench.protocols.registry import chosen_protocols, left_out, with_installed
+    from calibrant.bench.runs.runner import Selection
 
     of = one_benchmark(pools)
     known = with_installed(of.protocols, of.name)
@@ -85,7 +85,7 @@ def run_and_report(
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another, then print the table of everything in the folder; 1 if an instance crashed."""
-    from bench.commands.table import print_table
+    from calibrant.bench.commands.table import print_table
 
     crashed = run_all(protocols, pools, out, by, **settings)
     print_table([out], as_json=as_json, again=shlex.join(["calibrant", "table", str(out)]))
@@ -100,7 +100,7 @@ def run_all(
     **settings: Unpack[_Settings],
 ) -> int:
     """Run one protocol after another; how many instances crashed."""
-    from bench.runs.runner import run
+    from calibrant.bench.runs.runner import run
 
     crashed = 0
     for protocol in protocols:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from bench.commands.options import OfBenchmark
+from calibrant.bench.commands.options import OfBenchmark
 
 
 def schema(
@@ -23,6 +23,6 @@ def schema(
     native pool files; training: what `training` writes, of CauSim alone. Those of records are the same for every
     benchmark. All but certificates, and findings of audits, are JSON lines, and the schema is of one line.
     """
-    from bench.schemas.files import SCHEMAS
+    from calibrant.bench.schemas.files import SCHEMAS
 
     typer.echo(json.dumps(SCHEMAS[name](benchmark), indent=1))

@@ -14,21 +14,30 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, Cluster, IdField, ModelField, TextField, Workers, execution, with_options
-from bench.core.options import GivenOptions
-from dsl.errors import CalibrantError, in_one_line
-from dsl.garbage import rare_collections
-from dsl.whole_file import whole_file
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import (
+    AsJson,
+    Cluster,
+    IdField,
+    ModelField,
+    TextField,
+    Workers,
+    execution,
+    with_options,
+)
+from calibrant.bench.core.options import GivenOptions
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.garbage import rare_collections
+from calibrant.dsl.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from bench.answers.input.unread import UnreadAnswers
-    from bench.answers.predictions import PoolItems, Predictions
-    from bench.answers.replies import ReplyScorer
-    from bench.answers.verdicts import PredictionScorer
-    from bench.benchmarks.base import Benchmark
-    from bench.report.part import Answer
-    from bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.answers.input.unread import UnreadAnswers
+    from calibrant.bench.answers.predictions import PoolItems, Predictions
+    from calibrant.bench.answers.replies import ReplyScorer
+    from calibrant.bench.answers.verdicts import PredictionScorer
+    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.report.part import Answer
+    from calibrant.bench.report.rate_rows import CalibrationTable
 
 HINT = "; --skip-unknown passes over such lines"
 
@@ -74,11 +83,11 @@ def score(
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
-    from bench.answers.fields import FieldNames
-    from bench.benchmarks.registry import log_benchmark
-    from bench.commands.table import print_rows
-    from bench.report.rate_rows import CalibrationTable
-    from bench.runs.scoring import scored
+    from calibrant.bench.answers.fields import FieldNames
+    from calibrant.bench.benchmarks.registry import log_benchmark
+    from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.runs.scoring import scored
 
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
@@ -105,8 +114,8 @@ def score(
 
 def _benchmark(pools: Sequence[Path], file: Path) -> Benchmark[Any]:
     """The benchmark of the pools; `CalibrantError` for arguments in another order."""
-    from bench.benchmarks.registry import is_native_pool, one_benchmark
-    from dsl.errors import PoolError
+    from calibrant.bench.benchmarks.registry import is_native_pool, one_benchmark
+    from calibrant.dsl.errors import PoolError
 
     if not pools:
         raise typer.BadParameter("give at least one pool, and the predictions as the last argument")
@@ -130,8 +139,8 @@ def _count(
     as_json: bool,
 ) -> None:
     """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
-    from bench.commands.progress import usable_cores
-    from bench.runs.counting import counted
+    from calibrant.bench.commands.progress import usable_cores
+    from calibrant.bench.runs.counting import counted
 
     number = workers or usable_cores()
     with _output(out) as written, rare_collections():
@@ -145,9 +154,9 @@ def _count(
 
 def _score_logs(paths: list[Path], of: Benchmark[Any], *, out: Path | None, as_json: bool) -> None:
     """Files that bring their items along: a row for each stratum and system, with what the evidence had decided."""
-    from bench.benchmarks.registry import log_benchmark
-    from bench.commands.table import print_rows
-    from bench.report.rate_rows import CalibrationTable, Grouping
+    from calibrant.bench.benchmarks.registry import log_benchmark
+    from calibrant.bench.commands.table import print_rows
+    from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
 
     for path in paths:
         if log_benchmark(path) is not of:
@@ -173,7 +182,7 @@ def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[
 
 def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path | None, as_json: bool) -> None:
     """Every verdict into the table, and as a line to where lines are wanted."""
-    from bench.answers.verdicts import json_line
+    from calibrant.bench.answers.verdicts import json_line
 
     with _output(out) as written:
         for origin, verdict in scored:
@@ -184,7 +193,7 @@ def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path
 
 def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
     """The same, while those without an answer are counted as far as verdicts show them."""
-    from bench.answers.input.unread import unread_reason
+    from calibrant.bench.answers.input.unread import unread_reason
 
     for origin, verdict in verdicts:
         unread.add(origin.instance, unread_reason(verdict))
@@ -210,10 +219,10 @@ def _scorer(
     pools: list[Path], benchmark: Benchmark[Any], options: Any
 ) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
-    from bench.answers.episodes import reply_reader
-    from bench.answers.predictions import Predictions
-    from bench.answers.verdicts import PredictionScorer
-    from bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.answers.episodes import reply_reader
+    from calibrant.bench.answers.predictions import Predictions
+    from calibrant.bench.answers.verdicts import PredictionScorer
+    from calibrant.bench.benchmarks.registry import DEFAULT
 
     if benchmark.name == DEFAULT:
         scorer = PredictionScorer(pools, extractor=options.extractor, with_structure=options.structure)
@@ -223,7 +232,7 @@ def _scorer(
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
     """What was recognised in the predictions, passed over and not submitted."""
-    from bench.answers.lines import shown_name
+    from calibrant.bench.answers.lines import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
     if predictions.num_skipped:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from bench.commands.guard import READS
-from bench.commands.options import AsJson, PoolPath
+from calibrant.bench.commands.guard import READS
+from calibrant.bench.commands.options import AsJson, PoolPath
 
 
 def separate(
@@ -32,9 +32,16 @@ def separate(
     Rates are over all assignments of the roots. Without --against, pairs of the smallest SCMs that fit are compared.
     The last line says which intervention closes most; --targets 2 and 3 also try several variables at once.
     """
-    from bench.audit.separations import against_file, closing_text, fit_text, member_pairs, pair_text, smallest
-    from bench.pools.show import find_instance
-    from dsl.replayscm.pools.files import read_pool
+    from calibrant.bench.audit.separations import (
+        against_file,
+        closing_text,
+        fit_text,
+        member_pairs,
+        pair_text,
+        smallest,
+    )
+    from calibrant.bench.pools.show import find_instance
+    from calibrant.dsl.replayscm.pools.files import read_pool
 
     if against and members:
         raise typer.BadParameter("--against and --members exclude each other")

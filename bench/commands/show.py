@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bench.commands.guard import READS, WRITES
-from bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
-from dsl.errors import CalibrantError
+from calibrant.bench.commands.guard import READS, WRITES
+from calibrant.bench.commands.options import AsJson, IdField, ModelField, PoolPath, TextField
+from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench.answers.fields import FieldNames
-    from bench.benchmarks.base import Benchmark
+    from calibrant.bench.answers.fields import FieldNames
+    from calibrant.bench.benchmarks.base import Benchmark
 
 
 def show(
@@ -54,8 +54,8 @@ def show(
     program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
     page needs no network.
     """
-    from bench.answers.fields import FieldNames
-    from bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.answers.fields import FieldNames
+    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
 
     fields = FieldNames(id_field, text_field, model_field)
     if not runs:
@@ -71,7 +71,7 @@ def show(
     if runs:
         _show_episodes(of, pool, instance, runs, system, html, fields)
     else:
-        from bench.pools.public_items import PublicPool
+        from calibrant.bench.pools.public_items import PublicPool
 
         items = PublicPool(of, pool)
         item = items.item(instance)
@@ -92,7 +92,7 @@ def _refuse(given: Mapping[str, object], reason: str) -> None:
 
 
 def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> None:
-    from bench.pools.public_items import public_record
+    from calibrant.bench.pools.public_items import public_record
 
     record = of.record(item) if gold else public_record(of, item)
     if as_json:
@@ -104,16 +104,16 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
 
 
 def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
-    from dsl.errors import in_one_line
-    from dsl.whole_file import write_whole
+    from calibrant.dsl.errors import in_one_line
+    from calibrant.dsl.whole_file import write_whole
 
     write_whole(page, of.page(item, told=gold))
     typer.echo(f"{in_one_line(item.id)}: {page}")
 
 
 def _show_problem(of: Benchmark[Any], problem: Any, *, gold: bool, as_json: bool) -> None:
-    from bench.pools.public_items import public_record
-    from bench.pools.show import instance_text, sealed_record, sealed_text
+    from calibrant.bench.pools.public_items import public_record
+    from calibrant.bench.pools.show import instance_text, sealed_record, sealed_text
 
     if as_json:
         sealed = {"sealed": sealed_record(problem)} if gold else {}
@@ -131,11 +131,11 @@ def _show_episodes(
     page: Path | None,
     fields: FieldNames,
 ) -> None:
-    from bench.answers.transcripts import named_systems, transcripts
-    from bench.pools.items import item_of
-    from dsl.episode import TranscriptError, verified
-    from dsl.pool_text import pool_digest
-    from dsl.whole_file import write_whole
+    from calibrant.bench.answers.transcripts import named_systems, transcripts
+    from calibrant.bench.pools.items import item_of
+    from calibrant.dsl.episode import TranscriptError, verified
+    from calibrant.dsl.pool_text import pool_digest
+    from calibrant.dsl.whole_file import write_whole
 
     item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
     found = [

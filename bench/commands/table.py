@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from bench.commands.guard import READS
-from bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
-from bench.core.options import GivenOptions
+from calibrant.bench.commands.guard import READS
+from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, RunSources, require_level, with_options
+from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from bench.answers.measures import Measures
-    from bench.answers.stored_results import StoredResults
-    from bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.answers.measures import Measures
+    from calibrant.bench.answers.stored_results import StoredResults
+    from calibrant.bench.report.rate_rows import CalibrationTable
 
 ATTRIBUTION = "attribution"  # the view
 
@@ -96,8 +96,8 @@ def table(
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
     """Whether attributions are asked for; refuse columns that leave them out, and pools that nothing is made of."""
-    from bench.answers.attribution import ATTRIBUTION_COLUMNS
-    from bench.pages.aligned import ALL
+    from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+    from calibrant.bench.pages.aligned import ALL
 
     known = {name for column in ATTRIBUTION_COLUMNS for name in (column.key, column.heading)} | {ATTRIBUTION}
     shows = columns is not None and not known.isdisjoint(part.strip() for part in columns.split(","))
@@ -131,14 +131,14 @@ def print_table(
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
-    from bench.answers.attribution import decision_notes
-    from bench.answers.columns import Means
-    from bench.answers.sources import scored_answers
-    from bench.answers.stored_results import StoredResults
-    from bench.benchmarks.attributions import MissingAttributions, Unattributed, attributed, decided_at
-    from bench.benchmarks.registry import NAMES, benchmark
-    from bench.report.rate_rows import CalibrationTable, Grouping
-    from bench.report.standing.unanswered import UnansweredCounts
+    from calibrant.bench.answers.attribution import decision_notes
+    from calibrant.bench.answers.columns import Means
+    from calibrant.bench.answers.sources import scored_answers
+    from calibrant.bench.answers.stored_results import StoredResults
+    from calibrant.bench.benchmarks.attributions import MissingAttributions, Unattributed, attributed, decided_at
+    from calibrant.bench.benchmarks.registry import NAMES, benchmark
+    from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+    from calibrant.bench.report.standing.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
     means = Means(given.values.get("means", Means.PUBLISHED))
@@ -179,7 +179,7 @@ def print_table(
 
 
 def _print_json(tables: Collection[CalibrationTable], stored: Sequence[StoredResults], notes: list[str]) -> None:
-    from bench.report.samples import sample_rows
+    from calibrant.bench.report.samples import sample_rows
 
     for one in tables:
         _print_incomplete(one)
@@ -194,7 +194,7 @@ def _print_json(tables: Collection[CalibrationTable], stored: Sequence[StoredRes
 
 def _with_columns(measures: Measures, columns: str | None) -> Measures:
     """The measures, once the columns are known to be among them: an unknown name is said before the work."""
-    from bench.pages.aligned import named_columns
+    from calibrant.bench.pages.aligned import named_columns
 
     if columns is not None and columns not in measures.views:
         named_columns(measures, columns)
@@ -206,9 +206,9 @@ def print_rows(collected: CalibrationTable, *, columns: str | None = None, err: 
 
     again: a command that makes the same table, for the hint which shows the rest
     """
-    from bench.pages.aligned import fitted, table_text
-    from bench.report.samples import sample_headings, sample_rows
-    from bench.terminal import width_of
+    from calibrant.bench.pages.aligned import fitted, table_text
+    from calibrant.bench.report.samples import sample_headings, sample_rows
+    from calibrant.bench.terminal import width_of
 
     _print_incomplete(collected)
     width = width_of(sys.stderr if err else sys.stdout)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bench.commands.guard import READS
-from bench.commands.options import AsJson
-from bench.commands.progress import progress_bar
+from calibrant.bench.commands.guard import READS
+from calibrant.bench.commands.options import AsJson
+from calibrant.bench.commands.progress import progress_bar
 
 if TYPE_CHECKING:
-    from audits.recounting import Listener
-    from bench.benchmarks.base import Benchmark
-    from bench.claims.certificate_files import Check, FileCheck
-    from bench.runs.jobs import Progress
+    from calibrant.audits.recounting import Listener
+    from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.claims.certificate_files import Check, FileCheck
+    from calibrant.bench.runs.jobs import Progress
 
 DEFAULT_SECONDS = 300.0
 QUICK_SECONDS = 1.0  # a check that is over by then shows no steps of its own
@@ -37,8 +37,8 @@ def verify(
 
     A certificate that takes longer than the budget is reported as open, with what was recounted of it until then.
     """
-    from bench.benchmarks.registry import benchmark_of
-    from bench.claims.certificate_files import check_file
+    from calibrant.bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.claims.certificate_files import check_file
 
     if len(paths) < 2:
         raise typer.BadParameter("give at least one certificate, and the pool as the last argument")
@@ -55,17 +55,17 @@ def verify(
 
 def _check_against(benchmark: Benchmark, pool: Path) -> Check:  # type: ignore[type-arg]
     """Return the check of one certificate against the items of a pool."""
-    from bench.benchmarks.registry import DEFAULT
-    from dsl.stored_items import items_by_id
+    from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.dsl.stored_items import items_by_id
 
     if benchmark.name != DEFAULT:
-        from bench.claims.findings import checked
+        from calibrant.bench.claims.findings import checked
 
         items = items_by_id(benchmark.read_pool(pool).items)
         return lambda certificate: checked(benchmark, certificate, items)
-    from audits.replayscm.certificates.verification import Refused
-    from audits.replayscm.certificates.verification import verify as verify_count
-    from dsl.replayscm.pools.files import read_pool
+    from calibrant.audits.replayscm.certificates.verification import Refused
+    from calibrant.audits.replayscm.certificates.verification import verify as verify_count
+    from calibrant.dsl.replayscm.pools.files import read_pool
 
     problems = items_by_id(read_pool(pool, keep_results=False).problems)
 
@@ -94,8 +94,8 @@ def _steps(path: Path, progress: Progress) -> Listener:
 
 
 def _print(checks: Sequence[FileCheck], *, as_json: bool) -> int:
-    from bench.claims.certificate_files import Verdict
-    from dsl.errors import in_one_line
+    from calibrant.bench.claims.certificate_files import Verdict
+    from calibrant.dsl.errors import in_one_line
 
     if as_json:
         typer.echo(json.dumps([check.to_dict() for check in checks], indent=1))

@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from bench.core.names import TITLES
-from dsl.errors import CalibrantError, in_one_line
+from calibrant.bench.core.names import TITLES
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class DeclaredOption:
 
 def option_struct(command: str, benchmark: str) -> type[msgspec.Struct]:
     """Return the Struct of a benchmark's options for a command; one without fields where it has none."""
-    declared: Mapping[str, type[msgspec.Struct]] = import_module(f"bench.{benchmark}.options").OPTIONS
+    declared: Mapping[str, type[msgspec.Struct]] = import_module(f"calibrant.bench.{benchmark}.options").OPTIONS
     return declared.get(command, NoOptions)
 
 

@@ -1,4 +1,4 @@
-"""The command `python -m bench.faults`: a table of what each fault costs; 1 if anything is lost."""
+"""The command `python -m calibrant.bench.faults`: a table of what each fault costs; 1 if anything is lost."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from bench.faults.scenarios import FAULTS, NODES, Outcome, outcome
-from bench.pages.aligned import aligned
-from bench.pools.bundled import bundled_pools
-from dsl.errors import CalibrantError
+from calibrant.bench.faults.scenarios import FAULTS, NODES, Outcome, outcome
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.errors import CalibrantError
 
 HEADINGS = ["Killed", "n", "Lost", "Crashed", "Commands", "Same as local", "Digest", "s", "Said"]
 
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.faults",
+        prog="python -m calibrant.bench.faults",
         description=f"Kill a part of a cluster of {NODES} nodes on this machine when a third of a run is done.",
     )
     parser.add_argument("fault", nargs="*", metavar="FAULT", help=f"{', '.join(FAULTS)} [default: all of them]")

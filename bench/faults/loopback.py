@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from bench.runs.crews.connection import connected
-from bench.runs.crews.parent import ask_the_kernel
-from dsl.errors import CalibrantError, MissingExtraError
+from calibrant.bench.runs.crews.connection import connected
+from calibrant.bench.runs.crews.parent import ask_the_kernel
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",

@@ -1,4 +1,4 @@
-"""What a cluster costs where nothing is lost: `python -m bench.faults.overhead`.
+"""What a cluster costs where nothing is lost: `python -m calibrant.bench.faults.overhead`.
 
 The same audits by two local processes and by two nodes on this machine, in turns, both warm: audits of a second each,
 for which the target holds, and audits of some hundredths of one, for which what a cluster costs shows. A ratio is
@@ -21,18 +21,18 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import NamedTuple
 
-from audits.replayscm.generation.generate import generate
-from audits.replayscm.instance import AuditOptions
-from bench.audit.run import Audited, timed_audit
-from bench.faults.loopback import Loopback
-from bench.faults.scenarios import NODES
-from bench.pools.bundled import bundled_pools
-from bench.runs.crews.opening import open_crew
-from bench.runs.jobs import Crew, Execution, Failure
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import stratum
+from calibrant.audits.replayscm.generation.generate import generate
+from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.audit.run import Audited, timed_audit
+from calibrant.bench.faults.loopback import Loopback
+from calibrant.bench.faults.scenarios import NODES
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.jobs import Crew, Execution, Failure
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
 
 AUDITS = 20
 TARGET = 1.10  # of the time of local processes, where an audit takes a second or two
@@ -42,7 +42,9 @@ LONG_ROUNDS, ROUNDS = 5, 21
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0, or 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m bench.faults.overhead", description="Audits, locally and spread.")
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.faults.overhead", description="Audits here and spread."
+    )
     parser.add_argument("--pool", action="append", type=Path, help="pool to audit instead, without a target")
     rounds = f"how often both do all of them [default: {LONG_ROUNDS} of the long ones, {ROUNDS} of others]"
     parser.add_argument("--rounds", type=int, help=rounds)

@@ -6,9 +6,9 @@ import os
 import time
 from hashlib import sha256
 
-from bench.protocols.base import ProtocolResult
-from bench.protocols.replayscm.exact import Exact
-from dsl.replayscm.problem import Task
+from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.dsl.replayscm.problem import Task
 
 
 class Paced(Exact, frozen=True):

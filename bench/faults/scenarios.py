@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench.faults.loopback import Loopback, kill_group
-from bench.faults.paced import mark
-from bench.runs.records import FILE_NAME
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.faults.loopback import Loopback, kill_group
+from calibrant.bench.faults.paced import mark
+from calibrant.bench.runs.records import FILE_NAME
+from calibrant.dsl.replayscm.pools.files import read_pool
 
 ROW = f"{Path(__file__).with_name('paced.py')}:Paced"
 NODES = 2
@@ -83,7 +83,7 @@ def outcome(fault: Fault, pools: Sequence[Path], folder: Path, pause: float) -> 
     options = ["--option", f"pause={pause}"]
     if fault.dies:
         options += ["--option", f"dies={mark(read_pool(pools[0]).problems[0].task)}"]
-    line = [sys.executable, "-m", "bench.cli", "run", ROW, *map(str, pools), *options]
+    line = [sys.executable, "-m", "calibrant.bench.cli", "run", ROW, *map(str, pools), *options]
     local = folder / "local"
     subprocess.run([*line, "--out", local, "--workers", str(NODES)], capture_output=True, check=False)
     made = folder / "cluster"

@@ -7,7 +7,7 @@ import sys
 import time
 from importlib import import_module
 
-from bench.fuzz.campaign import CampaignPlan, Case, run
+from calibrant.bench.fuzz.campaign import CampaignPlan, Case, run
 
 DESCRIPTION = (
     "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab or CauSim."
@@ -26,7 +26,7 @@ TARGETS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(prog="python -m calibrant.bench.fuzz", description=DESCRIPTION)
     parser.add_argument("target", choices=TARGETS)
     parser.add_argument("--count", type=int, default=10_000, help="number of cases")
     parser.add_argument("--seed", type=int, default=1)
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after this long")
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
-    case: Case = import_module(f"bench.fuzz.{options.target}").case
+    case: Case = import_module(f"calibrant.bench.fuzz.{options.target}").case
     chunk = TARGETS[options.target]
     started = time.perf_counter()
     plan = CampaignPlan(options.seed, options.count, options.first, options.seconds, options.workers, chunk)

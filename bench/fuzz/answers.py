@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from bench.fuzz.corruption import CHARACTER_DAMAGE, LONGEST, damaged
+from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, LONGEST, damaged
 
 TOKENS = (
     "(", ")", "(", ")", "not", "and", "or", "xor", "iff", "if", "nand", "AND", "0", "1", "X1", "X2", "X3", "X4", "X5",

@@ -11,22 +11,22 @@ from typing import Any
 
 import msgspec
 
-from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue
-from baselines.blickets.replies import read_reply
-from bench.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
-from bench.fuzz.independent import require
-from bench.speed.blickets.rates import text_log, toggles
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.records import ItemRecord, item_from_record, record_from_item
-from dsl.blickets.reference import run
-from dsl.blickets.rule import all_rules
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.blickets.text_game import text_runs
-from dsl.blickets.trace import check_trace, trace_from_line, trace_line, trace_of
-from dsl.errors import LONGEST_MESSAGE, CalibrantError
-from dsl.records import decoded
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue
+from calibrant.baselines.blickets.replies import read_reply
+from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
+from calibrant.bench.fuzz.independent import require
+from calibrant.bench.speed.blickets.rates import text_log, toggles
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.records import ItemRecord, item_from_record, record_from_item
+from calibrant.dsl.blickets.reference import run
+from calibrant.dsl.blickets.rule import all_rules
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.text_game import text_runs
+from calibrant.dsl.blickets.trace import check_trace, trace_from_line, trace_line, trace_of
+from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError
+from calibrant.dsl.records import decoded
 
 PIECES = (
     "ACTION: place A\n", "ACTION: remove B\n", "ACTION: check disjunctive {C}\n", 'ACTION: {"place": "D"}\n',

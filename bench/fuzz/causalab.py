@@ -10,23 +10,23 @@ from typing import Any
 
 import msgspec
 
-from bench.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
-from bench.fuzz.independent import require
-from dsl.causalab.configs import config, item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.formula import formula_score
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.hypothesis import hypothesis, stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Mechanism
-from dsl.causalab.pool import LabRecord, item_of_record, record_of_item
-from dsl.causalab.replies import controller_json, parsed
-from dsl.causalab.response import answer_of
-from dsl.causalab.run import run_score
-from dsl.causalab.score import Scorer, visualiser_score
-from dsl.episode import verified
-from dsl.errors import LONGEST_MESSAGE, CalibrantError
-from dsl.records import decoded
+from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
+from calibrant.bench.fuzz.independent import require
+from calibrant.dsl.causalab.configs import config, item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.formula import formula_score
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
+from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
+from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.response import answer_of
+from calibrant.dsl.causalab.run import run_score
+from calibrant.dsl.causalab.score import Scorer, visualiser_score
+from calibrant.dsl.episode import verified
+from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError
+from calibrant.dsl.records import decoded
 
 PIECES = (
     "```json", "```", "<think>", "</think>", "{", "}", "[", "]", '"edges"', '"from"', '"to"', '"coefficients"', ":",

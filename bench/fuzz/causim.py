@@ -12,15 +12,15 @@ from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from bench.benchmarks.causim import BENCHMARK
-from bench.fuzz.corruption import damaged
-from bench.fuzz.independent import require
-from bench.training.rewards import attributed, lesson, shaped, verdict
-from dsl.causim.item import CausimItem
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES
-from dsl.errors import LONGEST_MESSAGE, CalibrantError, shown
-from solvers.causim.items import built_in_items, drawn_items
+from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.fuzz.corruption import damaged
+from calibrant.bench.fuzz.independent import require
+from calibrant.bench.training.rewards import attributed, lesson, shaped, verdict
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError, shown
+from calibrant.solvers.causim.items import built_in_items, drawn_items
 
 ODD_VALUES: tuple[Any, ...] = (
     [], [1], ["x"], [[]], [None], {}, {"a": 1}, {"x": {}}, [{"x": 1}], {"tuple": []},

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dsl.formulas.formula import Formula, apply, constant, var
-from dsl.replayscm.alternative import as_bit
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.reference import Cell, first_mismatch, replay_row
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Score
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.formulas.formula import Formula, apply, constant, var
+from calibrant.dsl.replayscm.alternative import as_bit
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.reference import Cell, first_mismatch, replay_row
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Score
+from calibrant.dsl.replayscm.world import Intervention, World
 
 
 class WrongVerdictError(Exception):

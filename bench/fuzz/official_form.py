@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
 
 FORMS = ("compact", "expanded", "older")
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.text import parse
-from dsl.replayscm.extraction import EXTRACTORS
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.published_score import BLOAT_SLACK
-from dsl.replayscm.reference import replay_world
-from dsl.replayscm.replay import Candidate, mismatches
-from dsl.replayscm.scm import Scm, topological_order
-from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
-from dsl.replayscm.world import Column, Panel, World
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.extraction import EXTRACTORS
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.published_score import BLOAT_SLACK
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.replay import Candidate, mismatches
+from calibrant.dsl.replayscm.scm import Scm, topological_order
+from calibrant.dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
+from calibrant.dsl.replayscm.world import Column, Panel, World
 
 
 class _Explained(frozenset[str]):

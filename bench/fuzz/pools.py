@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, damaged, other_bit
-from bench.fuzz.independent import require
-from bench.fuzz.naive import Instance, SeenWorld, native_instances, official_instances, official_responses
-from bench.fuzz.official_form import FORMS, official_record
-from bench.fuzz.submissions import alternative, good_answer
-from bench.pools.bundled import bundled_pools
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import native_lines, read_pool
-from dsl.replayscm.problem import Pool, Problem, TaskKind
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Panel, World
+from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, damaged, other_bit
+from calibrant.bench.fuzz.independent import require
+from calibrant.bench.fuzz.naive import Instance, SeenWorld, native_instances, official_instances, official_responses
+from calibrant.bench.fuzz.official_form import FORMS, official_record
+from calibrant.bench.fuzz.submissions import alternative, good_answer
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import native_lines, read_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Panel, World
 
 WORLDS, ROWS = 3, 4  # of each split and world that are kept: small files are damaged in more ways per second
 TOKENS = (

@@ -13,20 +13,20 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from bench.answers.predictions import PredictionLines
-from bench.answers.replayscm import meaning
-from bench.answers.verdicts import PredictionScorer, json_line
-from bench.fuzz import plainly
-from bench.fuzz.answers import answer, response
-from bench.fuzz.corruption import LONGEST
-from bench.fuzz.independent import require
-from bench.fuzz.submissions import good_answer
-from bench.pools.bundled import bundled_pools
-from dsl.errors import CalibrantError
-from dsl.replayscm.mechanisms import MANY, NOVELTY
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.answers.predictions import PredictionLines
+from calibrant.bench.answers.replayscm import meaning
+from calibrant.bench.answers.verdicts import PredictionScorer, json_line
+from calibrant.bench.fuzz import plainly
+from calibrant.bench.fuzz.answers import answer, response
+from calibrant.bench.fuzz.corruption import LONGEST
+from calibrant.bench.fuzz.independent import require
+from calibrant.bench.fuzz.submissions import good_answer
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.score import Evaluator
 
 EXTRACTORS = ("paper", "paper", "paper", "published")
 BY_ROWS = 1 / 16  # of the valid answers are replayed row by row

@@ -9,17 +9,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from bench.fuzz.answers import answer, response
-from bench.fuzz.independent import Judge, require
-from bench.pools.bundled import bundled_pools
-from dsl.formulas.formula import apply
-from dsl.formulas.text import render
-from dsl.replayscm.alternative import witness_for
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator, Score
-from dsl.replayscm.separation import PairwiseExperiments
+from calibrant.bench.fuzz.answers import answer, response
+from calibrant.bench.fuzz.independent import Judge, require
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.formulas.formula import apply
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.alternative import witness_for
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.separation import PairwiseExperiments
 
 EVERY = 3  # of the 24 problems of a bundled pool: one of each stratum
 THOROUGH = 1 / 16  # of the valid answers that are said to be inexact are replayed all the same

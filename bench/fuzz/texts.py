@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from bench.fuzz.answers import TOKENS, formula, mechanism
-from bench.fuzz.independent import WrongVerdictError, require
-from dsl.errors import ParseError
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.text import Grammar, parse
-from dsl.replayscm.batch import Programs, TextCompiler, compile_candidates
-from dsl.replayscm.replay import Candidate
+from calibrant.bench.fuzz.answers import TOKENS, formula, mechanism
+from calibrant.bench.fuzz.independent import WrongVerdictError, require
+from calibrant.dsl.errors import ParseError
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.replayscm.batch import Programs, TextCompiler, compile_candidates
+from calibrant.dsl.replayscm.replay import Candidate
 
 NAMES = ("X1", "X10", "X100", "X", "x1", "X_1", "_", "an", "andy", "notX1", "X1234567", "X12345678", "ifX", "o", "or_")
 ITEMS = (

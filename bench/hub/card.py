@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
 
 SPLIT = "test"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))

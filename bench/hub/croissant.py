@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
 
 CONFORMS_TO = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _KINDS = {"text": "sc:Text", "number": "sc:Integer"}

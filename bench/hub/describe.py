@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench.benchmarks.registry import benchmark
-from bench.hub.columns import Column, Row
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.hub.columns import Column, Row
 
 
 class Rows(Protocol):

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from hashlib import file_digest
 from pathlib import Path
 
-from bench.benchmarks.registry import benchmark
-from bench.hub.card import card
-from bench.hub.columns import columns_of, record_text
-from bench.hub.croissant import croissant
-from bench.hub.describe import Described
-from bench.hub.rows import ExportRows
-from bench.hub.table import exported_items, write_table
-from bench.terminal import printable
-from dsl.errors import CalibrantError
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.hub.card import card
+from calibrant.bench.hub.columns import columns_of, record_text
+from calibrant.bench.hub.croissant import croissant
+from calibrant.bench.hub.describe import Described
+from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.hub.table import exported_items, write_table
+from calibrant.bench.terminal import printable
+from calibrant.dsl.errors import CalibrantError
 
 QUESTIONS, GOLD = "questions", "gold"
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark_of
-from bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
-from bench.pools.ids import PublicIds
-from dsl.pool_text import pool_digest
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.hub.columns import DIFFICULTY, Row, canary_of, prompt_digest, record_text, text_digest
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.pool_text import pool_digest
 
 
 class ExportRows:

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from bench.benchmarks.registry import benchmark
-from bench.hub.columns import Column, Row
-from dsl.errors import CalibrantError, PoolError, shown
-from dsl.item import Item
-from dsl.parse_limits import TooLargeError, load_json
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.hub.columns import Column, Row
+from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 
 GROUP = 1000  # rows that are held at once, and of a row group of the file
 

@@ -1,4 +1,4 @@
-"""The command `python -m bench.limits`: what docs/limits.md shows."""
+"""The command `python -m calibrant.bench.limits`: what docs/limits.md shows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from bench.limits.pages import plot, table
-from bench.limits.sweep import Point, Sweep, points
-from dsl.errors import CalibrantError
+from calibrant.bench.limits.pages import plot, table
+from calibrant.bench.limits.sweep import Point, Sweep, points
+from calibrant.dsl.errors import CalibrantError
 
 TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")
 MINUTES = 2.0
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.limits",
+        prog="python -m calibrant.bench.limits",
         description="Processor seconds of a problem against its size, until it takes too long: a plot, a table in "
         "Markdown and the figures as JSON for every sweep.",
     )
@@ -52,7 +52,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _sweeps(name: str) -> tuple[Sweep, ...]:
-    sweeps: tuple[Sweep, ...] = import_module(f"bench.limits.{name}").sweeps()
+    sweeps: tuple[Sweep, ...] = import_module(f"calibrant.bench.limits.{name}").sweeps()
     return sweeps
 
 

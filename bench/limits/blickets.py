@@ -8,11 +8,11 @@ from functools import partial
 from itertools import islice
 from random import Random
 
-from bench.blickets.agents import agent
-from bench.limits.sweep import Ask, Curve, Sweep
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.errors import CalibrantError
+from calibrant.bench.blickets.agents import agent
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.errors import CalibrantError
 
 # learner -> suite that it plays, numbers of objects
 LEARNERS: dict[str, tuple[str, Sequence[int]]] = {

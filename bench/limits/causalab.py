@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 
-from bench.limits.sweep import Ask, Curve, Sweep
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.space import weighted_dags
-from solvers.outcome import OutOfBudget
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.space import weighted_dags
+from calibrant.solvers.outcome import OutOfBudget
 
 NODES = (3, 4, 5, 6, 7, 8, 9)
 

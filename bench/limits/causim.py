@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from bench.limits.sweep import Ask, Curve, Sweep
-from dsl.causim.generation.growth import grow
-from dsl.causim.item import CausimItem
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import ModelError
-from solvers.causim.answers import AnswerSet
-from solvers.causim.items import items_of_version
-from solvers.outcome import OutOfBudget
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.items import items_of_version
+from calibrant.solvers.outcome import OutOfBudget
 
 NODES = (3, 5, 8, 10, 15, 20, 25, 30)
 

@@ -14,8 +14,8 @@ from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
-from bench.cli import BAD_INPUT, main
-from bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.bench.cli import BAD_INPUT, main
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
 
 VARIABLES = (12, 20, 30, 40)
 MOST_SECONDS = 120.0

@@ -17,13 +17,13 @@ from itertools import combinations
 
 import numpy as np
 
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.scores import LocalScores, bde
-from bench.limits.sweep import Ask, Curve, Sweep
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.least_cost import Cost, Mask, by_size
-from solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from solvers.budget import Budget, BudgetSpent
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.scores import LocalScores, bde
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size
+from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 VARIABLES = (8, 12, 16, 18, 20, 24, 27, 37, 56, 60)
 ROWS = 1_000

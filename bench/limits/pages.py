@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.limits.sweep import Point, Sweep
-from bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
+from calibrant.bench.limits.sweep import Point, Sweep
+from calibrant.bench.report.figures.drawing import drawn_svg, legend, looks, new_figure, plain, style
 
 LEAST = 1e-5  # seconds; what took less is drawn there
 

@@ -1,6 +1,6 @@
-"""The command `python -m bench.limits.published`: least scores at the sizes of published networks, proved or bounded.
+"""The command `python -m calibrant.bench.limits.published`: least scores at the sizes of published networks.
 
-    python -m bench.limits.published --seconds 60 --problems 2
+    python -m calibrant.bench.limits.published --seconds 60 --problems 2
 
 The literature's problems are local scores of rows drawn from a known network. Those networks are not distributed here.
 Problems of their sizes are drawn in their stead, by these rules: an order of the variables at random; as many arcs as
@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.scores import LocalScores, bde
-from bench.limits.networks import PER_NAT, Options, worth_it
-from dsl.errors import CalibrantError
-from solvers.acyclic.least_cost import total_size
-from solvers.acyclic.optimum import optimal_choice
-from solvers.budget import Undecided
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.scores import LocalScores, bde
+from calibrant.bench.limits.networks import PER_NAT, Options, worth_it
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.acyclic.least_cost import total_size
+from calibrant.solvers.acyclic.optimum import optimal_choice
+from calibrant.solvers.budget import Undecided
 
 WITHIN = 8
 MAX_PARENTS = 3
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.limits.published",
+        prog="python -m calibrant.bench.limits.published",
         description="Least scores by the integer program at the sizes of published networks: proved, or the gap left.",
     )
     parser.add_argument("name", nargs="*", metavar="NETWORK", help="which sizes; all if none is named")

@@ -10,20 +10,20 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from bench.limits.sweep import Ask, Curve, Sweep
-from bench.speed.replayscm.synthesis import planted_tables
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.sampling.evidence import sample_evidence
-from dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
-from dsl.replayscm.sampling.scms import sample_scm
-from dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
-from dsl.replayscm.world import Panel
-from solvers.formulas.least import least_formula
-from solvers.outcome import OutOfBudget
-from solvers.replayscm.engines.contract import Counted
-from solvers.replayscm.engines.registry import ENGINES, engine
-from solvers.replayscm.exact import solve
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.bench.speed.replayscm.synthesis import planted_tables
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
+from calibrant.dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
+from calibrant.dsl.replayscm.sampling.scms import sample_scm
+from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import OutOfBudget
+from calibrant.solvers.replayscm.engines.contract import Counted
+from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
 PARENTS = (1, 2, 3, 4, 5, 6)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from audits.replayscm.instance import AuditOptions, audit_instance
-from bench.limits.replayscm import sampled
-from bench.limits.sweep import Ask, Curve, Sweep
-from bench.protocols.base import Protocol
-from bench.protocols.replayscm.posterior import MostPosterior
-from bench.protocols.replayscm.score_portfolios import BnlearnThenFit
-from bench.protocols.replayscm.staged import StagedExactSearch
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.bench.limits.replayscm import sampled
+from calibrant.bench.limits.sweep import Ask, Curve, Sweep
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
 
 VARIABLES = (10, 12, 16, 20, 30, 40)
 MOST_SECONDS = 120.0

@@ -17,8 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from bench.speed.comparison import seconds
-from dsl.errors import CalibrantError
+from calibrant.bench.speed.comparison import seconds
+from calibrant.dsl.errors import CalibrantError
 
 MOST_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
 PROBLEMS = 5

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from bench.answers.columns import SUPPRESSED, UNDEFINED
-from bench.answers.measures import Measures
-from dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.bench.answers.columns import SUPPRESSED, UNDEFINED
+from calibrant.bench.answers.measures import Measures
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}

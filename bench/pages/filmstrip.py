@@ -7,9 +7,9 @@ from itertools import pairwise
 from math import log
 from typing import Any
 
-from bench.pages.html_page import html_page
-from bench.pages.timeline import Moment, News, Timeline
-from bench.version import program_version
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.pages.timeline import Moment, News, Timeline
+from calibrant.bench.version import program_version
 
 
 def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:

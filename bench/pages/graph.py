@@ -13,8 +13,8 @@ from html import escape
 from math import atan2, cos, hypot, pi, sin
 from typing import NamedTuple
 
-from bench.pages.aligned import aligned
-from dsl.errors import in_one_line
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.errors import in_one_line
 
 
 class Standing(StrEnum):

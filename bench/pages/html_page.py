@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bench.terminal import printable
+from calibrant.bench.terminal import printable
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 

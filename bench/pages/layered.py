@@ -9,8 +9,8 @@ from html import escape
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from bench.pages.aligned import aligned
-from dsl.errors import in_one_line
+from calibrant.bench.pages.aligned import aligned
+from calibrant.dsl.errors import in_one_line
 
 
 class Mark(StrEnum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.pages.aligned import aligned
-from bench.pages.timeline import Moment, Timeline
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pages.timeline import Moment, Timeline
 
 HEADINGS = ["Step", "In place", "Reading", "Left", "Answers", "What it did"]
 

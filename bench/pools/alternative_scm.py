@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from audits.replayscm.alternative_items import alternative_item
-from bench.runs.jobs import Progress
-from dsl.errors import CalibrantError
-from dsl.replayscm.problem import Pool
+from calibrant.audits.replayscm.alternative_items import alternative_item
+from calibrant.bench.runs.jobs import Progress
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.problem import Pool
 
 
 def alternative_pool(

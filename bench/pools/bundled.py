@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.benchmarks.registry import DEFAULT
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.sampling.problems import SETTINGS, sample_pool
-from dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS, sample_pool
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 
 BUNDLED_SEED = 20
 BUNDLED_PER_STRATUM = 3

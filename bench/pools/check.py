@@ -9,19 +9,19 @@ from pathlib import Path
 
 import msgspec
 
-from audits.soundness import Check
-from bench.pools.soundness import DUPLICATE, CheckReport, Note
-from bench.pools.unread import unread_fields
-from dsl.replayscm.pools.files import file_digest, read_pool, record_from_problem
-from dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
-from dsl.replayscm.pools.records import SealedRecord
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.replay import Candidate, mismatches
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.submission import illegality
-from dsl.replayscm.world import Panel, World
-from solvers.replayscm.roots import nested_variables
+from calibrant.audits.soundness import Check
+from calibrant.bench.pools.soundness import DUPLICATE, CheckReport, Note
+from calibrant.bench.pools.unread import unread_fields
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool, record_from_problem
+from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST, BY_NAME
+from calibrant.dsl.replayscm.pools.records import SealedRecord
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.replay import Candidate, mismatches
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.replayscm.roots import nested_variables
 
 
 def check_pools(paths: Iterable[Path], *, must_be_official: bool = False) -> Iterator[CheckReport]:

@@ -11,19 +11,19 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from audits.claims import Certificate, verify
-from bench.benchmarks.base import Benchmark, HardenedItem
-from bench.benchmarks.registry import benchmark as benchmark_named
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
-from bench.runs.runner import EVERYTHING, Selection
-from bench.runs.stored import PutAside
-from dsl.errors import CalibrantError, shown
-from dsl.item import Item, Pool
-from dsl.pool_text import pool_digest
-from dsl.stored_items import item_ids
-from dsl.whole_file import write_whole
-from solvers.outcome import Found, Impossible, Outcome
+from calibrant.audits.claims import Certificate, verify
+from calibrant.bench.benchmarks.base import Benchmark, HardenedItem
+from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.bench.runs.stored import PutAside
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.item import Item, Pool
+from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.stored_items import item_ids
+from calibrant.dsl.whole_file import write_whole
+from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
 

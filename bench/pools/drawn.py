@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Progress
-from bench.runs.stored import PutAside
-from dsl.errors import CalibrantError
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
+from calibrant.bench.runs.stored import PutAside
+from calibrant.dsl.errors import CalibrantError
 
 
 def write_drawn(

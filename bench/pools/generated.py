@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
-from audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
-from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import HERE, Execution, Progress
-from dsl.replayscm.problem import Pool
-from dsl.replayscm.sampling.strata import Stratum
+from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
+from calibrant.bench.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.jobs import HERE, Execution, Progress
+from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 
 @dataclass(frozen=True)

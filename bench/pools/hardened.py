@@ -8,23 +8,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from audits.replayscm.ambiguity import expressed, gold_class
-from audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds
-from audits.replayscm.hardening.limits import HardeningGoal
-from audits.replayscm.hardening.steps import AddedWorld
-from audits.replayscm.patterns import latent_scm
-from bench.pools.known_alternatives import CheckedAlternatives, SuppliedAnswer, by_instance, checked_alternatives
-from bench.pools.show import chosen_places
-from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.jobs import HERE, Execution, Jobs, Progress
-from bench.runs.records import config_digest
-from bench.runs.runner import EVERYTHING, Selection
-from dsl.names import natural_key
-from dsl.replayscm.pools.files import as_written, file_digest, read_pool
-from dsl.replayscm.problem import Pool, Problem
-from solvers.budget import BudgetSpent
-from solvers.outcome import Found, Impossible
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import expressed, gold_class
+from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds
+from calibrant.audits.replayscm.hardening.limits import HardeningGoal
+from calibrant.audits.replayscm.hardening.steps import AddedWorld
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.bench.pools.known_alternatives import (
+    CheckedAlternatives,
+    SuppliedAnswer,
+    by_instance,
+    checked_alternatives,
+)
+from calibrant.bench.pools.show import chosen_places
+from calibrant.bench.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress
+from calibrant.bench.runs.records import config_digest
+from calibrant.bench.runs.runner import EVERYTHING, Selection
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.pools.files import as_written, file_digest, read_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 Mode: TypeAlias = Literal["extra-worlds", "cex"]
 GoalName: TypeAlias = Literal["one-member", "heldout-agreement"]

@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dsl.item import Item
-from dsl.pool_text import pool_digest
-from dsl.stored_items import item_ids
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.stored_items import item_ids
 
 SALT_PREFIX = b"calibrant public ids\n"
 NUM_DIGITS = 16  # 64 bits: two of 100,000 items share an id in one of four billion pools

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
-from bench.benchmarks.base import ItemPool
-from dsl.errors import CalibrantError, shown
-from dsl.item import Item
-from dsl.stored_items import items_by_id
+from calibrant.bench.benchmarks.base import ItemPool
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.stored_items import items_by_id
 
 
 def item_of(pool: ItemPool[Item[Any, Any]], instance: str | None) -> Item[Any, Any]:

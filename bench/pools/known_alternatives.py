@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.audit.separations import submitted_scm
-from dsl.errors import CalibrantError, shown
-from dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.submission import Rejection
+from calibrant.bench.audit.separations import submitted_scm
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import Rejection
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import DEFAULT
-from bench.pools.ids import PublicIds
-from bench.pools.items import item_of
-from bench.pools.show import find_instance
-from dsl.errors import CalibrantError
-from dsl.item import Item
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.pools.items import item_of
+from calibrant.bench.pools.show import find_instance
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Item
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import msgspec
 
-from bench.pages.aligned import aligned
-from bench.pools.items import close_ids
-from bench.runs.runner import Selection
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.pools.files import record_from_problem
-from dsl.replayscm.problem import Pool, Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from dsl.stored_items import item_ids
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.pools.items import close_ids
+from calibrant.bench.runs.runner import Selection
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.stored_items import item_ids
 
 _ASKED = {
     TaskKind.SCM: "a mechanism for every endogenous variable",

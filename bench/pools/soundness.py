@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from audits.finding import Standing
-from audits.soundness import Soundness
-from bench.benchmarks.base import Benchmark
-from dsl.item import Item
-from dsl.pool_text import pool_digest
+from calibrant.audits.finding import Standing
+from calibrant.audits.soundness import Soundness
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import pool_digest
 
 UNDECIDED, DUPLICATE = "undecided", "duplicate"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.answers.columns import UNDEFINED
-from bench.benchmarks.base import Benchmark
-from bench.pools.figures.numbers import Figure
-from dsl.item import Item
+from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.pools.figures.numbers import Figure
+from calibrant.dsl.item import Item
 
 
 @dataclass(frozen=True)

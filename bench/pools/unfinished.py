@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
-from bench.runs.jsonl_file import JsonlFile, RecordKind
-from bench.runs.records import config_digest
-from bench.version import program_version
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.build import problem_from_record
-from dsl.replayscm.pools.files import record_from_problem
-from dsl.replayscm.pools.records import ProblemRecord
-from dsl.replayscm.problem import Problem
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
+from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.bench.runs.records import config_digest
+from calibrant.bench.version import program_version
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.build import problem_from_record
+from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.problem import Problem
 
 J = TypeVar("J")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dsl.pool_text import plain_pool, pool_lines
-from dsl.replayscm.pools.documents import raw_records
-from dsl.replayscm.pools.official import problem_from_official
+from calibrant.dsl.pool_text import plain_pool, pool_lines
+from calibrant.dsl.replayscm.pools.documents import raw_records
+from calibrant.dsl.replayscm.pools.official import problem_from_official
 
 
 class _Watched(dict[str, Any]):

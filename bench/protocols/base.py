@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
-    from solvers.outcome import Impossible, OutOfBudget
+    from calibrant.solvers.outcome import Impossible, OutOfBudget
 
 Outcome: TypeAlias = Literal["found", "impossible", "out_of_budget", "crashed"]
 
@@ -64,7 +64,7 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def nothing_found(outcome: Impossible | OutOfBudget) -> ProtocolResult:
     """The result that says why there is no answer."""
-    from solvers.outcome import BestSoFar, Impossible
+    from calibrant.solvers.outcome import BestSoFar, Impossible
 
     kind: Outcome = "impossible" if isinstance(outcome, Impossible) else "out_of_budget"
     told = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}

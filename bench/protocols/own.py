@@ -17,13 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from bench.protocols.base import Protocol
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.protocols.base import Protocol
+from calibrant.dsl.errors import CalibrantError, shown
 
 GROUP = "calibrant.protocols"
 RESERVED = ("name", "benchmark", "config", "code", "wall_budget")  # options cannot have these names: records use them
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]{0,59}")
-_OURS = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+_FORMER_NAMES = ("dsl", "solvers", "audits", "baselines", "bench")  # importable before calibrant was the one name
 
 
 class Installed(NamedTuple):
@@ -90,7 +90,7 @@ def from_file(name: str, ours: Collection[str]) -> type[Protocol]:
 def with_code(protocol: type[Protocol]) -> type[Protocol]:
     """A class that is not ours, marked with a digest of its file: edited code is another row, not a finished one."""
     file = getattr(sys.modules.get(protocol.__module__), "__file__", None)
-    if not protocol.code and file and protocol.__module__.partition(".")[0] not in _OURS:
+    if not protocol.code and file and protocol.__module__.partition(".")[0] != "calibrant":
         protocol.code = _digest(Path(file).read_bytes())
     return protocol
 
@@ -144,6 +144,9 @@ def _digest(source: bytes) -> str:
 
 
 def _says(error: BaseException) -> str:
+    name = getattr(error, "name", None) or ""
+    if isinstance(error, ModuleNotFoundError) and name.partition(".")[0] in _FORMER_NAMES:
+        return f"import calibrant.{name}, not {name}"
     return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 

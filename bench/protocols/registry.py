@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from bench.protocols import own
-from bench.protocols.base import Protocol
-from bench.runs.jobs import error_line
-from dsl.errors import CalibrantError, MissingExtraError, shown
+from calibrant.bench.protocols import own
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.runs.jobs import error_line
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, shown
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""

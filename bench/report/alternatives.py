@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bench.answers.columns import UNDEFINED, Column, Verdict
-from bench.report.layout import Cell, Heading, Table, TableRow
-from bench.report.paper import notes, with_printed_rows
-from bench.report.rates import Count, RateTable
-from bench.report.rows import SystemRow, by_pools
+from calibrant.bench.answers.columns import UNDEFINED, Column, Verdict
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
+from calibrant.bench.report.paper import notes, with_printed_rows
+from calibrant.bench.report.rates import Count, RateTable
+from calibrant.bench.report.rows import SystemRow, by_pools
 
 
 def is_alternative(verdict: Verdict) -> bool | None:

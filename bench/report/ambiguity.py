@@ -8,17 +8,17 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from audits.replayscm.findings import Findings
-from bench.answers.columns import UNDEFINED
-from bench.audit.generator_ceiling import GeneratorCeiling
-from bench.audit.records import AUDIT_RECORDS, AuditRecord
-from bench.audit.text import heldout_share
-from bench.report.intervals import bootstrap_intervals
-from bench.report.layout import Cell, Heading, Table, TableRow, cell
-from bench.report.pairs import HELDOUT_EXACT
-from bench.report.rates import ROW_LABELS
-from bench.report.rows import ScoredAnswer, SystemRow
-from dsl.errors import CalibrantError
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
+from calibrant.bench.audit.records import AUDIT_RECORDS, AuditRecord
+from calibrant.bench.audit.text import heldout_share
+from calibrant.bench.report.intervals import bootstrap_intervals
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.pairs import HELDOUT_EXACT
+from calibrant.bench.report.rates import ROW_LABELS
+from calibrant.bench.report.rows import ScoredAnswer, SystemRow
+from calibrant.dsl.errors import CalibrantError
 
 
 class Ambiguity(NamedTuple):

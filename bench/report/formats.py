@@ -8,10 +8,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from bench.answers.columns import UNDEFINED
-from bench.pages.aligned import aligned
-from bench.report.layout import Cell, Source, Table, TableRow
-from dsl.errors import in_one_line
+from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.pages.aligned import aligned
+from calibrant.bench.report.layout import Cell, Source, Table, TableRow
+from calibrant.dsl.errors import in_one_line
 
 TEXT_WIDTH = 110
 CSV_FIELDS = ("table", "source", "setting", "system", "other", "pool", "n", "column", "value", "low", "high")

@@ -8,12 +8,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from bench.pages.filmstrip import timeline_content
-from bench.pages.html_page import html_page
-from bench.report.formats import heading_of
-from bench.report.layout import Source, Table
-from bench.report.part import Part, Plot
-from bench.version import program_version
+from calibrant.bench.pages.filmstrip import timeline_content
+from calibrant.bench.pages.html_page import html_page
+from calibrant.bench.report.formats import heading_of
+from calibrant.bench.report.layout import Source, Table
+from calibrant.bench.report.part import Part, Plot
+from calibrant.bench.version import program_version
 
 
 def as_html(parts: Sequence[Part]) -> str:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from bench.answers.columns import UNDEFINED
-from bench.report.intervals import Interval
+from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.report.intervals import Interval
 
 
 class Source(Enum):

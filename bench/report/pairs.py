@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED
-from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
-from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from bench.report.paper import PAIR, notes, with_printed_rows
-from bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_unit
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED
+from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.paper import PAIR, notes, with_printed_rows
+from calibrant.bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_unit
+from calibrant.dsl.errors import CalibrantError, shown
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
     next(column for column in REPLAY_COLUMNS if column.key == key)

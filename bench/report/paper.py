@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from bench.report.layout import NOTHING, Cell, Source, TableRow
-from dsl.replayscm.pools.published_files import BY_DIGEST
+from calibrant.bench.report.layout import NOTHING, Cell, Source, TableRow
+from calibrant.dsl.replayscm.pools.published_files import BY_DIGEST
 
 MAX_NAMED = 2  # pools that a note names one by one
 PAIR = " -> "  # between two settings that are compared

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from bench.answers.columns import Means
-from bench.answers.fields import FieldNames
-from bench.pages.timeline import Timeline
-from bench.report.layout import Table
-from bench.report.rate_rows import AnswerOrigin, Grouping
-from dsl.errors import CalibrantError, in_one_line
+from calibrant.bench.answers.columns import Means
+from calibrant.bench.answers.fields import FieldNames
+from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.report.layout import Table
+from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 Answer: TypeAlias = tuple[AnswerOrigin, Mapping[str, Any]]  # what a table calls it, and its score
 

@@ -1,4 +1,4 @@
-"""How the row `posterior` does against `exact`: `python -m bench.report.posterior_table POOL...` prints Markdown.
+"""How the row `posterior` does against `exact`: `python -m calibrant.bench.report.posterior_table POOL...`.
 
 Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
 difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two
@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from audits.replayscm.ceiling import ceiling
-from baselines.replayscm.posterior.posterior import Member, Posterior
-from bench.protocols.base import Protocol
-from bench.protocols.replayscm.answers import no_answer
-from bench.protocols.replayscm.exact import Exact
-from bench.protocols.replayscm.posterior import MostPosterior
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.score import Evaluator
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.replayscm.answers import no_answer
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 ROWS: tuple[Protocol, ...] = (Exact(), MostPosterior(choose="probable"), MostPosterior(choose="agreeing"))
 RESAMPLES = 10_000

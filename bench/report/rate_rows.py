@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from bench.answers.columns import UNDEFINED, Means
-from bench.answers.measures import LateScore, Measures
-from bench.answers.replayscm import MEASURES
-from bench.answers.samples import Sample, Sampled, SampleList
-from bench.report.tally import Tally, Values
+from calibrant.bench.answers.columns import UNDEFINED, Means
+from calibrant.bench.answers.measures import LateScore, Measures
+from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.answers.samples import Sample, Sampled, SampleList
+from calibrant.bench.report.tally import Tally, Values
 
 
 class Grouping(Enum):

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.answers.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
-from bench.report.intervals import Array, Interval, bootstrap_intervals
-from bench.report.layout import Cell, Heading, Table, TableRow, cell
-from bench.report.paper import is_papers, notes, with_printed_rows
-from bench.report.rows import SystemRow, by_pools
-from bench.statistics import wilson
+from calibrant.bench.answers.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
+from calibrant.bench.report.intervals import Array, Interval, bootstrap_intervals
+from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.paper import is_papers, notes, with_printed_rows
+from calibrant.bench.report.rows import SystemRow, by_pools
+from calibrant.bench.statistics import wilson
 
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))
 

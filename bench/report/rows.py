@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from bench.answers.columns import Means, Verdict
-from bench.report.intervals import Interval
-from bench.report.rate_rows import (
+from calibrant.bench.answers.columns import Means, Verdict
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.rate_rows import (
     AnswerOrigin,
     Grouping,
     differing_names,
@@ -19,8 +19,8 @@ from bench.report.rate_rows import (
     option_suffix,
     pool_labels,
 )
-from dsl.errors import in_one_line
-from dsl.replayscm.pools.published_files import latent_of
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.replayscm.pools.published_files import latent_of
 
 SEARCHES_IN_FILES = ("bnlearn", "symbolic")  # results in official files that are not of language models
 

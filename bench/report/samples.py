@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from bench.answers.replayscm import RIGHTS, sample_of
-from bench.answers.samples import Item, Sample, Sampled, majority, pass_at
-from bench.report.intervals import LEVEL, Interval, bootstrap_intervals
-from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from bench.report.rates import all_or_none
-from bench.report.rows import SystemRow
+from calibrant.bench.answers.replayscm import RIGHTS, sample_of
+from calibrant.bench.answers.samples import Item, Sample, Sampled, majority, pass_at
+from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.rates import all_or_none
+from calibrant.bench.report.rows import SystemRow
 
 
 @dataclass(frozen=True)

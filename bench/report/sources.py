@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.answers.fields import FieldNames
-from bench.answers.input.objects import PredictionFile
-from bench.answers.lines import STANDARD_INPUT
-from bench.answers.sources import scored_answers
-from bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
-from bench.report.part import Answer
-from bench.report.rate_rows import AnswerOrigin
-from dsl.errors import CalibrantError, shown
-from dsl.stored_items import item_ids
+from calibrant.bench.answers.fields import FieldNames
+from calibrant.bench.answers.input.objects import PredictionFile
+from calibrant.bench.answers.lines import STANDARD_INPUT
+from calibrant.bench.answers.sources import scored_answers
+from calibrant.bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
+from calibrant.bench.report.part import Answer
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.stored_items import item_ids
 
 if TYPE_CHECKING:
-    from bench.answers.predictions import Predictions
-    from bench.answers.replies import ReplyScorer
-    from bench.answers.verdicts import PredictionScorer
+    from calibrant.bench.answers.predictions import Predictions
+    from calibrant.bench.answers.replies import ReplyScorer
+    from calibrant.bench.answers.verdicts import PredictionScorer
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Sources:
         return {name: answers for name, answers in found.items() if answers}
 
     def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
-        from bench.answers.stored_results import StoredResults
+        from calibrant.bench.answers.stored_results import StoredResults
 
         yield from scored_answers(self.runs)
         for path in self.official:
@@ -86,9 +86,9 @@ class Sources:
 
     def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
         """What scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
-        from bench.answers.episodes import reply_reader
-        from bench.answers.predictions import Predictions
-        from bench.answers.verdicts import PredictionScorer
+        from calibrant.bench.answers.episodes import reply_reader
+        from calibrant.bench.answers.predictions import Predictions
+        from calibrant.bench.answers.verdicts import PredictionScorer
 
         pools = self._pools_of(path)
         if benchmark_of(pools[0]).name == DEFAULT:
@@ -116,7 +116,7 @@ def _first_line(path: Path) -> dict[str, Any]:
 
 def latent_ids(pools: Sequence[Path]) -> dict[tuple[str, str], str]:
     """(pool digest, instance) -> the id of its latent SCM, as pool files state it."""
-    from dsl.replayscm.pools.files import file_digest, read_pool
+    from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
 
     found: dict[tuple[str, str], str] = {}
     for path in pools:

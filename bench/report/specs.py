@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.answers.attribution import ATTRIBUTION_COLUMNS
-from bench.answers.columns import (
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.answers.columns import (
     ALTERNATIVE_COLUMNS,
     FUNNEL_COLUMNS,
     REPLAY_COLUMNS,
@@ -12,7 +12,7 @@ from bench.answers.columns import (
     Column,
     Verdict,
 )
-from bench.report.rates import Count, RateTable
+from calibrant.bench.report.rates import Count, RateTable
 
 _KNOWN = {
     column.key: column

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from bench.answers.attribution import KEY
-from bench.report.alternatives import PER_SYSTEM, per_problem
-from bench.report.ambiguity import Ambiguities, ceilings
-from bench.report.formats import shown_columns
-from bench.report.layout import Table
-from bench.report.pairs import comparisons, disclosure_deltas
-from bench.report.part import NoAnswersError, ReportContents
-from bench.report.rows import SystemRow
-from bench.report.samples import sample_rows, sample_table, sampled_of
-from bench.report.specs import (
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.report.ambiguity import Ambiguities, ceilings
+from calibrant.bench.report.formats import shown_columns
+from calibrant.bench.report.layout import Table
+from calibrant.bench.report.pairs import comparisons, disclosure_deltas
+from calibrant.bench.report.part import NoAnswersError, ReportContents
+from calibrant.bench.report.rows import SystemRow
+from calibrant.bench.report.samples import sample_rows, sample_table, sampled_of
+from calibrant.bench.report.specs import (
     ALTERNATIVE_SCM,
     ATTRIBUTION,
     CALIBRATION,
@@ -25,8 +25,8 @@ from bench.report.specs import (
     RETENTION,
     STRUCTURE,
 )
-from bench.report.times import times
-from bench.runs.jobs import Progress
+from calibrant.bench.report.times import times
+from calibrant.bench.runs.jobs import Progress
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)
 TABLE_IDS = (

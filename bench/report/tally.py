@@ -10,7 +10,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from bench.answers.columns import (
+from calibrant.bench.answers.columns import (
     OUTCOMES,
     SUPPRESSED,
     UNDEFINED,
@@ -18,7 +18,7 @@ from bench.answers.columns import (
     rate_text,
     weighted_mean,
 )
-from bench.answers.samples import Item, SampleList
+from calibrant.bench.answers.samples import Item, SampleList
 
 Values = tuple[float | None, ...]  # of every column
 

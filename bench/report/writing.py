@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from bench.benchmarks.registry import benchmark, benchmarks
-from bench.report.formats import TEXTS
-from bench.report.layout import anchor_of
-from bench.report.part import Answer, NoAnswersError, Part, ReportContents
-from bench.runs.jobs import Progress
-from bench.terminal import printable
-from dsl.errors import CalibrantError, shown
-from dsl.whole_file import write_whole
+from calibrant.bench.benchmarks.registry import benchmark, benchmarks
+from calibrant.bench.report.formats import TEXTS
+from calibrant.bench.report.layout import anchor_of
+from calibrant.bench.report.part import Answer, NoAnswersError, Part, ReportContents
+from calibrant.bench.runs.jobs import Progress
+from calibrant.bench.terminal import printable
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.whole_file import write_whole
 
 HTML = "html"
 
@@ -47,7 +47,7 @@ def report_text(
             write_whole(plots / f"{plot.name}.svg", printable(plot.svg))
     if form != HTML:
         return printable(TEXTS[form]([table for part in parts for table in part.tables]))
-    from bench.report.html import as_html
+    from calibrant.bench.report.html import as_html
 
     return as_html(parts)
 

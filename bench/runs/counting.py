@@ -16,17 +16,17 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
-from bench.answers.input.unread import unread_reason
-from bench.answers.measures import Measures
-from bench.answers.predictions import Prediction
-from bench.answers.samples import Sample
-from bench.answers.verdicts import json_line
-from bench.benchmarks.registry import benchmark
-from bench.report.rate_rows import AnswerOrigin, CalibrationTable
-from bench.report.tally import Values
-from bench.runs.scoring import Scorer, judged
-from dsl.errors import CalibrantError
-from dsl.garbage import collect_rarely
+from calibrant.bench.answers.input.unread import unread_reason
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.answers.predictions import Prediction
+from calibrant.bench.answers.samples import Sample
+from calibrant.bench.answers.verdicts import json_line
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
+from calibrant.bench.report.tally import Values
+from calibrant.bench.runs.scoring import Scorer, judged
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.garbage import collect_rarely
 
 LARGE = 10_000  # predictions that one process scores before others are started, which takes as long
 GROUP = 500  # predictions of one job, more or less

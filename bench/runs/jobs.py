@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 Progress = Callable[[str, int, int], None]
 """Called with the pool's name, how many of its instances are done, and how many there will be."""

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.protocols.base import Outcome
-from bench.runs.jsonl_file import JsonlFile, RecordKind
-from dsl.episode import Step
-from dsl.errors import CalibrantError, in_one_line
+from calibrant.bench.protocols.base import Outcome
+from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import CalibrantError, in_one_line
 
 RECORD_VERSION = 1
 

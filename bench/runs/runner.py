@@ -14,17 +14,17 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.benchmarks.base import Benchmark, ItemPool
-from bench.benchmarks.registry import DEFAULT, benchmark_of
-from bench.protocols.base import Protocol
-from bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
-from bench.runs.records import Key, Record, RunFile, config_digest, step_records
-from bench.runs.workers import Answer, Workers, open_workers
-from bench.version import program_version
-from dsl.errors import CalibrantError, shown
-from dsl.item import Item
-from dsl.replayscm.pools.files import file_digest
-from dsl.stored_items import item_ids
+from calibrant.bench.benchmarks.base import Benchmark, ItemPool
+from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_line
+from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
+from calibrant.bench.runs.workers import Answer, Workers, open_workers
+from calibrant.bench.version import program_version
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.item import Item
+from calibrant.dsl.replayscm.pools.files import file_digest
+from calibrant.dsl.stored_items import item_ids
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 AT_HAND = 256  # items whose answers are waited for, which need not be made again

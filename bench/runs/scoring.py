@@ -10,12 +10,12 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from bench.answers.predictions import Prediction
-from bench.answers.verdicts import ScoredPrediction
-from bench.report.rate_rows import AnswerOrigin
-from bench.runs.crews.opening import open_crew
-from bench.runs.jobs import Crew, Execution, Failure, error_line
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.answers.predictions import Prediction
+from calibrant.bench.answers.verdicts import ScoredPrediction
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.jobs import Crew, Execution, Failure, error_line
+from calibrant.dsl.errors import CalibrantError, shown
 
 GROUP = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
 AT_ONCE = 100  # groups that are read before all of them are scored

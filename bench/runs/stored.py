@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from tempfile import TemporaryFile
 from typing import Generic, Self, TypeVar, overload
 
-from dsl import stored_items
-from dsl.errors import CalibrantError
+from calibrant.dsl import stored_items
+from calibrant.dsl.errors import CalibrantError
 
 T = TypeVar("T")
 

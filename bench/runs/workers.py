@@ -16,14 +16,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from bench.benchmarks.base import EpisodeHandout, Handout
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.runs.crews.opening import open_crew
-from bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
-from bench.runs.records import Timing
-from dsl.episode import Step
-from dsl.errors import MissingExtraError, shown
-from solvers.budget import BudgetSpent
+from calibrant.bench.benchmarks.base import EpisodeHandout, Handout
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
+from calibrant.bench.runs.records import Timing
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import MissingExtraError, shown
+from calibrant.solvers.budget import BudgetSpent
 
 K = TypeVar("K")
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bench.schemas.common import VERDICT_KEYS
+from calibrant.bench.schemas.common import VERDICT_KEYS
 
 Kind = Literal["earned", "missed", "lucky", "short"]
 EdgeEnds = tuple[str, str]  # parent, child

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bench.schemas.common import VERDICT_KEYS
+from calibrant.bench.schemas.common import VERDICT_KEYS
 
 Wrong = Literal["do ignored", "impossible", "wrong noise"]
 

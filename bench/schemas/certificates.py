@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from audits.claims import Certificate
-from audits.finding import Standing
-from audits.replayscm.certificates.shape import CertificateFile
+from calibrant.audits.claims import Certificate
+from calibrant.audits.finding import Standing
+from calibrant.audits.replayscm.certificates.shape import CertificateFile
 
 __all__ = ["CertificateFile", "ClaimFile", "FindingRecord"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bench.schemas.common import COMMON
+from calibrant.bench.schemas.common import COMMON
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _FIELD = re.compile(r"(?:^|(?<=; )|(?<=\n))\s*(?P<names>\w+(?:, \w+)*): ")

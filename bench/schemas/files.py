@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.benchmarks.registry import DEFAULT, benchmark
-from bench.schemas.described import line_schema
+from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
+from calibrant.bench.schemas.described import line_schema
 
 
 def records(of: str = DEFAULT) -> dict[str, Any]:
     """The same of every benchmark."""
-    from bench.runs.records import Record
+    from calibrant.bench.runs.records import Record
 
     return line_schema("A line of records.jsonl, which `calibrant run` writes", Record)
 
@@ -22,16 +22,16 @@ def verdicts(of: str = DEFAULT) -> dict[str, Any]:
 
 def audits(of: str = DEFAULT) -> dict[str, Any]:
     if of != DEFAULT:
-        from bench.schemas.certificates import FindingRecord
+        from calibrant.bench.schemas.certificates import FindingRecord
 
         return line_schema("A finding, of the list that `calibrant audit --json` writes", FindingRecord)
-    from bench.audit.records import AuditRecord
+    from calibrant.bench.audit.records import AuditRecord
 
     return line_schema("A line of audits.jsonl, which `calibrant audit` writes", AuditRecord)
 
 
 def certificates(of: str = DEFAULT) -> dict[str, Any]:
-    from bench.schemas.certificates import CertificateFile, ClaimFile
+    from calibrant.bench.schemas.certificates import CertificateFile, ClaimFile
 
     kind = CertificateFile if of == DEFAULT else ClaimFile
     return line_schema("A certificate, which `calibrant audit --certificates` writes", kind)
@@ -44,7 +44,7 @@ def pools(of: str = DEFAULT) -> dict[str, Any]:
 
 def training(of: str = DEFAULT) -> dict[str, Any]:
     """Of CauSim, which alone has them, whatever the benchmark."""
-    from audits.causim.training import TrainingHeader, TrainingRecord
+    from calibrant.audits.causim.training import TrainingHeader, TrainingRecord
 
     return line_schema(
         "A line that `calibrant training` writes: the header first, then the examples", TrainingHeader, TrainingRecord

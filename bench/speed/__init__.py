@@ -1,1 +1,1 @@
-"""Micro-benchmarks: how much faster than what, measured together in one run. `python -m bench.speed --help`."""
+"""Micro-benchmarks: how much faster than what, measured in one run. `python -m calibrant.bench.speed --help`."""

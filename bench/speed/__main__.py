@@ -1,4 +1,4 @@
-"""The command `python -m bench.speed`."""
+"""The command `python -m calibrant.bench.speed`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.pools.bundled import bundled_pools
-from bench.speed.comparison import QUICK, THOROUGH, Row
-from bench.speed.options import Options, usable
-from bench.speed.report import json_report, print_report
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.speed.comparison import QUICK, THOROUGH, Row
+from calibrant.bench.speed.options import Options, usable
+from calibrant.bench.speed.report import json_report, print_report
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
 
 # name on the command line -> module with a function rows(options); in the order in which they run
 BENCHMARKS = {
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m bench.speed",
+        prog="python -m calibrant.bench.speed",
         description="Ratios of speed between our implementations and their rivals, measured in turns in one run.",
     )
     parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all if none is named")

@@ -16,13 +16,13 @@ from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.pools.bundled import bundled_files
-from bench.speed.comparison import Row
-from bench.speed.options import Options
-from bench.speed.processes import OURS, command_cost
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import read_pool
-from dsl.stored_items import item_ids
+from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.processes import OURS, command_cost
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.stored_items import item_ids
 
 TOPIC = "memory"
 ITEMS = 100_000

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.speed.comparison import Discipline
-from dsl.replayscm.problem import Problem, TaskKind
+from calibrant.bench.speed.comparison import Discipline
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
 
 
 class Options(NamedTuple):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError
 
 OURS = Path(sys.executable)
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +51,7 @@ def command_cost(
     start = time.monotonic()
     with said.open("wb") as errors, (folder / "printed.txt").open("wb") as printed:
         process = subprocess.Popen(
-            [str(python), "-m", "bench.cli", *arguments],
+            [str(python), "-m", "calibrant.bench.cli", *arguments],
             cwd=folder,
             stdout=printed,
             stderr=errors,
@@ -63,7 +63,9 @@ def command_cost(
     if is_late.is_set():
         raise CalibrantError(f"{arguments[0]}: not done in {budget:.0f} s")
     if process.returncode:
-        raise CalibrantError(f"{python} -m bench.cli {arguments[0]}: {said.read_text(errors='replace')[-SAID:]}")
+        raise CalibrantError(
+            f"{python} -m calibrant.bench.cli {arguments[0]}: {said.read_text(errors='replace')[-SAID:]}"
+        )
     return Cost(
         used.ru_utime + used.ru_stime, time.monotonic() - start, used.ru_maxrss * KIB, sum(peaks.values()) or None
     )

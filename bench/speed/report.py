@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from bench.speed.comparison import Row
-from bench.version import program_version
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.version import program_version
 
 PACKAGES = ("numpy", "numba", "pyyaml", "msgspec")
 _MARK = {True: "yes", False: "NO", None: ""}

@@ -9,11 +9,11 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from bench.training.curricula import in_turns
-from bench.training.rewards import Worth, attributed, lesson, shaped, verdict
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.bench.training.curricula import in_turns
+from calibrant.bench.training.rewards import Worth, attributed, lesson, shaped, verdict
 
 TOPIC = "rewards"
 SEED, ITEMS, REPEATS = 1, 32, 160

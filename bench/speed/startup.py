@@ -11,13 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from bench.pools.bundled import bundled_files
-from bench.speed.comparison import QUICK, Row
-from bench.speed.options import Options
-from bench.speed.processes import OURS, command_cost
-from bench.speed.replayscm.responses import write_responses
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.pools.bundled import bundled_files
+from calibrant.bench.speed.comparison import QUICK, Row
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.processes import OURS, command_cost
+from calibrant.bench.speed.replayscm.responses import write_responses
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
 
 MOST = 20.0  # processor seconds: of a command with an empty cache, and of what all commands compile
 TOPIC = "startup"

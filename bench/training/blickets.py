@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.verbs.blickets import BlicketScore
-from dsl.blickets.item import BlicketItem
+from calibrant.bench.verbs.blickets import BlicketScore
+from calibrant.dsl.blickets.item import BlicketItem
 
 
 class BlicketTraining:

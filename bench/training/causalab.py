@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.verbs.causalab import LabScore
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem
+from calibrant.bench.verbs.causalab import LabScore
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import LabItem
 
 
 class LabTraining:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.verbs.causim import CausimScore
-from dsl.causim.item import CausimItem
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import plain
-from solvers.causim.solution import solution
-from solvers.outcome import Found
+from calibrant.bench.verbs.causim import CausimScore
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import plain
+from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.outcome import Found
 
 
 class CausimTraining:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from bench.benchmarks.base import Benchmark
-from bench.episodes import JsonChat
-from dsl.action import ActionError
-from dsl.episode import Step
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.episodes import JsonChat
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.episode import Step
 
 TURNS_PER_ACTION = 2  # of the allowance: a reply without an action costs nothing, but there is an end to them
 TURNS_BESIDE = 8  # to try the reactor, to submit, and to be refused

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import count, cycle, islice
 from typing import Any
 
-from bench.benchmarks.base import Benchmark
-from dsl.errors import CalibrantError
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.dsl.errors import CalibrantError
 
 FIRST_DRAWN = 4
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.protocols.replayscm.answers import alternative_answer, scm_answer
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.sampling.strata import NAMED_STRATA
-from dsl.replayscm.score import Score
-from solvers.outcome import Found
+from calibrant.bench.protocols.replayscm.answers import alternative_answer, scm_answer
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.dsl.replayscm.score import Score
+from calibrant.solvers.outcome import Found
 
 
 class ReplayScmTraining:
@@ -28,7 +28,7 @@ class ReplayScmTraining:
     def gold(self, item: Problem) -> dict[str, Any] | None:
         """Gold; of an Alternative-SCM item, another model that a search finds."""
         if item.task.kind is TaskKind.ALTERNATIVE:
-            from solvers.replayscm.alternative import find_alternative
+            from calibrant.solvers.replayscm.alternative import find_alternative
 
             found = find_alternative(item.task)
             return alternative_answer(found.value) if isinstance(found, Found) else None

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark
-from bench.training.conversation import Said, said
-from bench.training.replies import replies
-from dsl.errors import CalibrantError, PoolError, shown
-from dsl.parse_limits import load_json
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.training.conversation import Said, said
+from calibrant.bench.training.replies import replies
+from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.parse_limits import load_json
 
 UNDECIDED = 0.5  # what an answer is worth that fits evidence which leaves others
 MAX_KEPT = 4096

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from dsl.episode import Step
-from dsl.errors import in_one_line
-from dsl.item import Pool
-from solvers.outcome import Outcome
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.item import Pool
+from calibrant.solvers.outcome import Outcome
 
 M_co = TypeVar("M_co", covariant=True)
 D_co = TypeVar("D_co", covariant=True)

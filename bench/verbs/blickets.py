@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.answers.played import played
-from bench.verbs.base import ItemScore, Solution
-from bench.verbs.items import ItemVerbs
-from bench.verbs.said import neither, response
-from dsl.blickets.grading import Grade, grade
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.rule import Rule
-from dsl.episode import Step
-from solvers.outcome import Found, Outcome
+from calibrant.bench.answers.played import played
+from calibrant.bench.verbs.base import ItemScore, Solution
+from calibrant.bench.verbs.items import ItemVerbs
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.blickets.grading import Grade, grade
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.episode import Step
+from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from solvers.blickets.families import DetectorSpace
+    from calibrant.solvers.blickets.families import DetectorSpace
 
 
 class BlicketScore(ItemScore[Grade]):
@@ -44,8 +44,8 @@ class BlicketVerbs(ItemVerbs[BlicketItem]):
 
     def solve(self, item: BlicketItem) -> Outcome[Solution[Rule]]:
         """`decided` in the provenance says whether the readings leave this answer alone; otherwise it is 99 % sure."""
-        from bench.blickets.agents import LearnerAgent, agent, learner_for
-        from solvers.blickets.learner import learn
+        from calibrant.bench.blickets.agents import LearnerAgent, agent, learner_for
+        from calibrant.solvers.blickets.learner import learn
 
         own = self.own(item)
         episode, player = self.benchmark.episode(own), agent(learner_for(own.task))
@@ -66,8 +66,8 @@ class BlicketVerbs(ItemVerbs[BlicketItem]):
         family: Literal["condition", "told"] = "condition",
     ) -> DetectorSpace:
         """family: detectors that behave as the item's condition says, or as far as the item tells it"""
-        from dsl.episode import verified
-        from solvers.blickets.families import class_of, knowing_space, space_after
+        from calibrant.dsl.episode import verified
+        from calibrant.solvers.blickets.families import class_of, knowing_space, space_after
 
         own = self.own(item)
         space = class_of(own) if family == "condition" else knowing_space(own.task, own.task.condition)

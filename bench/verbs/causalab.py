@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bench.answers.played import played
-from bench.verbs.base import ItemScore, Solution
-from bench.verbs.items import ItemVerbs
-from bench.verbs.said import neither, response
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import Mechanism
-from dsl.causalab.run import RunScore, run_score
-from dsl.episode import Step, verified
-from dsl.errors import CalibrantError
-from solvers.budget import BudgetSpent
-from solvers.outcome import Found, Outcome
+from calibrant.bench.answers.played import played
+from calibrant.bench.verbs.base import ItemScore, Solution
+from calibrant.bench.verbs.items import ItemVerbs
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.run import RunScore, run_score
+from calibrant.dsl.episode import Step, verified
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from audits.causalab.spaces import LabSpace
+    from calibrant.audits.causalab.spaces import LabSpace
 
 
 class LabScore(ItemScore[RunScore]):
@@ -40,7 +40,7 @@ class LabVerbs(ItemVerbs[LabItem]):
         return LabScore(own.id, not found.problem, score.accurate, failure, score, score.as_json())
 
     def solve(self, item: LabItem) -> Outcome[Solution[Mechanism]]:
-        from solvers.causalab.exact import solve
+        from calibrant.solvers.causalab.exact import solve
 
         episode = LabEpisode(self.own(item))
         outcome = solve(episode)
@@ -53,7 +53,7 @@ class LabVerbs(ItemVerbs[LabItem]):
 
     def version_space(self, item: LabItem, *, steps: Sequence[Step[Any]] = (), bounded: bool = False) -> LabSpace:
         """bounded: whether bases are taken to be integers from 0 to 100, as the benchmark draws them"""
-        from audits.causalab.spaces import space_of
+        from calibrant.audits.causalab.spaces import space_of
 
         own = self.own(item)
         verified(LabEpisode(own), steps)

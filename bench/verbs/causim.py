@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bench.benchmarks.base import Benchmark
-from bench.verbs.base import ItemScore, Solution
-from bench.verbs.items import ItemVerbs
-from bench.verbs.kept import Kept
-from bench.verbs.said import neither, response
-from dsl.causim.item import CausimItem
-from dsl.causim.values import assignment_text, plain
-from solvers.outcome import Found, Outcome
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.verbs.base import ItemScore, Solution
+from calibrant.bench.verbs.items import ItemVerbs
+from calibrant.bench.verbs.kept import Kept
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.values import assignment_text, plain
+from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from solvers.causim.judge import Judge, Judgement
-    from solvers.causim.solution import WorkedSolution
-    from solvers.causim.space import WorldSpace
+    from calibrant.solvers.causim.judge import Judge, Judgement
+    from calibrant.solvers.causim.solution import WorkedSolution
+    from calibrant.solvers.causim.space import WorldSpace
 
 _WORDS = {
     "no_object": "no JSON object in the text",
@@ -52,14 +52,14 @@ class CausimVerbs(ItemVerbs[CausimItem]):
 
     def judge(self, item: CausimItem) -> Judge:
         """What judges answers to an item; kept, for samples ask for the same one."""
-        from solvers.causim.judge import Judge
+        from calibrant.solvers.causim.judge import Judge
 
         return self._judges.get(item, lambda: Judge(item.task))
 
     def solve(self, item: CausimItem) -> Outcome[Solution[WorkedSolution]]:
         """Any member of the complete answer set; the model is the solution worked out in words."""
-        from solvers.causim.solution import solution
-        from solvers.causim.space import WorldSpace
+        from calibrant.solvers.causim.solution import solution
+        from calibrant.solvers.causim.space import WorldSpace
 
         own = self.own(item)
         outcome = solution(own.task.model, own.task.question)
@@ -69,7 +69,7 @@ class CausimVerbs(ItemVerbs[CausimItem]):
         return Found(Solution(plain(outcome.value.answer), outcome.value, None, {"class": in_words}))
 
     def version_space(self, item: CausimItem) -> WorldSpace:
-        from solvers.causim.space import WorldSpace
+        from calibrant.solvers.causim.space import WorldSpace
 
         own = self.own(item)
         return WorldSpace(own.task.model, own.task.question)

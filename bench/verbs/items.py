@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bench.benchmarks.base import Benchmark
-from dsl.errors import CalibrantError, shown
-from dsl.item import Item, Pool
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.item import Item, Pool
 
 if TYPE_CHECKING:
-    from audits.finding import Finding
+    from calibrant.audits.finding import Finding
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 

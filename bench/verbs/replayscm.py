@@ -8,24 +8,24 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bench.verbs.base import Solution
-from bench.verbs.kept import Kept
-from bench.verbs.said import neither, response
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.item import Pool
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator, Score
-from dsl.replayscm.submission import Rejection
-from solvers.budget import LEAST_SCM_STATES
-from solvers.outcome import BestSoFar, Found, Outcome
+from calibrant.bench.verbs.base import Solution
+from calibrant.bench.verbs.kept import Kept
+from calibrant.bench.verbs.said import neither, response
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.item import Pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.submission import Rejection
+from calibrant.solvers.budget import LEAST_SCM_STATES
+from calibrant.solvers.outcome import BestSoFar, Found, Outcome
 
 if TYPE_CHECKING:
-    from audits.replayscm.findings import Findings
-    from audits.replayscm.generation.generate import Generated
-    from audits.replayscm.hardening.harden import Hardening
-    from bench.audit.separations import SeparatedPair
-    from solvers.replayscm.version_space import VersionSpace
+    from calibrant.audits.replayscm.findings import Findings
+    from calibrant.audits.replayscm.generation.generate import Generated
+    from calibrant.audits.replayscm.hardening.harden import Hardening
+    from calibrant.bench.audit.separations import SeparatedPair
+    from calibrant.solvers.replayscm.version_space import VersionSpace
 
 
 class ReplayScmVerbs:
@@ -35,7 +35,7 @@ class ReplayScmVerbs:
         self._evaluators: Kept[Evaluator] = Kept()
 
     def load_pool(self, path: Path) -> Pool[Problem]:
-        from dsl.replayscm.pools.files import read_pool
+        from calibrant.dsl.replayscm.pools.files import read_pool
 
         read = read_pool(path)
         return Pool(read.name, "replayscm", read.problems, read.metadata, path)
@@ -62,9 +62,9 @@ class ReplayScmVerbs:
 
         An alternative explanation is sought to its end, whatever `states` says, and by no other engine.
         """
-        from bench.protocols.replayscm.answers import alternative_answer, scm_answer
-        from solvers.replayscm.alternative import find_alternative
-        from solvers.replayscm.exact import solve
+        from calibrant.bench.protocols.replayscm.answers import alternative_answer, scm_answer
+        from calibrant.solvers.replayscm.alternative import find_alternative
+        from calibrant.solvers.replayscm.exact import solve
 
         task = _problem(item).task
         if task.kind is TaskKind.ALTERNATIVE:
@@ -100,13 +100,13 @@ class ReplayScmVerbs:
 
         terms: of a sum, at most; None means the limits of solvers.acyclic.count
         """
-        from solvers.replayscm.version_space import ModelClass, VersionSpace
+        from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
         return VersionSpace(_problem(item).task, ModelClass(max_parents, max_size, nested_roots), terms=terms)
 
     def audit(self, item: Problem, *, max_parents: int | None = None, nested_roots: bool = False) -> Findings:
         """max_parents: of the class of the verdict, by default the smallest with gold; nested_roots: see ModelClass"""
-        from audits.replayscm.instance import AuditOptions, audit_instance
+        from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 
         return audit_instance(_problem(item), AuditOptions(max_parents, nested_roots=nested_roots))
 
@@ -117,7 +117,7 @@ class ReplayScmVerbs:
 
         members: how many of these; max_parents: of their class; targets: also interventions on up to so many at once
         """
-        from bench.audit.separations import known_model, member_pairs, separated, smallest
+        from calibrant.bench.audit.separations import known_model, member_pairs, separated, smallest
 
         problem = _problem(item)
         if not answers:
@@ -145,9 +145,9 @@ class ReplayScmVerbs:
         max_parents: int | None = None,
     ) -> Hardening:
         """goal: what is left open at the end; max_parents: the class that is counted, by default gold's, at least 4"""
-        from audits.replayscm.hardening.harden import counterexample_worlds
-        from bench.pools.hardened import GOALS
-        from solvers.replayscm.version_space import ModelClass
+        from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+        from calibrant.bench.pools.hardened import GOALS
+        from calibrant.solvers.replayscm.version_space import ModelClass
 
         model_class = None if max_parents is None else ModelClass(max_parents)
         return counterexample_worlds(_problem(item), seed, model_class=model_class, goal=GOALS[goal])
@@ -161,9 +161,9 @@ class ReplayScmVerbs:
         max_added: int | None = None,
     ) -> Generated:
         """stratum: which kind of SCM and worlds; setting: what is told; max_added: worlds against alternatives"""
-        from audits.replayscm.generation.generate import generate
-        from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
-        from dsl.replayscm.sampling.strata import stratum as named_stratum
+        from calibrant.audits.replayscm.generation.generate import generate
+        from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+        from calibrant.dsl.replayscm.sampling.strata import stratum as named_stratum
 
         most = MAX_ADDED_WORLDS if max_added is None else max_added
         return generate(named_stratum(stratum), seed, setting=setting, max_added=most)

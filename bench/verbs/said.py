@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 
 def response(answer: object) -> str | dict[str, Any] | None:

@@ -16,7 +16,7 @@ if find_spec("inspect_ai") is None:
 from inspect_ai import Task, task
 from inspect_ai.solver import Solver, generate
 
-from bench.version import program_version
+from calibrant.bench.version import program_version
 from calibrant.inspect.episodes import Transcript, experimenter, experiments
 from calibrant.inspect.rows import protocol
 from calibrant.inspect.samples import pool_dataset

@@ -11,11 +11,11 @@ from inspect_ai.tool import Tool, tool
 from inspect_ai.util import StoreModel, store_as
 from pydantic import Field
 
-from bench.runs.records import StepRecord, step_records
+from calibrant.bench.runs.records import StepRecord, step_records
+from calibrant.dsl.action import ActionError, action_of_text
+from calibrant.dsl.episode import Episode, Step, verified
+from calibrant.dsl.errors import CalibrantError
 from calibrant.inspect.samples import SampleItem, item_of
-from dsl.action import ActionError, action_of_text
-from dsl.episode import Episode, Step, verified
-from dsl.errors import CalibrantError
 
 INSTRUCTIONS = """You do experiments with tools. Where the task says to reply with an action, call run_experiment with \
 that action, one JSON object, instead; you are then told what came of it. Think before each experiment about what you \

@@ -9,14 +9,14 @@ from typing import Any
 from inspect_ai.model import ModelOutput
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from bench.benchmarks.registry import benchmark
-from bench.protocols.base import Protocol
-from bench.protocols.registry import make_protocol, with_installed
-from bench.runs.workers import timed_answer
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import make_protocol, with_installed
+from calibrant.bench.runs.workers import timed_answer
+from calibrant.dsl.episode import verified
+from calibrant.dsl.errors import CalibrantError, shown
 from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import item_of
-from dsl.episode import verified
-from dsl.errors import CalibrantError, shown
 
 
 @solver

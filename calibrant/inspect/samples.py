@@ -17,13 +17,13 @@ import msgspec
 from inspect_ai.dataset import Dataset, MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark, benchmark_of
-from bench.pools.ids import PublicIds
-from dsl.errors import CalibrantError, in_one_line
-from dsl.item import Item
-from dsl.pool_text import pool_digest
-from dsl.stored_items import StoredItems
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.errors import CalibrantError, in_one_line
+from calibrant.dsl.item import Item
+from calibrant.dsl.pool_text import pool_digest
+from calibrant.dsl.stored_items import StoredItems
 
 CLUSTER = "cluster"
 _KEPT = 4_096  # items; the epochs of a sample ask for the same one

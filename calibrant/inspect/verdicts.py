@@ -11,14 +11,14 @@ from typing import Any, Literal
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from bench.answers.columns import Means
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import DEFAULT
+from calibrant.bench.answers.columns import Means
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import CLUSTER, item_of
 from calibrant.verbs import score as scored
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.published_files import table_setting
 
 LOGGER = logging.getLogger(__name__)
 FOUND = "found"

@@ -14,12 +14,12 @@ from typing import Any
 
 import datasets
 
-from bench.benchmarks.registry import benchmark as named
-from bench.benchmarks.registry import benchmark_of
-from bench.pools.ids import PublicIds
-from bench.training.curricula import in_turns
-from bench.training.rewards import lesson, shaped, verdict
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.benchmarks.registry import benchmark as named
+from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.training.curricula import in_turns
+from calibrant.bench.training.rewards import lesson, shaped, verdict
+from calibrant.dsl.errors import CalibrantError, shown
 
 
 def documents(

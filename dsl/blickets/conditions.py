@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dsl.blickets.item import BlicketItem, Condition, Sealed
-from dsl.blickets.rule import Form
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed
+from calibrant.dsl.blickets.rule import Form
 
 MEANINGS = {
     Condition.CONJUNCTIVE: "one conjunctive rule, no order, no switch, p = 1",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsl.action import Action, ActionError, verb_of
-from dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
-from dsl.blickets.noise import Draws
-from dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedCheckError, is_submission, submitted_rule
-from dsl.blickets.rule import active_sets, in_order, set_of
-from dsl.episode import Step
-from dsl.errors import shown
+from calibrant.dsl.action import Action, ActionError, verb_of
+from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy, Task
+from calibrant.dsl.blickets.noise import Draws
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedCheckError, is_submission, submitted_rule
+from calibrant.dsl.blickets.rule import active_sets, in_order, set_of
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import shown
 
 
 class BlicketEpisode:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from dsl.blickets.item import BlicketItem, Sealed, SwitchBy
-from dsl.blickets.reference import Ending, History, is_active, run
-from dsl.blickets.rule import Rule
-from dsl.episode import Step, TranscriptError
+from calibrant.dsl.blickets.item import BlicketItem, Sealed, SwitchBy
+from calibrant.dsl.blickets.reference import Ending, History, is_active, run
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.episode import Step, TranscriptError
 
 
 class Exposed(StrEnum):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dsl.blickets.rule import Rule
-from dsl.errors import in_one_line
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.dsl.errors import in_one_line
 
 MIN_OBJECTS, MAX_OBJECTS = 2, 8
 

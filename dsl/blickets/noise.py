@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from dsl.blickets.item import Sealed
+from calibrant.dsl.blickets.item import Sealed
 
 
 class Draws:

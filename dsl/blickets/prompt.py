@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dsl.blickets.item import Condition, Task
-from dsl.episode import Step
+from calibrant.dsl.blickets.item import Condition, Task
+from calibrant.dsl.episode import Step
 
 _TOLD = {
     Condition.CONJUNCTIVE: "The rule stays the same throughout.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dsl.blickets.item import Task
-from dsl.episode import Step
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.episode import Step
 
 
 def moved(placed: tuple[int, ...], verb: str, index: int) -> tuple[int, ...]:

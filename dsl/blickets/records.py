@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dsl.action import ActionError
-from dsl.blickets.item import (
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.item import (
     MAX_OBJECTS,
     MIN_OBJECTS,
     BlicketItem,
@@ -23,10 +23,10 @@ from dsl.blickets.item import (
     SwitchBy,
     Task,
 )
-from dsl.blickets.rule import numbered, rule_from_json
-from dsl.errors import PoolError, shown
-from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.blickets.rule import numbered, rule_from_json
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 BENCHMARK = "blickets"
 MAX_BUDGET = 100_000

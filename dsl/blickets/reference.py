@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from dsl.action import Action, ActionError, verb_of
-from dsl.blickets.item import BlicketItem, Count, Mechanism, OrderReading
-from dsl.blickets.noise import Draws
-from dsl.blickets.rule import Form, Rule, names_of, rule_from_json
+from calibrant.dsl.action import Action, ActionError, verb_of
+from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, OrderReading
+from calibrant.dsl.blickets.noise import Draws
+from calibrant.dsl.blickets.rule import Form, Rule, names_of, rule_from_json
 
 ACTIVE, INACTIVE = "ACTIVE", "INACTIVE"
 VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozenset[str]()}

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dsl.action import ActionError
-from dsl.blickets.rule import rule_from_json
-from dsl.blickets.wording import stated_rules
-from dsl.errors import shown
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.rule import rule_from_json
+from calibrant.dsl.blickets.wording import stated_rules
+from calibrant.dsl.errors import shown
 
 
 def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from dsl.action import ActionError
-from dsl.errors import shown
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.errors import shown
 
 
 class Form(StrEnum):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from types import MappingProxyType
 
-from dsl.blickets.item import (
+from calibrant.dsl.blickets.item import (
     MAX_OBJECTS,
     MIN_OBJECTS,
     BlicketItem,
@@ -25,7 +25,7 @@ from dsl.blickets.item import (
     SwitchBy,
     Task,
 )
-from dsl.blickets.rule import Form, Rule, set_of
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
 
 AT_ONCE = Exposure()
 START_SHARE = 0.1  # of objects that are on the detector at a random start, as in the public text game

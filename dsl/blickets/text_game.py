@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS, BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.reference import ACTIVE, INACTIVE
-from dsl.blickets.rule import Form, Rule, set_of
-from dsl.episode import Step
-from dsl.errors import PoolError, shown
-from dsl.parse_limits import TooLargeError, load_json
+from calibrant.dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS, BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.parse_limits import TooLargeError, load_json
 
 _LIGHT = re.compile(r"The light on the machine is (now on|currently off)")
 _PLACE = re.compile(r"(?:^|[:,] )([^:,]+?) is (on top of the machine|on the floor)(?=[,.])")

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dsl.action import Action
-from dsl.blickets.grading import Grade, grade
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.reference import ACTIVE, INACTIVE, History, run
-from dsl.episode import Step, TranscriptError
-from dsl.errors import PoolError, shown
-from dsl.records import converted, decoded
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.grading import Grade, grade
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, History, run
+from calibrant.dsl.episode import Step, TranscriptError
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.records import converted, decoded
 
 
 class Transition(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

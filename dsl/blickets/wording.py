@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dsl.action import Action, ActionError
-from dsl.blickets.rule import Form, Rule, rule_from_json
-from dsl.errors import shown
-from dsl.json_objects import decode, json_objects
+from calibrant.dsl.action import Action, ActionError
+from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
+from calibrant.dsl.errors import shown
+from calibrant.dsl.json_objects import decode, json_objects
 
 MAX_LINE = 1_000  # characters of a line that is read as words
 _MARK = re.compile(

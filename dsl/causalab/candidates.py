@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dsl.causalab.configs import Config
-from dsl.causalab.item import Traced
-from dsl.causalab.mechanism import Values
-from dsl.causalab.reference import Reading, bases_after, bases_of, values
-from dsl.errors import CalibrantError
+from calibrant.dsl.causalab.configs import Config
+from calibrant.dsl.causalab.item import Traced
+from calibrant.dsl.causalab.mechanism import Values
+from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.dsl.errors import CalibrantError
 
 TOLERANCE = 0.01
 

@@ -13,17 +13,17 @@ from typing import IO, Literal
 
 import msgspec
 
-from dsl.causalab.equations import equation
-from dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
-from dsl.causalab.noise import Noise
-from dsl.causalab.pool import LabRecord, item_of_record, record_of_item
-from dsl.causalab.reference import Reading
-from dsl.errors import CalibrantError, PoolError, shown
-from dsl.item import Pool
-from dsl.pool_text import plain_pool, pool_head, pool_lines
-from dsl.records import decoded, decoded_again
-from dsl.stored_items import copied_items
+from calibrant.dsl.causalab.equations import equation
+from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Values
+from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.item import Pool
+from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
+from calibrant.dsl.records import decoded, decoded_again
+from calibrant.dsl.stored_items import copied_items
 
 RELEASED_SEED = 42  # of the records of every released episode
 NUM_RECORDS = 2

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from dsl.action import Action, ActionError, verb_of
-from dsl.causalab.item import LabItem, Task, by_name
-from dsl.causalab.noise import NoiseStream
-from dsl.causalab.reactor import Reactor
-from dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
-from dsl.episode import Step
-from dsl.errors import shown
+from calibrant.dsl.action import Action, ActionError, verb_of
+from calibrant.dsl.causalab.item import LabItem, Task, by_name
+from calibrant.dsl.causalab.noise import NoiseStream
+from calibrant.dsl.causalab.reactor import Reactor
+from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import shown
 
 LabReading: TypeAlias = Mapping[str, Any]
 LabStep: TypeAlias = Step[LabReading]

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from dsl.causalab.mechanism import Equation, Term
-from dsl.errors import PoolError, shown
+from calibrant.dsl.causalab.mechanism import Equation, Term
+from calibrant.dsl.errors import PoolError, shown
 
 _NAME = r"([A-Za-z_][A-Za-z0-9_]{0,79})"
 _BASE = re.compile(_NAME, re.ASCII)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from itertools import combinations
 
-from dsl.causalab.mechanism import Edge
-from dsl.graph_metrics import v_structures
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.graph_metrics import v_structures
 
 
 def imec_size(edges: Set[Edge], targets: Iterable[str] = ()) -> int:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from operator import add, mul, sub, truediv
 from typing import Any
 
-from dsl.causalab.mechanism import Mechanism, Values
-from dsl.causalab.score import roots
-from dsl.graph_metrics import EdgeScores, edge_scores
+from calibrant.dsl.causalab.mechanism import Mechanism, Values
+from calibrant.dsl.causalab.score import roots
+from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
 
 TOLERANCE = 5.0  # inclusive here, unlike the reactor's
 MAX_CHARACTERS = 2_000

@@ -14,13 +14,13 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Final
 
-from dsl.causalab.configs import NUM_RECORDS, crystal
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term, Values
-from dsl.causalab.noise import Draw, Noise
-from dsl.causalab.reactor import TRIES
-from dsl.causalab.reference import DECIMALS, Reading, bases_after, values
-from dsl.causalab.score import roots
+from calibrant.dsl.causalab.configs import NUM_RECORDS, crystal
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, Weights, by_name, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Equation, Mechanism, Term, Values
+from calibrant.dsl.causalab.noise import Draw, Noise
+from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.reference import DECIMALS, Reading, bases_after, values
+from calibrant.dsl.causalab.score import roots
 
 NAMES: Final = (
     "quantumSize",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from dsl.errors import shown
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
+from calibrant.dsl.errors import shown
 
 _ALIASES = frozenset({"freq", "frequency", "resonancefreq", "resonancefrequency"})
 FILLERS = str.maketrans("", "", " _-")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
-from dsl.causalab.noise import Noise
-from dsl.causalab.reactor import TRIES
-from dsl.causalab.reference import Reading, values
-from dsl.errors import in_one_line
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
+from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.reference import Reading, values
+from calibrant.dsl.errors import in_one_line
 
 BENCHMARK: Final = "causalab"
 

@@ -12,7 +12,7 @@ from graphlib import CycleError as GraphCycleError
 from graphlib import TopologicalSorter
 from typing import NamedTuple, TypeAlias
 
-from dsl.errors import CycleError
+from calibrant.dsl.errors import CycleError
 
 FREQUENCY = "resonanceFreq"
 

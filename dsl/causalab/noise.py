@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dsl.causalab.mechanism import Values
+from calibrant.dsl.causalab.mechanism import Values
 
 
 class Draw(StrEnum):

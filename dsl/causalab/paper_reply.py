@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dsl.action import Action, ActionError
-from dsl.causalab.episode import HYPOTHESIS, VERBS
-from dsl.causalab.hypothesis import FILLERS
-from dsl.errors import shown
+from calibrant.dsl.action import Action, ActionError
+from calibrant.dsl.causalab.episode import HYPOTHESIS, VERBS
+from calibrant.dsl.causalab.hypothesis import FILLERS
+from calibrant.dsl.errors import shown
 
 VALUE, EXPERIMENT, TARGET = "value", "experiment", "target_prop"
 ACTION, DIALOG = "action", "chosen_dialog_option_int"

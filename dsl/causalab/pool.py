@@ -8,14 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.noise import Draw, Noise
-from dsl.causalab.reactor import TRIES
-from dsl.causalab.reference import Reading
-from dsl.errors import CalibrantError, PoolError, shown
-from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.causalab.item import BENCHMARK, Bases, Family, LabItem, Name, Terms, Traced, Weights, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.noise import Draw, Noise
+from calibrant.dsl.causalab.reactor import TRIES
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from dsl.causalab.episode import LabStep
-from dsl.causalab.item import Family, Task
-from dsl.causalab.mechanism import FREQUENCY, Values
-from dsl.causalab.reactor import TOLERANCE
-from dsl.causalab.reference import Reading
-from dsl.message import Message
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.item import Family, Task
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Values
+from calibrant.dsl.causalab.reactor import TOLERANCE
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.message import Message
 
 
 def messages(task: Task) -> list[Message]:

@@ -11,8 +11,8 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 
-from dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
-from dsl.errors import CalibrantError
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, Values
+from calibrant.dsl.errors import CalibrantError
 
 DECIMALS = 2
 NO_SHIFT: Mapping[str, float] = {}

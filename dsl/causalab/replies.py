@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsl.json_objects import decode, json_objects
+from calibrant.dsl.json_objects import decode, json_objects
 
 FENCE = "```"
 THINK, THOUGHT = "<think>", "</think>"

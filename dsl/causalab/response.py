@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dsl.action import ActionError
-from dsl.causalab.episode import HYPOTHESIS, finite
-from dsl.causalab.paper_reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
-from dsl.causalab.replies import controller_json, parsed
-from dsl.errors import shown
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
+from calibrant.dsl.causalab.paper_reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
+from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.errors import shown
 
 FREQUENCY_KEYS = ("frequency", "reactor")
 _OF_HYPOTHESIS = frozenset({"edges", "freq_equation", "coefficients", "weights"})

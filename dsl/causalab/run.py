@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dsl.causalab.episode import HYPOTHESIS, LabStep
-from dsl.causalab.equivalence import imec_size
-from dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, stated_edges
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import Edge
-from dsl.causalab.reactor import accurate
-from dsl.causalab.score import HypothesisScore, Scorer
+from calibrant.dsl.causalab.episode import HYPOTHESIS, LabStep
+from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.hypothesis import EMPTY, Hypothesis, hypothesis, stated_edges
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.dsl.causalab.reactor import accurate
+from calibrant.dsl.causalab.score import HypothesisScore, Scorer
 
 IMEC_NODES = 8  # the members of an equivalence class are listed, and there may be as many as orders of the nodes
 

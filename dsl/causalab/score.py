@@ -9,9 +9,9 @@ from functools import lru_cache
 from math import inf
 from typing import Any
 
-from dsl.causalab.hypothesis import Hypothesis, WeightKey, number
-from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from dsl.graph_metrics import EdgeScores, edge_scores, f1
+from calibrant.dsl.causalab.hypothesis import Hypothesis, WeightKey, number
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
+from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, f1
 
 PUBLISHED_TOLERANCE = 1e-6
 DISPLAY_TOLERANCE = 0.01  # what readings of two decimals allow for a linear weight

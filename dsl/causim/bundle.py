@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from dsl.causim.language.driver import Parsed, parse
-from dsl.causim.language.randomness import Unsupported, outcomes, price_of
-from dsl.causim.language.statements import Function
-from dsl.causim.language.tables import table
-from dsl.causim.language.work import MAX_SUPPORT, Work
-from dsl.causim.model import Mechanism, Model, Node, Tabulate
-from dsl.causim.values import ModelError, Symbol, symbol, value_of
+from calibrant.dsl.causim.language.driver import Parsed, parse
+from calibrant.dsl.causim.language.randomness import Unsupported, outcomes, price_of
+from calibrant.dsl.causim.language.statements import Function
+from calibrant.dsl.causim.language.tables import table
+from calibrant.dsl.causim.language.work import MAX_SUPPORT, Work
+from calibrant.dsl.causim.model import Mechanism, Model, Node, Tabulate
+from calibrant.dsl.causim.values import ModelError, Symbol, symbol, value_of
 
 INDENT: Final = "    "
 

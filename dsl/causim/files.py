@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from dsl.causim.bundle import Bundle
-from dsl.causim.question import TYPES, QuestionType, Scenario
-from dsl.errors import PoolError, in_one_line, shown
-from dsl.whole_file import whole_file
+from calibrant.dsl.causim.bundle import Bundle
+from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
+from calibrant.dsl.errors import PoolError, in_one_line, shown
+from calibrant.dsl.whole_file import whole_file
 
 R = TypeVar("R")
 MAX_BYTES = 1_000_000_000

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from dsl.causim.bundle import load_source
-from dsl.causim.model import Model
-from dsl.causim.prompt import View, prompt
-from dsl.causim.question import Question, Scenario
-from dsl.causim.values import Symbol
-from dsl.errors import in_one_line
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.prompt import View, prompt
+from calibrant.dsl.causim.question import Question, Scenario
+from calibrant.dsl.causim.values import Symbol
+from calibrant.dsl.errors import in_one_line
 
 BENCHMARK = "causim"
 

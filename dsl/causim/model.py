@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dsl.causim.values import Assignment, ModelError, Symbol
+from calibrant.dsl.causim.values import Assignment, ModelError, Symbol
 
 Mechanism: TypeAlias = Callable[[tuple[Symbol, ...], Symbol], Symbol]
 Tabulate: TypeAlias = Callable[[Sequence[tuple[Symbol, ...]]], tuple[NDArray[np.int32], tuple[Symbol, ...]]]

@@ -17,8 +17,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from dsl.causim.model import Model, Node, table_node
-from dsl.causim.values import ModelError, Symbol, symbol
+from calibrant.dsl.causim.model import Model, Node, table_node
+from calibrant.dsl.causim.values import ModelError, Symbol, symbol
 
 Mode: TypeAlias = Literal["cells", "grid"]
 NETWORKS: Final = ("asia", "cancer", "survey")
@@ -39,7 +39,7 @@ class _File(msgspec.Struct, frozen=True):
 
 @cache
 def _file() -> _File:
-    return msgspec.json.decode(files("dsl.causim").joinpath("data", "networks.json").read_bytes(), type=_File)
+    return msgspec.json.decode(files("calibrant.dsl.causim").joinpath("data", "networks.json").read_bytes(), type=_File)
 
 
 def source_of_tables() -> str:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from dsl.causim.model import Model, Node, table_node
-from dsl.causim.values import ModelError, Symbol, symbol, value_of
+from calibrant.dsl.causim.model import Model, Node, table_node
+from calibrant.dsl.causim.values import ModelError, Symbol, symbol, value_of
 
 _HIGHEST: Final = {
     "1a": 3, "1b": 2, "1c": 2, "2": 2, "3": 3, "4": 3, "5a": 4, "5b": 4, "6a": 4, "6b": 4,

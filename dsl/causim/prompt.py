@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, TypeAlias
 
-from dsl.causim.model import Model
-from dsl.causim.prose import prose
-from dsl.causim.question import Question, QuestionType, Scenario
-from dsl.causim.values import assignment_text, compact
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.prose import prose
+from calibrant.dsl.causim.question import Question, QuestionType, Scenario
+from calibrant.dsl.causim.values import assignment_text, compact
 
 View: TypeAlias = Literal["code", "prose"]
 

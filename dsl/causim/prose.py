@@ -14,10 +14,10 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from dsl.causim.model import MAX_ROWS, Model, Node, table_node
-from dsl.causim.rules import Case, Rules, outcome, rules_of
-from dsl.causim.values import ModelError, Symbol, symbols
-from dsl.errors import shown
+from calibrant.dsl.causim.model import MAX_ROWS, Model, Node, table_node
+from calibrant.dsl.causim.rules import Case, Rules, outcome, rules_of
+from calibrant.dsl.causim.values import ModelError, Symbol, symbols
+from calibrant.dsl.errors import shown
 
 
 def prose(model: Model) -> str:

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from dsl.causim.model import Model
-from dsl.causim.values import Assignment, ModelError, Symbol, plain, symbols
-from dsl.errors import shown
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, plain, symbols
+from calibrant.dsl.errors import shown
 
 QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "counterfactual"]
 TYPES: Final[tuple[QuestionType, ...]] = ("deduction", "intervention", "abduction", "counterfactual")

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from dsl.causim.model import Model, Node, run
-from dsl.causim.question import Answer, Question
-from dsl.causim.values import ModelError, Symbol
+from calibrant.dsl.causim.model import Model, Node, run
+from calibrant.dsl.causim.question import Answer, Question
+from calibrant.dsl.causim.values import ModelError, Symbol
 
 Reason: TypeAlias = Literal["ok", "do ignored", "impossible", "wrong noise"]
 

@@ -9,13 +9,20 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task
-from dsl.causim.model import Model
-from dsl.causim.prompt import View
-from dsl.causim.question import Question, QuestionRecord, QuestionType, Scenario, question_from_record, record_of
-from dsl.causim.values import ModelError, plain, symbols
-from dsl.item import Pool
-from dsl.records import FORMAT, VERSION, Header, read_items, write_records
+from calibrant.dsl.causim.item import BENCHMARK, CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.prompt import View
+from calibrant.dsl.causim.question import (
+    Question,
+    QuestionRecord,
+    QuestionType,
+    Scenario,
+    question_from_record,
+    record_of,
+)
+from calibrant.dsl.causim.values import ModelError, plain, symbols
+from calibrant.dsl.item import Pool
+from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):

@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, Scenario, copied, project, scenario_of
-from dsl.causim.values import Assignment, Symbol, assignment_text
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Answer, Question, Scenario, copied, project, scenario_of
+from calibrant.dsl.causim.values import Assignment, Symbol, assignment_text
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import lcm
 
-from dsl.causim.bundle import Bundle, Definition, Graph
-from dsl.causim.model import Model, Node
-from dsl.causim.rules import Case, rules_of
-from dsl.causim.values import ModelError, Symbol, value_of
+from calibrant.dsl.causim.bundle import Bundle, Definition, Graph
+from calibrant.dsl.causim.model import Model, Node
+from calibrant.dsl.causim.rules import Case, rules_of
+from calibrant.dsl.causim.values import ModelError, Symbol, value_of
 
 IMPORTS = ["import random"]
 

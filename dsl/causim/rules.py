@@ -12,8 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dsl.causim.model import Model
-from dsl.causim.values import Symbol
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.values import Symbol
 
 Case: TypeAlias = tuple[tuple[Symbol, ...] | None, ...]  # per parent, then the noise; None allows every value
 

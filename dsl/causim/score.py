@@ -13,10 +13,10 @@ from fractions import Fraction
 from math import comb
 from typing import Any, Final, Literal, TypeAlias
 
-from dsl.causim.question import Answer
-from dsl.causim.values import assignment_text, is_value, loose_symbol
-from dsl.errors import shown
-from dsl.json_objects import json_objects
+from calibrant.dsl.causim.question import Answer
+from calibrant.dsl.causim.values import assignment_text, is_value, loose_symbol
+from calibrant.dsl.errors import shown
+from calibrant.dsl.json_objects import json_objects
 
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
 MAX_WRAPPINGS: Final = 4  # around an answer that is looked for where it does not count

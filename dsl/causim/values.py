@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, shown
 
 Symbol: TypeAlias = str
 Assignment: TypeAlias = Mapping[str, Symbol]

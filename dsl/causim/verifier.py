@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dsl.causim.bundle import Bundle
-from dsl.causim.language.driver import parse
-from dsl.causim.model import Local, Model
-from dsl.causim.topology import is_connected, satisfies
+from calibrant.dsl.causim.bundle import Bundle
+from calibrant.dsl.causim.language.driver import parse
+from calibrant.dsl.causim.model import Local, Model
+from calibrant.dsl.causim.topology import is_connected, satisfies
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import permutations
 
-from dsl.formulas.table import TruthTable, flip, permute
+from calibrant.dsl.formulas.table import TruthTable, flip, permute
 
 
 @dataclass(frozen=True, slots=True)

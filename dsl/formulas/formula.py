@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from dsl.formulas.operators import OPERATORS
-from dsl.names import natural_key
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.names import natural_key
 
 
 class Apply(NamedTuple):

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, groupby
 from typing import TypeAlias
 
-from dsl.formulas.formula import Apply, Formula, Node, fold
-from dsl.formulas.text import render
-from dsl.names import natural_key
+from calibrant.dsl.formulas.formula import Apply, Formula, Node, fold
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.names import natural_key
 
 Nodes: TypeAlias = tuple[Node, ...]
 """A formula's postfix program; the generator takes the normal form of a hundred formulas for one that it accepts."""

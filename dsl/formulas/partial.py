@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dsl.errors import ContradictionError, TableError
-from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, num_rows
+from calibrant.dsl.errors import ContradictionError, TableError
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, num_rows
 
 
 @dataclass(frozen=True, slots=True)

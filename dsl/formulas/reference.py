@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsl.formulas.formula import Apply, Formula
-from dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.formula import Apply, Formula
+from calibrant.dsl.formulas.operators import OPERATORS
 
 
 def evaluate(mechanism: Formula, row: Mapping[str, int]) -> int:

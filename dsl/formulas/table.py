@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from dsl.errors import TableError
-from dsl.formulas.formula import Formula
+from calibrant.dsl.errors import TableError
+from calibrant.dsl.formulas.formula import Formula
 
 if TYPE_CHECKING:
     import numpy as np

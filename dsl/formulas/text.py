@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NoReturn
 
-from dsl.errors import Culprit, ParseError, shown
-from dsl.formulas.formula import Apply, Formula, Node
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.names import is_name
+from calibrant.dsl.errors import Culprit, ParseError, shown
+from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.names import is_name
 
 MAX_NESTING = 496  # operators nested deeper than this crash the published scorer; here they are a parse error
 MAX_TEXT = 1_000_000  # characters; no mechanism over 16 variables needs a thousandth of it

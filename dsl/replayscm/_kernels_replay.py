@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inlined, kernel
 
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inlined, kernel
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

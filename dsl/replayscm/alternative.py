@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsl.errors import shown
-from dsl.names import natural_key
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
+from calibrant.dsl.errors import shown
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
 
 
 @dataclass(frozen=True)

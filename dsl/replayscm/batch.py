@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.formula import Apply, Node
-from dsl.formulas.operators import BY_CODE, OPERATORS
-from dsl.formulas.table import WORD_BITS
-from dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
-from dsl.replayscm import _kernels_replay as _kernels
-from dsl.replayscm import _kernels_texts
-from dsl.replayscm.replay import Candidate
-from dsl.replayscm.world import Column, Panel
+from calibrant.dsl.formulas.formula import Apply, Node
+from calibrant.dsl.formulas.operators import BY_CODE, OPERATORS
+from calibrant.dsl.formulas.table import WORD_BITS
+from calibrant.dsl.formulas.text import MAX_TEXT, STANDARD, Grammar, parse
+from calibrant.dsl.replayscm import _kernels_replay as _kernels
+from calibrant.dsl.replayscm import _kernels_texts
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.world import Column, Panel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

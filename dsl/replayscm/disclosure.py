@@ -13,10 +13,10 @@ from itertools import chain, combinations
 from math import comb
 from typing import Protocol, TypeAlias
 
-from dsl.errors import CycleError
-from dsl.formulas.formula import Formula
-from dsl.names import natural_key
-from dsl.replayscm.scm import topological_order
+from calibrant.dsl.errors import CycleError
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.scm import topological_order
 
 Names: TypeAlias = tuple[str, ...]
 

@@ -25,7 +25,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias, assert_never
 
-from dsl.json_objects import JsonObject, decode, json_fragments, json_objects
+from calibrant.dsl.json_objects import JsonObject, decode, json_fragments, json_objects
 
 Kind: TypeAlias = Literal["scm", "roots", "alternative"]
 """The answer that a task asks for: a mechanism map, roots and mechanisms, or an alternative SCM with its witness."""

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsl.formulas.table import WORD_BITS, projection
-from dsl.formulas.text import Grammar
-from dsl.replayscm import _kernels_texts
-from dsl.replayscm._kernels_texts import OTHER, RIGHT
-from dsl.replayscm.batch import pack_panels, text_tables
-from dsl.replayscm.mechanisms import MAX_WORD_VARS
-from dsl.replayscm.world import Column, Panel
+from calibrant.dsl.formulas.table import WORD_BITS, projection
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm import _kernels_texts
+from calibrant.dsl.replayscm._kernels_texts import OTHER, RIGHT
+from calibrant.dsl.replayscm.batch import pack_panels, text_tables
+from calibrant.dsl.replayscm.mechanisms import MAX_WORD_VARS
+from calibrant.dsl.replayscm.world import Column, Panel
 
 LONGEST = 8_000  # characters of all texts of a candidate; longer ones are rare, and have time
 _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)

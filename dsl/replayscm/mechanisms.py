@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dsl.formulas.formula import Apply, Formula, Node
-from dsl.formulas.operators import BY_CODE
-from dsl.formulas.text import Grammar, parse
-from dsl.names import natural_key
-from dsl.replayscm.replay import compute
-from dsl.replayscm.world import Column, Panel
-from dsl.shelves import Store
+from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.dsl.formulas.operators import BY_CODE
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.world import Column, Panel
+from calibrant.dsl.shelves import Store
 
 READ = Store(1 << 15, longest=400)  # about 700 bytes each
 COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from dsl.replayscm.extraction import Kind
+from calibrant.dsl.replayscm.extraction import Kind
 
 PlainReader: TypeAlias = Callable[[str, Kind], tuple[dict[str, Any], bool] | None]
 """From a response to its answer, and whether that is `Extraction.strict_json`."""

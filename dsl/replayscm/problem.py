@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from dsl.errors import in_one_line
-from dsl.formulas.text import Grammar
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel, World
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel, World
 
 
 class TaskKind(Enum):

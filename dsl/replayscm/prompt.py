@@ -11,11 +11,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.text import Grammar, render
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.world import World
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.text import Grammar, render
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.world import World
 
 SYSTEM = (
     "You identify the Boolean mechanisms of a small causal model from finite tables of interventional data. "

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
-from dsl.replayscm.alternative import AlternativeScore
-from dsl.replayscm.mechanisms import Mechanism, OperatorCounts, summed
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.reference import Cell
-from dsl.replayscm.replay import SplitReplay
-from dsl.replayscm.structure import RootScore
-from dsl.replayscm.submission import Rejection, Submission
-from dsl.replayscm.world import MOST_ORDERS
+from calibrant.dsl.replayscm.alternative import AlternativeScore
+from calibrant.dsl.replayscm.mechanisms import Mechanism, OperatorCounts, summed
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.reference import Cell
+from calibrant.dsl.replayscm.replay import SplitReplay
+from calibrant.dsl.replayscm.structure import RootScore
+from calibrant.dsl.replayscm.submission import Rejection, Submission
+from calibrant.dsl.replayscm.world import MOST_ORDERS
 
 Kept: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 """Of one problem: what answers that are right in every row have in common, by evaluation order."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dsl.formulas.reference import evaluate
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
 
 
 class Cell(NamedTuple):

@@ -12,10 +12,10 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from dsl.formulas.formula import Apply, Formula
-from dsl.formulas.operators import OPERATORS
-from dsl.replayscm.reference import Cell
-from dsl.replayscm.world import MOST_ORDERS, Column, Panel
+from calibrant.dsl.formulas.formula import Apply, Formula
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.replayscm.reference import Cell
+from calibrant.dsl.replayscm.world import MOST_ORDERS, Column, Panel
 
 
 class Candidate(NamedTuple):

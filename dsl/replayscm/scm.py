@@ -9,10 +9,10 @@ from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
-from dsl.errors import CycleError
-from dsl.formulas.formula import Formula
-from dsl.formulas.table import TruthTable, from_formula, shrink
-from dsl.names import natural_key
+from calibrant.dsl.errors import CycleError
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.table import TruthTable, from_formula, shrink
+from calibrant.dsl.names import natural_key
 
 
 class LocalFunction(NamedTuple):

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dsl.errors import in_one_line
-from dsl.formulas.table import MAX_TABLE_VARS
-from dsl.replayscm.alternative import AlternativeScore, score_alternative
-from dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
-from dsl.replayscm.mechanisms import mismatches
-from dsl.replayscm.plain import PLAIN
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.published_score import Kept, score_dict
-from dsl.replayscm.replay import Split, SplitReplay
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
-from dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
-from dsl.replayscm.world import Panel
-from dsl.shelves import Shelf, Store
+from calibrant.dsl.errors import in_one_line
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS
+from calibrant.dsl.replayscm.alternative import AlternativeScore, score_alternative
+from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
+from calibrant.dsl.replayscm.mechanisms import mismatches
+from calibrant.dsl.replayscm.plain import PLAIN
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.published_score import Kept, score_dict
+from calibrant.dsl.replayscm.replay import Split, SplitReplay
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
+from calibrant.dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.dsl.shelves import Shelf, Store
 
 SCORED = Store(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
-from dsl.formulas.table import projection
-from dsl.names import natural_key
-from dsl.replayscm.replay import compute
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Column
+from calibrant.dsl.formulas.table import projection
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.scm import Scm
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dsl.errors import CycleError, ParseError, shown
-from dsl.formulas.text import Grammar, parse, render
-from dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
-from dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.replay import Candidate
-from dsl.replayscm.scm import Scm, topological_order
-from dsl.replayscm.world import Column, Panel
-from dsl.shelves import Shelf
+from calibrant.dsl.errors import CycleError, ParseError, shown
+from calibrant.dsl.formulas.text import Grammar, parse, render
+from calibrant.dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
+from calibrant.dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.scm import Scm, topological_order
+from calibrant.dsl.replayscm.world import Column, Panel
+from calibrant.dsl.shelves import Shelf
 
 if TYPE_CHECKING:
-    from dsl.replayscm.judging import Judge
+    from calibrant.dsl.replayscm.judging import Judge
 
 STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
@@ -166,7 +166,7 @@ class MapChecker:
 
     @cached_property
     def _judge(self) -> Judge:
-        from dsl.replayscm.judging import Judge
+        from calibrant.dsl.replayscm.judging import Judge
 
         assert self._panel is not None
         return Judge(natural(self._variables), self._least_order, self.grammar, self._allowed, self._panel)

@@ -12,9 +12,9 @@ from functools import cached_property
 from math import prod
 from typing import Any, TypeAlias
 
-from solvers.acyclic.elimination import Elimination, Rows, beside, eliminations
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget
+from calibrant.solvers.acyclic.elimination import Elimination, Rows, beside, eliminations
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget
 
 Weighted: TypeAlias = Callable[[Iterable[tuple[Any, int]], int], Any]
 """One of several things with their weights, which add up to the number."""

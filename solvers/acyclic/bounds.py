@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.least_cost import members_of
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.budget import BudgetSpent
 
 
 class Bounds(NamedTuple):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from solvers.acyclic.least_cost import Cost, Mask
+from calibrant.solvers.acyclic.least_cost import Cost, Mask
 
 Entry: TypeAlias = tuple[int, Mask]
 """A variable and the one parent that it takes; none stands for everything outside."""

@@ -22,11 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.acyclic.elimination import eliminated_total, elimination_order
-from solvers.acyclic.least_cost import Mask, members_of
-from solvers.acyclic.placement import FREELY_PLACED, Placement
-from solvers.acyclic.words import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
-from solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.acyclic.elimination import eliminated_total, elimination_order
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.placement import FREELY_PLACED, Placement
+from calibrant.solvers.acyclic.words import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
 MAX_TERMS = 5_000_000  # terms for more variables than that; about ten seconds

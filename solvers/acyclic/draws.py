@@ -13,12 +13,12 @@ from math import prod
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from solvers.acyclic.backward import Backward
-from solvers.acyclic.count import MAX_TERMS, Layers, Weights
-from solvers.acyclic.least_cost import Mask
-from solvers.acyclic.marginals import Marginals
-from solvers.acyclic.words import MAX_POSITIONS
-from solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.acyclic.backward import Backward
+from calibrant.solvers.acyclic.count import MAX_TERMS, Layers, Weights
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.marginals import Marginals
+from calibrant.solvers.acyclic.words import MAX_POSITIONS
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 MAX_LAYER_TERMS = 4 * MAX_TERMS  # 12 variables in any order; gone through once for all draws
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, TypeAlias
 
-from solvers.acyclic.least_cost import Mask, members_of
-from solvers.budget import Budget
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.budget import Budget
 
 MAX_SCOPE = 6  # variables of a table when it is joined: 4,231 partial orders of 5, 130,023 of 6
 TERMS_PER_JOIN = 4  # of a budget for terms of sums

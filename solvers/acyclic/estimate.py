@@ -30,10 +30,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.bounds import good_order
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.least_cost import Mask, members_of
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic.bounds import good_order
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.budget import BudgetSpent
 
 PARTICLES = 2_000  # orders drawn side by side
 RUNS = 16

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from solvers.budget import BudgetSpent
+from calibrant.solvers.budget import BudgetSpent
 
 MAX_FREE_VARIABLES = 16  # 2**16 subsets take seconds; beyond: solvers.acyclic.optimum
 

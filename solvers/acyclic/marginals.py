@@ -15,11 +15,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.count import Weights, beginnings, total
-from solvers.acyclic.elimination import eliminated_total
-from solvers.acyclic.least_cost import Mask, members_of
-from solvers.acyclic.words import WordWeights
-from solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.acyclic.count import Weights, beginnings, total
+from calibrant.solvers.acyclic.elimination import eliminated_total
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.acyclic.words import WordWeights
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 DIGIT = 16  # bits: sums of 2**37 digits are exact in floating point
 CELLS = 1 << 22  # of a matrix of parent sets by beginnings

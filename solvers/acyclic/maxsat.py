@@ -17,12 +17,12 @@ from contextlib import closing
 from itertools import pairwise
 from typing import NamedTuple
 
-from solvers.acyclic.components import components
-from solvers.acyclic.least_cost import Cost, Mask, by_size, total_mentions, total_size
-from solvers.acyclic.reduction import Part
-from solvers.budget import Budget, BudgetSpent, Undecided
-from solvers.sat.cnf import Cnf, Literal
-from solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_mentions, total_size
+from calibrant.solvers.acyclic.reduction import Part
+from calibrant.solvers.budget import Budget, BudgetSpent, Undecided
+from calibrant.solvers.sat.cnf import Cnf, Literal
+from calibrant.solvers.sat.core_guided import CoreGuided
 
 CRITERIA: Sequence[Callable[[Cost], int]] = (total_size, total_mentions)  # the first decides, then the second
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
-from solvers.acyclic.branching import least_branching
-from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, distinct, total_size
-from solvers.acyclic.maxsat import least_by_maxsat
-from solvers.acyclic.order_search import good_choice
-from solvers.acyclic.reduction import Part, parts
-from solvers.budget import Budget, Undecided
+from calibrant.solvers.acyclic.branching import least_branching
+from calibrant.solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, distinct, total_size
+from calibrant.solvers.acyclic.maxsat import least_by_maxsat
+from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.reduction import Part, parts
+from calibrant.solvers.budget import Budget, Undecided
 
 ENGINES = ("auto", "integer_program")
 MAX_SUBSET_DP = 8  # variables of a part up to which subsets are faster than MaxSAT: 1.0 and 1.6 ms, with 9 2.1 and 1.8
@@ -99,7 +99,7 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
 
 
 def _by_program(part: Part, until: float | None) -> Mapping[int, Mask] | None:
-    from solvers.acyclic.integer_program.least import least_by_program
+    from calibrant.solvers.acyclic.integer_program.least import least_by_program
 
     return least_by_program(part, seconds=None if until is None else max(0.0, until - monotonic()))
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from solvers.acyclic.least_cost import Cost, Mask
+from calibrant.solvers.acyclic.least_cost import Cost, Mask
 
 MAX_VARIABLES = 63  # of a machine word
 

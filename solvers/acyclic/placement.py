@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.least_cost import Mask
 
 I64 = npt.NDArray[np.int64]
 

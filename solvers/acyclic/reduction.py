@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
-from solvers.acyclic.components import components
-from solvers.acyclic.least_cost import Cost, Mask
+from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.acyclic.least_cost import Cost, Mask
 
 MAX_LISTED_SUBSETS = 6  # members of a set up to which its subsets are looked up, and not compared one by one
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
-from solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic._kernels_sums import acyclic_totals, layer_sums, subset_sums
+from calibrant.solvers.acyclic.least_cost import Mask
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from random import Random
 
-from dsl.blickets.item import Count, Task
-from dsl.blickets.readings import moved
-from dsl.blickets.rule import Rule, set_of
-from solvers.blickets.certificate import certifiable, missing_probes
-from solvers.blickets.control import best_answer, first_toggle, greedy_move
-from solvers.blickets.geometry import Sets
-from solvers.blickets.learner import DELTA, Decision, Greedy, Static
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import SwitchSpace
-from solvers.experiment import Move
-from solvers.outcome import Found, Impossible
+from calibrant.dsl.blickets.item import Count, Task
+from calibrant.dsl.blickets.readings import moved
+from calibrant.dsl.blickets.rule import Rule, set_of
+from calibrant.solvers.blickets.certificate import certifiable, missing_probes
+from calibrant.solvers.blickets.control import best_answer, first_toggle, greedy_move
+from calibrant.solvers.blickets.geometry import Sets
+from calibrant.solvers.blickets.learner import DELTA, Decision, Greedy, Static
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.experiment import Move
+from calibrant.solvers.outcome import Found, Impossible
 
 
 class SwitchAware:

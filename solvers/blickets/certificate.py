@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsl.blickets.reference import is_active
-from dsl.blickets.rule import Form, Rule, set_of
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
 
 
 def certifiable(rule: Rule) -> bool:

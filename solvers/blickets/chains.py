@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl.blickets.item import Count, SwitchBy, Task
-from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from dsl.blickets.rule import Rule, all_rules, set_of
-from solvers.blickets.geometry import Sets
-from solvers.blickets.learner import DELTA, Greedy
-from solvers.blickets.static import activation_matrix, rule_numbers
-from solvers.blickets.weights import Weights, information
-from solvers.space import space_repr
+from calibrant.dsl.blickets.item import Count, SwitchBy, Task
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
+from calibrant.solvers.blickets.geometry import Sets
+from calibrant.solvers.blickets.learner import DELTA, Greedy
+from calibrant.solvers.blickets.static import activation_matrix, rule_numbers
+from calibrant.solvers.blickets.weights import Weights, information
+from calibrant.solvers.space import space_repr
 
 
 class Chain(NamedTuple):

@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from dsl.blickets.item import Task
-from dsl.blickets.readings import moved
-from dsl.blickets.rule import Rule
-from solvers.blickets.geometry import Geometry
-from solvers.blickets.weights import Weights
-from solvers.experiment import Move
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.readings import moved
+from calibrant.dsl.blickets.rule import Rule
+from calibrant.solvers.blickets.geometry import Geometry
+from calibrant.solvers.blickets.weights import Weights
+from calibrant.solvers.experiment import Move
 
 DIGITS = 9  # what differs by less is a tie, on every machine
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dsl.blickets.rule import Rule, all_rules
-from solvers.blickets.geometry import Sets
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.static import StaticSpace, activation_matrix
-from solvers.blickets.weights import Weights, as_weights, information
-from solvers.space import space_repr
+from calibrant.dsl.blickets.rule import Rule, all_rules
+from calibrant.solvers.blickets.geometry import Sets
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.solvers.blickets.static import StaticSpace, activation_matrix
+from calibrant.solvers.blickets.weights import Weights, as_weights, information
+from calibrant.solvers.space import space_repr
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,20 +7,20 @@ from itertools import pairwise
 from math import comb
 from typing import TypeAlias
 
-from dsl.blickets.conditions import condition_of
-from dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
-from dsl.blickets.readings import followed
-from dsl.episode import Step
-from solvers.blickets.aware import Seek, SwitchAware
-from solvers.blickets.chains import ChainLearner, ChainSpace
-from solvers.blickets.graded import GradedSpace
-from solvers.blickets.learner import Greedy, Learner, Static
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import MAX_SWITCH, SwitchSpace
-from solvers.blickets.universal import UniversalSpace
-from solvers.outcome import Found, Impossible
+from calibrant.dsl.blickets.conditions import condition_of
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
+from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.episode import Step
+from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
+from calibrant.solvers.blickets.graded import GradedSpace
+from calibrant.solvers.blickets.learner import Greedy, Learner, Static
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.solvers.blickets.order import MAX_CONTROLLED, OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import MAX_SWITCH, SwitchSpace
+from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.outcome import Found, Impossible
 
 MAX_CHOICES = 5_000  # of switch points
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dsl.blickets.rule import set_of
+from calibrant.dsl.blickets.rule import set_of
 
 Distances = npt.NDArray[np.float64]
 Toggle = tuple[str, int]  # verb, object number

@@ -8,10 +8,10 @@ from functools import cache
 
 import numpy as np
 
-from dsl.blickets.reference import ACTIVE, INACTIVE, graded_level
-from dsl.blickets.rule import all_rules, set_of
-from solvers.blickets.static import OneRule
-from solvers.blickets.weights import Weights, as_weights, spread
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, graded_level
+from calibrant.dsl.blickets.rule import all_rules, set_of
+from calibrant.solvers.blickets.static import OneRule
+from calibrant.solvers.blickets.weights import Weights, as_weights, spread
 
 
 @cache

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol, TypeAlias
 
-from dsl.blickets.item import Task
-from dsl.blickets.readings import followed, moved, placed_after
-from dsl.blickets.rule import Rule, all_rules
-from dsl.episode import Episode, Step
-from solvers.blickets.control import Belief, best_answer, greedy_move
-from solvers.blickets.static import StaticSpace
-from solvers.experiment import Move
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.blickets.item import Task
+from calibrant.dsl.blickets.readings import followed, moved, placed_after
+from calibrant.dsl.blickets.rule import Rule, all_rules
+from calibrant.dsl.episode import Episode, Step
+from calibrant.solvers.blickets.control import Belief, best_answer, greedy_move
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.experiment import Move
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 DELTA = 0.01
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from dsl.blickets.rule import Rule, all_rules, set_of
-from solvers.blickets.geometry import Sets
-from solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
-from solvers.blickets.weights import Weights, as_weights, information
-from solvers.space import space_repr
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
+from calibrant.solvers.blickets.geometry import Sets
+from calibrant.solvers.blickets.static import activating, activation_matrix, members_of, rule_numbers
+from calibrant.solvers.blickets.weights import Weights, as_weights, information
+from calibrant.solvers.space import space_repr
 
 RELIABILITIES = (0.5, 0.6, 0.7, 0.8, 0.9)
 

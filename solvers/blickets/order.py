@@ -11,13 +11,13 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from dsl.blickets.item import OrderReading
-from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
-from solvers.blickets.geometry import Sequences, sequences
-from solvers.blickets.static import rule_numbers
-from solvers.blickets.weights import Weights, as_weights, binary_entropy
-from solvers.space import space_repr
+from calibrant.dsl.blickets.item import OrderReading
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, in_order, set_of
+from calibrant.solvers.blickets.geometry import Sequences, sequences
+from calibrant.solvers.blickets.static import rule_numbers
+from calibrant.solvers.blickets.weights import Weights, as_weights, binary_entropy
+from calibrant.solvers.space import space_repr
 
 MAX_CONTROLLED = 6  # objects; with more the placement sequences are too many to compare
 

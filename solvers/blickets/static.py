@@ -9,11 +9,11 @@ from typing import Self
 
 import numpy as np
 
-from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from dsl.blickets.rule import Rule, all_rules, set_of
-from solvers.blickets.geometry import Sets
-from solvers.blickets.weights import Weights, as_weights, binary_entropy
-from solvers.space import space_repr
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
+from calibrant.solvers.blickets.geometry import Sets
+from calibrant.solvers.blickets.weights import Weights, as_weights, binary_entropy
+from calibrant.solvers.space import space_repr
 
 
 @cache

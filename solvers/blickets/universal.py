@@ -15,15 +15,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dsl.blickets.item import Count, OrderReading
-from dsl.blickets.rule import Rule, all_rules, set_of
-from solvers.blickets.geometry import Sequences, sequences
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.order import MAX_CONTROLLED, OrderSpace
-from solvers.blickets.static import StaticSpace, activation_matrix
-from solvers.blickets.switch import Switching, SwitchSpace
-from solvers.blickets.weights import Weights, as_weights, information
-from solvers.space import space_repr
+from calibrant.dsl.blickets.item import Count, OrderReading
+from calibrant.dsl.blickets.rule import Rule, all_rules, set_of
+from calibrant.solvers.blickets.geometry import Sequences, sequences
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.solvers.blickets.order import MAX_CONTROLLED, OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace, activation_matrix
+from calibrant.solvers.blickets.switch import Switching, SwitchSpace
+from calibrant.solvers.blickets.weights import Weights, as_weights, information
+from calibrant.solvers.space import space_repr
 
 
 class Family(StrEnum):

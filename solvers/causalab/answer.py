@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)

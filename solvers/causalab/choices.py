@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence, Set
 from math import prod
 from typing import TypeAlias
 
-from dsl.causalab.mechanism import Edge
-from solvers.acyclic.count import Weights, total
+from calibrant.dsl.causalab.mechanism import Edge
+from calibrant.solvers.acyclic.count import Weights, total
 
 Options: TypeAlias = Mapping[int, Mapping[int, int]]
 

@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.causalab.episode import LabStep
-from dsl.causalab.item import Task
-from dsl.causalab.mechanism import Values
+from calibrant.dsl.causalab.episode import LabStep
+from calibrant.dsl.causalab.item import Task
+from calibrant.dsl.causalab.mechanism import Values
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

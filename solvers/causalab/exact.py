@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import Family, Weights
-from solvers.budget import BudgetSpent
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.experimenter import simplest, solve_by_experiments
-from solvers.causalab.linear import solve_linear
-from solvers.causalab.noise.solve import solve_noisy
-from solvers.causalab.offline import solve_offline
-from solvers.causalab.quadratic.solve import solve_quadratic
-from solvers.causalab.space import weighted_dags
-from solvers.outcome import Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import Family, Weights
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.experimenter import simplest, solve_by_experiments
+from calibrant.solvers.causalab.linear import solve_linear
+from calibrant.solvers.causalab.noise.solve import solve_noisy
+from calibrant.solvers.causalab.offline import solve_offline
+from calibrant.solvers.causalab.quadratic.solve import solve_quadratic
+from calibrant.solvers.causalab.space import weighted_dags
+from calibrant.solvers.outcome import Impossible, Outcome, OutOfBudget
 
 
 def solve(episode: LabEpisode) -> Outcome[Answer]:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsl.causalab.episode import LabEpisode
-from solvers.budget import BudgetSpent
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Floats, evidence_of
-from solvers.causalab.linear import far_from
-from solvers.causalab.replay import EXACT, misfit, predicted
-from solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
-from solvers.experiment import best_experiment
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Floats, evidence_of
+from calibrant.solvers.causalab.linear import far_from
+from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.causalab.space import MAX_LISTED, Setting, WeightedDags, weighted_dags
+from calibrant.solvers.experiment import best_experiment
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:

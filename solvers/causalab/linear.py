@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import Weights
-from dsl.errors import CycleError
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Evidence, Floats, evidence_of
-from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import Weights
+from calibrant.dsl.errors import CycleError
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 LOW, MIDDLE, HIGH = 0.0, 50.0, 100.0
 FAR = 10_000.0  # weights of two decimals need a step that drowns rounding

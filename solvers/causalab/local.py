@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.causalab.reference import Reading
-from solvers.causalab.evidence import LARGEST, Evidence, Floats
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.causalab.evidence import LARGEST, Evidence, Floats
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 

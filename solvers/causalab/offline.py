@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.budget import BudgetSpent
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Evidence
-from solvers.causalab.linear import certified, from_totals, total_effects
-from solvers.causalab.local import PER_UNIT, Integers
-from solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
-from solvers.outcome import Impossible, Outcome, OutOfBudget
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Evidence
+from calibrant.solvers.causalab.linear import certified, from_totals, total_effects
+from calibrant.solvers.causalab.local import PER_UNIT, Integers
+from calibrant.solvers.causalab.space import WeightedDags, frequency_equation, weighted_dags
+from calibrant.solvers.outcome import Impossible, Outcome, OutOfBudget
 
 IN_WORDS = "linear mechanisms with weights 1, 2, 3, any bases; edges between properties only where nothing else is left"
 

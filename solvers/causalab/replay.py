@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, values
-from dsl.errors import CalibrantError
-from solvers.causalab.evidence import Evidence
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, values
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.causalab.evidence import Evidence
 
 EXACT = 1e-6  # readings are multiples of 0.01
 MIDDLE_BASE = 50.0  # of a property of the reactor crystal that is not shown

@@ -14,18 +14,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dsl.causalab.item import Family, Task, Weights
-from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from dsl.causalab.reference import Reading
-from solvers.acyclic.count import Layers
-from solvers.acyclic.count import Weights as DagWeights
-from solvers.acyclic.least_cost import members_of
-from solvers.budget import BudgetSpent
-from solvers.causalab.choices import choices, edge_numbers, graph_number
-from solvers.causalab.evidence import Evidence, Floats
-from solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
-from solvers.causalab.replay import mechanism_of, predicted
-from solvers.space import space_repr
+from calibrant.dsl.causalab.item import Family, Task, Weights
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.acyclic.count import Layers
+from calibrant.solvers.acyclic.count import Weights as DagWeights
+from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.choices import choices, edge_numbers, graph_number
+from calibrant.solvers.causalab.evidence import Evidence, Floats
+from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
+from calibrant.solvers.causalab.replay import mechanism_of, predicted
+from calibrant.solvers.space import space_repr
 
 Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
 Outcome: TypeAlias = tuple[float, ...]  # the values of the nodes, the frequency last

@@ -15,12 +15,12 @@ from itertools import product
 from math import prod
 from typing import TypeAlias
 
-from dsl.causim.model import Model, System, run
-from dsl.causim.question import Answer, Question, copied, project
-from dsl.causim.values import Assignment, ModelError
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.compiled import Compiled, Sets
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causim.model import Model, System, run
+from calibrant.dsl.causim.question import Answer, Question, copied, project
+from calibrant.dsl.causim.values import Assignment, ModelError
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.compiled import Compiled, Sets
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 _Feasible: TypeAlias = Callable[[Mapping[int, int]], bool]
 MAX_STATES = 200_000  # beginnings of answers that a search looks at, unless a budget says otherwise

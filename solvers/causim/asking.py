@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.questions import QuestionOptions, draw_question
-from dsl.causim.model import Model
-from dsl.causim.question import Answer, Question, QuestionType, Scenario, scenario_of
-from dsl.causim.values import Symbol
-from solvers.budget import Budget
-from solvers.causim.answers import AnswerSet
-from solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.question import Answer, Question, QuestionType, Scenario, scenario_of
+from calibrant.dsl.causim.values import Symbol
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 ATTEMPTS = 10
 SEEDS = 200

@@ -12,11 +12,11 @@ from math import lcm, prod
 
 import numpy as np
 
-from dsl.causim.model import Model, System
-from dsl.causim.question import Question
-from dsl.causim.values import Symbol
-from solvers.budget import Budget
-from solvers.causim.elimination import Factor, equation_factor, restricted, total
+from calibrant.dsl.causim.model import Model, System
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.values import Symbol
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.elimination import Factor, equation_factor, restricted, total
 
 Sets = tuple[tuple[int, ...], ...]  # per node the positions of noise values
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dsl.causim.model import Local, System
-from solvers.budget import Budget, BudgetSpent
+from calibrant.dsl.causim.model import Local, System
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 Table: TypeAlias = NDArray[Any]
 MAX_ENTRIES = 20_000_000  # of the largest factor

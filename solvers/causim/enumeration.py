@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, project
-from dsl.causim.reference import Worked, work_out, worlds
-from dsl.causim.values import assignment_text
-from solvers.causim.answers import AnswerSet
-from solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Answer, Question, project
+from calibrant.dsl.causim.reference import Worked, work_out, worlds
+from calibrant.dsl.causim.values import assignment_text
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
 
 
 def enumerated(model: Model, question: Question, max_worlds: int) -> Outcome[Worked]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from pysat.examples.hitman import Hitman
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Question, project
-from dsl.causim.values import ModelError, Symbol
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.satisfiability import SatQuestion
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Question, project
+from calibrant.dsl.causim.values import ModelError, Symbol
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.satisfiability import SatQuestion
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from dsl.causim.bundle import load_bundle, module_text
-from dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
-from dsl.causim.generation.growth import Version
-from dsl.causim.item import CausimItem, Labels, Task, loaded
-from dsl.causim.question import (
+from calibrant.dsl.causim.bundle import load_bundle, module_text
+from calibrant.dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
+from calibrant.dsl.causim.generation.growth import Version
+from calibrant.dsl.causim.item import CausimItem, Labels, Task, loaded
+from calibrant.dsl.causim.question import (
     QuestionRecord,
     canonical_keys,
     canonical_name,
@@ -18,11 +18,11 @@ from dsl.causim.question import (
     record_of,
     scenario_of,
 )
-from dsl.causim.values import ModelError, compact, plain, symbols
-from dsl.errors import PoolError
-from solvers.causim.answers import AnswerSet
-from solvers.causim.pipeline import Caps, stored
-from solvers.outcome import Found
+from calibrant.dsl.causim.values import ModelError, compact, plain, symbols
+from calibrant.dsl.errors import PoolError
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.pipeline import Caps, stored
+from calibrant.solvers.outcome import Found
 
 MAX_STORED = 10_000
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, product, zip_longest
 
-from dsl.causim import nihss
-from dsl.causim.bundle import module_text
-from dsl.causim.generation.growth import Tally, Version, grow
-from dsl.causim.generation.questions import QuestionOptions
-from dsl.causim.generation.words import Vocabulary
-from dsl.causim.item import CausimItem, Labels, Sealed, Task, loaded
-from dsl.causim.model import Model
-from dsl.causim.networks import NETWORKS, network
-from dsl.causim.prompt import View
-from dsl.causim.question import TYPES, QuestionType, Scenario
-from dsl.causim.render import bundle_of
-from solvers.causim.asking import SEEDS, Asked, questions
+from calibrant.dsl.causim import nihss
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.generation.growth import Tally, Version, grow
+from calibrant.dsl.causim.generation.questions import QuestionOptions
+from calibrant.dsl.causim.generation.words import Vocabulary
+from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, loaded
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.networks import NETWORKS, network
+from calibrant.dsl.causim.prompt import View
+from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
+from calibrant.dsl.causim.render import bundle_of
+from calibrant.solvers.causim.asking import SEEDS, Asked, questions
 
 SIZES = (2, 4, 6, 8, 10)
 ASKED: tuple[tuple[QuestionType, Scenario | None], ...] = (

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from dsl.causim.item import Task
-from dsl.causim.question import Answer
-from dsl.causim.reasons import Reason, reasons
-from dsl.causim.score import answer_of, extract
-from dsl.causim.values import ModelError
-from solvers.causim.answers import AnswerSet
+from calibrant.dsl.causim.item import Task
+from calibrant.dsl.causim.question import Answer
+from calibrant.dsl.causim.reasons import Reason, reasons
+from calibrant.dsl.causim.score import answer_of, extract
+from calibrant.dsl.causim.values import ModelError
+from calibrant.solvers.causim.answers import AnswerSet
 
 Why: TypeAlias = Literal["no_object", "wrong_keys", "wrong_answer"]
 

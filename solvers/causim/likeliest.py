@@ -11,14 +11,14 @@ from fractions import Fraction
 from math import prod
 from typing import TypeVar
 
-from dsl.causim.model import Model
-from dsl.causim.question import Answer, Question
-from dsl.causim.values import Symbol
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.answers import AnswerSet
-from solvers.causim.compiled import Compiled, Sets
-from solvers.causim.elimination import equation_factor, maximum, restricted
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.question import Answer, Question
+from calibrant.dsl.causim.values import Symbol
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.compiled import Compiled, Sets
+from calibrant.solvers.causim.elimination import equation_factor, maximum, restricted
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 T = TypeVar("T")
 _NOTHING = Impossible("all worlds that agree with the fixed noise")

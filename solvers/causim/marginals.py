@@ -6,9 +6,9 @@ from fractions import Fraction
 from itertools import product
 from math import lcm, prod
 
-from dsl.causim.model import Model
-from dsl.causim.values import Assignment, Symbol
-from solvers.causim.elimination import equation_factor, restricted, total
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.values import Assignment, Symbol
+from calibrant.solvers.causim.elimination import equation_factor, restricted, total
 
 
 def marginal(model: Model, name: str, do: Assignment) -> dict[Symbol, Fraction]:

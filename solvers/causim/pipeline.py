@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.questions import draw_world
-from dsl.causim.model import Model, run
-from dsl.causim.question import Answer, Question, project
-from dsl.causim.values import Symbol, assignment_text
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.questions import draw_world
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Answer, Question, project
+from calibrant.dsl.causim.values import Symbol, assignment_text
 
 
 @dataclass(frozen=True)

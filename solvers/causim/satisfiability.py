@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pysat.solvers import Solver
 
-from dsl.causim.model import Model, System
-from dsl.causim.question import Answer, Question
-from dsl.causim.rules import cubes
-from dsl.causim.values import Assignment, Symbol
-from solvers.budget import Budget, BudgetSpent
-from solvers.outcome import Found, Outcome, OutOfBudget
-from solvers.sat.cnf import Cnf, Literal, at_most_one
+from calibrant.dsl.causim.model import Model, System
+from calibrant.dsl.causim.question import Answer, Question
+from calibrant.dsl.causim.rules import cubes
+from calibrant.dsl.causim.values import Assignment, Symbol
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Found, Outcome, OutOfBudget
+from calibrant.solvers.sat.cnf import Cnf, Literal, at_most_one
 
 _SOLVER = "cadical153"
 OneHot = Mapping[Symbol, Literal]

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dsl.causim.model import Model, Node, run
-from dsl.causim.question import Answer, Question, project
-from dsl.causim.reasons import allowed_noise
-from dsl.causim.values import Assignment, ModelError, Symbol, assignment_text
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.answers import MAX_STATES, AnswerSet
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causim.model import Model, Node, run
+from calibrant.dsl.causim.question import Answer, Question, project
+from calibrant.dsl.causim.reasons import allowed_noise
+from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, assignment_text
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 Stage: TypeAlias = Literal["abduction", "action", "prediction"]
 

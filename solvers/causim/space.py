@@ -10,13 +10,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Question, project
-from dsl.causim.values import ModelError, Symbol, assignment_text
-from solvers.budget import Budget
-from solvers.causim.answers import MAX_STATES, AnswerSet
-from solvers.causim.compiled import Compiled
-from solvers.space import space_repr
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Question, project
+from calibrant.dsl.causim.values import ModelError, Symbol, assignment_text
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.answers import MAX_STATES, AnswerSet
+from calibrant.solvers.causim.compiled import Compiled
+from calibrant.solvers.space import space_repr
 
 World: TypeAlias = Mapping[str, Symbol]
 _CONTRADICTION = ""  # the symbol of no value: nothing agrees with it

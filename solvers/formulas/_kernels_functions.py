@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl._jit import kernel
+from calibrant.dsl._jit import kernel
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dsl._jit import kernel
-from solvers.formulas._kernels_functions import I64, U8, U64, Lists
+from calibrant.dsl._jit import kernel
+from calibrant.solvers.formulas._kernels_functions import I64, U8, U64, Lists
 
 BLOCK = 128  # functions that are tested together; long enough for vector instructions, short enough to stop early
 UNUSED = 255  # a list cost that no search reaches

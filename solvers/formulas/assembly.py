@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from dsl.formulas.formula import Formula, apply, rename, var
-from dsl.formulas.table import full_mask, projection
-from solvers.formulas.catalogue import ROOTS, Catalogue
-from solvers.formulas.decomposition import Decomposition
-from solvers.formulas.goal import Decomposed, Listed, Part, exactly
+from calibrant.dsl.formulas.formula import Formula, apply, rename, var
+from calibrant.dsl.formulas.table import full_mask, projection
+from calibrant.solvers.formulas.catalogue import ROOTS, Catalogue
+from calibrant.solvers.formulas.decomposition import Decomposition
+from calibrant.solvers.formulas.goal import Decomposed, Listed, Part, exactly
 
 
 def formula_of_part(functions: Catalogue, part: Part, names: Sequence[str]) -> Formula:

@@ -16,12 +16,12 @@ from math import factorial
 
 import numpy as np
 
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.table import full_mask, num_rows, projection
-from solvers.formulas import _kernels_functions as kernels
-from solvers.formulas._kernels_synthesis import UNUSED
-from solvers.formulas.expressible import num_expressible, operator_set
-from solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpacked
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import full_mask, num_rows, projection
+from calibrant.solvers.formulas import _kernels_functions as kernels
+from calibrant.solvers.formulas._kernels_synthesis import UNUSED
+from calibrant.solvers.formulas.expressible import num_expressible, operator_set
+from calibrant.solvers.formulas.orbits import Layers, moving_rows, plain_changes, unpacked
 
 MAX_VARS = 6  # a function is one 64-bit word
 MAX_SIZES = {5: 11, 6: 9}  # 1.1 and 0.4 million functions: 0.2 s and 0.05 s to build, a scan takes 0.1 ms
@@ -180,7 +180,7 @@ def _sorted(num_vars: int, operators: tuple[str, ...], pool: kernels.Pool, ends:
 
 
 def _shipped(num_vars: int) -> Catalogue:
-    contents = files("solvers.formulas").joinpath(SHIPPED[num_vars]).read_bytes()
+    contents = files("calibrant.solvers.formulas").joinpath(SHIPPED[num_vars]).read_bytes()
     return _listed(num_vars, STANDARD_OPERATORS, unpacked(contents, num_vars))
 
 

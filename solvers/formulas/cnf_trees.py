@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from dsl.formulas.formula import Apply, Formula, Node
-from solvers.formulas.expressible import operator_set
-from solvers.sat.cnf import Cnf, Literal, at_most_one
+from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.solvers.formulas.expressible import operator_set
+from calibrant.solvers.sat.cnf import Cnf, Literal, at_most_one
 
 
 class TreeEncoding:

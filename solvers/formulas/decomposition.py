@@ -27,12 +27,12 @@ from functools import partial
 
 import numpy as np
 
-from dsl.formulas.table import full_mask
-from solvers.budget import Budget
-from solvers.formulas import _kernels_synthesis as kernels
-from solvers.formulas._kernels_functions import I64, Lists, iff_lists
-from solvers.formulas.catalogue import LISTING, Catalogue
-from solvers.formulas.goal import Decomposed, Goal, Listed, Part, split
+from calibrant.dsl.formulas.table import full_mask
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.formulas import _kernels_synthesis as kernels
+from calibrant.solvers.formulas._kernels_functions import I64, Lists, iff_lists
+from calibrant.solvers.formulas.catalogue import LISTING, Catalogue
+from calibrant.solvers.formulas.goal import Decomposed, Goal, Listed, Part, split
 
 
 class Decomposition:

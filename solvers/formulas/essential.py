@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import full_mask, num_rows, projection
-from dsl.formulas.text import Grammar
-from solvers.formulas.catalogue import catalogue
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import full_mask, num_rows, projection
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.solvers.formulas.catalogue import catalogue
 
 COMPLETE = 255  # in `complete_to`: every expressible function of that many variables is listed
 

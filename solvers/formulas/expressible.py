@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import num_rows
-from dsl.formulas.text import Grammar
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import num_rows
+from calibrant.dsl.formulas.text import Grammar
 
 MONOTONE_COUNTS = (0, 1, 4, 18, 166, 7579, 7828352)  # Dedekind numbers (OEIS A000372) without the two constants
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.operators import OPERATORS
 
 
 class Goal(NamedTuple):

@@ -15,19 +15,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.reference import evaluate
-from dsl.formulas.table import full_mask, num_rows
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas._kernels_synthesis import first_match
-from solvers.formulas.assembly import formula_of_part
-from solvers.formulas.catalogue import catalogue
-from solvers.formulas.decomposition import Decomposition
-from solvers.formulas.expressible import may_be_expressible
-from solvers.formulas.goal import Goal, Listed, Part, exactly
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.table import full_mask, num_rows
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas._kernels_synthesis import first_match
+from calibrant.solvers.formulas.assembly import formula_of_part
+from calibrant.solvers.formulas.catalogue import catalogue
+from calibrant.solvers.formulas.decomposition import Decomposition
+from calibrant.solvers.formulas.expressible import may_be_expressible
+from calibrant.solvers.formulas.goal import Goal, Listed, Part, exactly
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 class LeastSize:

@@ -8,7 +8,7 @@ and the only formulas worth adding are the literals themselves.
 
 from __future__ import annotations
 
-from dsl.formulas.text import Grammar
+from calibrant.dsl.formulas.text import Grammar
 
 _STANDS_IN = {"xor": {"not"}, "iff": {"not", "and", "or"}}
 

@@ -1,6 +1,6 @@
 """Formulas by look-up: of least size where a catalogue lists the function, of any function by splitting.
 
-For the standard operators the catalogues are shipped (`data`); `python -m solvers.formulas.lookup`
+For the standard operators the catalogues are shipped (`data`); `python -m calibrant.solvers.formulas.lookup`
 writes those files again from the enumeration, and a test compares the two. Catalogues of other operators are enumerated
 when they are first asked for, in 0.1 s for the usual ones and 2 s at most.
 
@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from dsl.errors import TableError
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
-from solvers.formulas.assembly import formula_of_part
-from solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build, catalogue
-from solvers.formulas.goal import Listed
-from solvers.formulas.orbits import packed
+from calibrant.dsl.errors import TableError
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import TruthTable, cofactor, constant_table, num_rows, select
+from calibrant.solvers.formulas.assembly import formula_of_part
+from calibrant.solvers.formulas.catalogue import MAX_SIZES, SHIPPED, build, catalogue
+from calibrant.solvers.formulas.goal import Listed
+from calibrant.solvers.formulas.orbits import packed
 
 LARGEST_OF_FOUR = 15  # every function of up to four variables has a formula of the standard operators of that size
 NOT_EXPRESSIBLE = 255  # larger than any least size: 47 is the largest, for `not` and `and`

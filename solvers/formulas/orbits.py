@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.table import projection
+from calibrant.dsl.formulas.table import projection
 
 U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]

@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.reference import evaluate
-from dsl.formulas.table import num_rows
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
-from solvers.formulas.expressible import may_be_expressible, operator_set
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from solvers.sat.incremental import Conflicts
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.table import num_rows
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
+from calibrant.solvers.formulas.expressible import may_be_expressible, operator_set
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.sat.incremental import Conflicts
 
 
 class SatSynthesis:

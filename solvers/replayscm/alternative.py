@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, from_formula, full_mask
-from dsl.replayscm.alternative import told_apart
-from dsl.replayscm.batch import pack_panels
-from dsl.replayscm.problem import Task
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.separation import Separation
-from solvers.formulas.essential import synthesised
-from solvers.formulas.least import least_formula
-from solvers.formulas.lookup import LARGEST_OF_FOUR, formula_for
-from solvers.outcome import Found, Impossible, OutOfBudget
-from solvers.replayscm.local_counts import local_space
-from solvers.replayscm.members_by_size import members_by_size
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask
+from calibrant.dsl.replayscm.alternative import told_apart
+from calibrant.dsl.replayscm.batch import pack_panels
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.separation import Separation
+from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR, formula_for
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.local_counts import local_space
+from calibrant.solvers.replayscm.members_by_size import members_by_size
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 MAX_MEMBERS = 2_000  # members of the version space that are looked at when no single edit is separable
 

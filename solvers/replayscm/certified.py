@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from dsl.formulas.formula import Formula, constant
-from dsl.replayscm.problem import Task
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.scm import LocalFunction, Scm
-from dsl.replayscm.submission import illegality
-from solvers.formulas.essential import synthesised
-from solvers.formulas.lookup import formula_for
+from calibrant.dsl.formulas.formula import Formula, constant
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.solvers.formulas.essential import synthesised
+from calibrant.solvers.formulas.lookup import formula_for
 
 
 def certified(task: Task, model: Scm) -> Scm:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from dsl.formulas.text import render
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.submission import illegality
-from dsl.replayscm.world import Panel
-from solvers.outcome import BestSoFar, Found, Outcome, OutOfBudget
-from solvers.replayscm.exhaustion import least_size
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.outcome import BestSoFar, Found, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.exhaustion import least_size
 
 BUDGETS = (0, 1, 100, 10_000, 1_000_000, None)  # states, ascending
 SMALL_VARIABLES, SMALL_ROWS = 5, 8  # different rows of one parent set; exhaustion takes well under a second

@@ -11,13 +11,13 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.table import TruthTable
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.draws import below, weighted
-from solvers.acyclic.least_cost import Mask
-from solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
-from solvers.replayscm.imagined import ImaginedSpace, Rows
-from solvers.replayscm.member_sampling import completion, mechanism
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.draws import below, weighted
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, Rows
+from calibrant.solvers.replayscm.member_sampling import completion, mechanism
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -22,20 +22,20 @@ from heapq import heapify, heappop, heapreplace
 from time import monotonic
 from typing import Any, NamedTuple
 
-from dsl.formulas.formula import Formula, constant
-from dsl.formulas.partial import PartialTable
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
-from solvers.acyclic.optimum import Choice, optimal_choice
-from solvers.acyclic.order_search import good_choice
-from solvers.budget import LEAST_SCM_STATES, Budget, Undecided
-from solvers.formulas.least import LeastSize, least_formula
-from solvers.formulas.literals import require_literals_alone
-from solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
-from solvers.replayscm.certified import certified
-from solvers.replayscm.parents import ParentSearch, ParentSet
-from solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
+from calibrant.dsl.formulas.formula import Formula, constant
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
+from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
+from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
+from calibrant.solvers.formulas.least import LeastSize, least_formula
+from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.outcome import BestSoFar, Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
+from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, nested_variables
 
 MAX_VARIABLES = 63  # a set of variables is a signed word
 MAX_ROOT_SETS_TRIED = 20  # for the best model so far, the likeliest first

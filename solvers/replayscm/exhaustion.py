@@ -13,8 +13,8 @@ from heapq import heappop, heappush
 from itertools import combinations, permutations
 from typing import TypeAlias
 
-from dsl.formulas.text import Grammar
-from dsl.replayscm.problem import Task
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.problem import Task
 
 Reached: TypeAlias = tuple[str, int, int]
 """A formula ("", values, 0), or a list of two or more arguments (operator, what they give, 0).

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.table import num_rows
-from solvers.formulas.essential import EssentialFunctions
-from solvers.replayscm._kernels_worlds import PREFIX_ROWS
+from calibrant.dsl.formulas.table import num_rows
+from calibrant.solvers.formulas.essential import EssentialFunctions
+from calibrant.solvers.replayscm._kernels_worlds import PREFIX_ROWS
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

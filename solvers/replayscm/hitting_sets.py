@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from dsl.formulas.partial import PartialTable
-from dsl.replayscm.world import Panel
-from solvers.acyclic.least_cost import Mask
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.acyclic.least_cost import Mask
 
 
 @dataclass(frozen=True, slots=True)

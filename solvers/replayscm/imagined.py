@@ -16,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.draws import Draws
-from solvers.acyclic.least_cost import Mask
-from solvers.acyclic.words import WordWeights, limbs_for
-from solvers.formulas.essential import constant_sizes
-from solvers.replayscm._kernels_worlds import after_rows, subsets_below, weights_after
-from solvers.replayscm.function_index import NOT_LISTED
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.draws import Draws
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.words import WordWeights, limbs_for
+from calibrant.solvers.formulas.essential import constant_sizes
+from calibrant.solvers.replayscm._kernels_worlds import after_rows, subsets_below, weights_after
+from calibrant.solvers.replayscm.function_index import NOT_LISTED
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

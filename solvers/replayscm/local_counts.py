@@ -17,14 +17,14 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable
-from dsl.replayscm.batch import PackedPanels
-from solvers.acyclic.least_cost import Mask
-from solvers.formulas.essential import COMPLETE, EssentialFunctions
-from solvers.replayscm._kernels_parents import all_tables
-from solvers.replayscm._kernels_worlds import depending_on_all, size_histograms, subsets_below
-from solvers.replayscm.function_index import function_index
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.batch import PackedPanels
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.formulas.essential import COMPLETE, EssentialFunctions
+from calibrant.solvers.replayscm._kernels_parents import all_tables
+from calibrant.solvers.replayscm._kernels_worlds import depending_on_all, size_histograms, subsets_below
+from calibrant.solvers.replayscm.function_index import function_index
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]

@@ -8,15 +8,15 @@ from random import Random
 
 import numpy as np
 
-from dsl.formulas.formula import Formula, constant
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, full_mask, projection
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.draws import weighted
-from solvers.acyclic.least_cost import Mask
-from solvers.formulas.essential import constant_sizes, synthesised
-from solvers.formulas.lookup import formula_for
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.dsl.formulas.formula import Formula, constant
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, full_mask, projection
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.draws import weighted
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.formulas.essential import constant_sizes, synthesised
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 
 def sample(space: VersionSpace, rng: Random, num_members: int, *, size_penalty: int | None = None) -> list[Scm]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice, product
 
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.count import Layers, Weights, total
-from solvers.acyclic.least_cost import Mask, members_of
-from solvers.replayscm.member_sampling import agreeing, mechanism
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.count import Layers, Weights, total
+from calibrant.solvers.acyclic.least_cost import Mask, members_of
+from calibrant.solvers.replayscm.member_sampling import agreeing, mechanism
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 
 class _Packing:

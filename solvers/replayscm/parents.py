@@ -9,12 +9,12 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.partial import PartialTable
-from dsl.replayscm.batch import PackedPanels, pack_panels
-from dsl.replayscm.problem import Task
-from solvers.acyclic.least_cost import Mask
-from solvers.formulas.essential import essential_functions, synthesised
-from solvers.replayscm._kernels_parents import determining_sets
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.formulas.essential import essential_functions, synthesised
+from calibrant.solvers.replayscm._kernels_parents import determining_sets
 
 MAX_PARENTS = 6  # 2**6 rows of a table fill one word
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 
-from dsl.replayscm.problem import Task
-from dsl.replayscm.world import World
-from solvers.budget import BudgetSpent
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.budget import BudgetSpent
 
 MAX_ROOT_SETS = 10_000  # 13 variables with 6 roots have 1,716
 

@@ -15,24 +15,24 @@ from functools import cached_property
 
 import numpy as np
 
-from dsl.replayscm.batch import PackedPanels, pack_panels
-from dsl.replayscm.problem import Task
-from dsl.replayscm.world import Panel, World
-from solvers.acyclic.bounds import Bounds, bounds
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.draws import Draws
-from solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
-from solvers.acyclic.least_cost import Mask
-from solvers.acyclic.marginals import Marginals
-from solvers.acyclic.placement import minimal, orderable
-from solvers.budget import BudgetSpent
-from solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
-from solvers.formulas.expressible import expresses_everything
-from solvers.formulas.literals import require_literals_alone
-from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.function_index import FunctionIndex, function_index
-from solvers.replayscm.local_counts import I64, LocalSpace, capped, local_space, size_counts
-from solvers.replayscm.roots import nested_variables, root_sets
+from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.acyclic.bounds import Bounds, bounds
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.draws import Draws
+from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.marginals import Marginals
+from calibrant.solvers.acyclic.placement import minimal, orderable
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
+from calibrant.solvers.formulas.expressible import expresses_everything
+from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.replayscm.function_index import FunctionIndex, function_index
+from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, capped, local_space, size_counts
+from calibrant.solvers.replayscm.roots import nested_variables, root_sets
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from solvers.budget import Budget
-from solvers.sat.cnf import Cnf, Literal
-from solvers.sat.incremental import SOLVER, Charged
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.sat.cnf import Cnf, Literal
+from calibrant.solvers.sat.incremental import SOLVER, Charged
 
 
 class CoreGuided:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from solvers.budget import Budget
-from solvers.sat.cnf import Cnf
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.sat.cnf import Cnf
 
 SOLVER = "cadical153"  # incremental, keeps to conflict limits (Glucose does not), logs proofs
 

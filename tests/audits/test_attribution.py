@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audits.attribution import FourCounts, Kind, attributed, four_counts
+from calibrant.audits.attribution import FourCounts, Kind, attributed, four_counts
 from tests.support.counter_game import Numbers
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from audits.claims import Certificate, ClaimCheck, certified, evidence_digest, verify
+from calibrant.audits.claims import Certificate, ClaimCheck, certified, evidence_digest, verify
 
 EVIDENCE = {"readings": [1, 2], "task": "sum"}
 

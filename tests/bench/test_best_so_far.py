@@ -6,12 +6,12 @@ from functools import partial
 
 import pytest
 
-from bench.protocols.replayscm.exact import Exact
-from bench.verbs.replayscm import ReplayScmVerbs
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from solvers.outcome import BestSoFar
-from solvers.replayscm import exact
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.bench.verbs.replayscm import ReplayScmVerbs
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.solvers.outcome import BestSoFar
+from calibrant.solvers.replayscm import exact
 
 
 def test_the_verb_has_it_as_a_solution_and_the_record_tells_the_gap(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.commands import demo
-from bench.terminal import width_of
-from dsl.errors import CalibrantError
+from calibrant.bench.commands import demo
+from calibrant.bench.terminal import width_of
+from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import refused
 
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
-from bench.blickets.text_episode import text_episode
-from bench.episodes import JsonChat, Reaction, TextEpisode, sole_action
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.rule import Form, Rule
-from dsl.episode import Step
-from dsl.message import Message
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Prompting
+from calibrant.bench.blickets.text_episode import text_episode
+from calibrant.bench.episodes import JsonChat, Reaction, TextEpisode, sole_action
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.episode import Step
+from calibrant.dsl.message import Message
 from tests.support.blickets.items import items, static_item
 from tests.support.counter_game import NumberGame
 

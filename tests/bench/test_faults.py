@@ -1,4 +1,4 @@
-"""`python -m bench.faults`: what it prints and its exit code. The faults themselves take half a minute each."""
+"""`python -m calibrant.bench.faults`: output and exit code. The faults themselves take half a minute each."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench.faults import __main__ as command
-from bench.faults.paced import mark
-from bench.faults.scenarios import FAULTS, Outcome, compared
-from bench.runs.jobs import Execution
-from bench.runs.records import FILE_NAME
-from bench.runs.runner import run
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.faults import __main__ as command
+from calibrant.bench.faults.paced import mark
+from calibrant.bench.faults.scenarios import FAULTS, Outcome, compared
+from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.records import FILE_NAME
+from calibrant.bench.runs.runner import run
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import Stub, small_pool
 
 KEPT = Outcome("nothing", 1, "", 4, 0, 1, "abc", True, 1.5)

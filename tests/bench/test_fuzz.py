@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from bench.fuzz import blickets, causalab, causim, pools, responses, submissions
-from bench.fuzz.answers import answer, response
-from bench.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
-from bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
-from bench.fuzz.independent import Judge, WrongVerdictError, spelled
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import HiddenRoots, Ordered
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Pool, Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator, Score
-from dsl.replayscm.structure import RootScore
-from dsl.replayscm.world import Panel
+from calibrant.bench.fuzz import blickets, causalab, causim, pools, responses, submissions
+from calibrant.bench.fuzz.answers import answer, response
+from calibrant.bench.fuzz.campaign import CampaignPlan, CampaignTally, run, run_chunk
+from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE, LONGEST, damaged
+from calibrant.bench.fuzz.independent import Judge, WrongVerdictError, spelled
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.structure import RootScore
+from calibrant.dsl.replayscm.world import Panel
 
 SUBMISSIONS, RESPONSES, POOLS, BLICKETS, LABORATORIES, QUESTIONS = 4_000, 500, 400, 4_000, 4_000, 3_000
 
@@ -52,7 +52,7 @@ def test_every_line_of_predictions_gets_the_plain_verdict() -> None:
 
 
 def test_a_verdict_that_differs_from_the_plain_one_in_a_key_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    cell = "dsl.replayscm.published_score._cell"
+    cell = "calibrant.dsl.replayscm.published_score._cell"
     monkeypatch.setattr(cell, lambda cell: None)
     found = run_chunk(responses.case, 11, 0, 60).failures
     assert found

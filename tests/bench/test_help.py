@@ -13,13 +13,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from bench.app import app
-from bench.benchmarks.registry import benchmarks
-from bench.cli import main
-from bench.examples import EXAMPLES
-from bench.pools.bundled import bundled_pool
-from bench.protocols.base import Protocol
-from bench.protocols.registry import described, meanings
+from calibrant.bench.app import app
+from calibrant.bench.benchmarks.registry import benchmarks
+from calibrant.bench.cli import main
+from calibrant.bench.examples import EXAMPLES
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import described, meanings
 from tests.support.commands import program, refused
 
 
@@ -70,14 +70,16 @@ def test_there_are_no_examples_of_commands_that_are_not_there() -> None:
 )
 def test_a_shell_completes_commands_options_and_choices(words: str, completed: list[str]) -> None:
     asked = {"_CALIBRANT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    done = program("-c", "import sys; from bench.cli import main; sys.exit(main())", env={**os.environ, **asked})
+    done = program(
+        "-c", "import sys; from calibrant.bench.cli import main; sys.exit(main())", env={**os.environ, **asked}
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == completed
 
 
 def test_the_completion_of_a_shell_can_be_shown() -> None:
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = program("-m", "bench.cli", "--show-completion", "bash", env=environment)
+    done = program("-m", "calibrant.bench.cli", "--show-completion", "bash", env=environment)
     assert done.returncode == 0
     assert "_CALIBRANT_COMPLETE=complete_bash" in done.stdout
 
@@ -147,11 +149,11 @@ def test_ctrl_c_promises_to_go_on_only_where_that_holds(
 
     pool = str(bundled_pool("block"))
     lines = {
-        ("bench.audit.run.audit_pool", True): ["audit", pool, "--out", str(tmp_path / "a")],
-        ("bench.audit.run.audit_pool", False): ["audit", pool],
-        ("bench.runs.runner.run", True): ["run", "exact", pool, "--out", str(tmp_path / "r")],
-        ("bench.pools.hardened.hardened_pool", True): ["harden", pool, "--out", str(tmp_path / "h.jsonl")],
-        ("dsl.replayscm.pools.files.read_pool", False): ["pool", "convert", pool, str(tmp_path / "c.jsonl")],
+        ("calibrant.bench.audit.run.audit_pool", True): ["audit", pool, "--out", str(tmp_path / "a")],
+        ("calibrant.bench.audit.run.audit_pool", False): ["audit", pool],
+        ("calibrant.bench.runs.runner.run", True): ["run", "exact", pool, "--out", str(tmp_path / "r")],
+        ("calibrant.bench.pools.hardened.hardened_pool", True): ["harden", pool, "--out", str(tmp_path / "h.jsonl")],
+        ("calibrant.dsl.replayscm.pools.files.read_pool", False): ["pool", "convert", pool, str(tmp_path / "c.jsonl")],
     }
     for (where, goes_on), line in lines.items():
         with monkeypatch.context() as patched:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 import typer
 
-from bench.app import app
-from bench.cli import main
-from bench.commands.guard import READS, Reads, Writes, guarded, path_roles
-from bench.pools.bundled import bundled_pool
+from calibrant.bench.app import app
+from calibrant.bench.cli import main
+from calibrant.bench.commands.guard import READS, Reads, Writes, guarded, path_roles
+from calibrant.bench.pools.bundled import bundled_pool
 from tests.support.commands import command, refused
 
 BYTES = b"what must not be lost\n"

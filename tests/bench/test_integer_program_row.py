@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from bench.limits import published
-from bench.pools.bundled import bundled_pool
-from bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
-from dsl.errors import MissingExtraError
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from solvers import highs
-from solvers.acyclic.least_cost import by_size
-from solvers.budget import Undecided
-from solvers.outcome import BestSoFar
-from solvers.replayscm.exact import solve
+from calibrant.bench.limits import published
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
+from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.solvers import highs
+from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.budget import Undecided
+from calibrant.solvers.outcome import BestSoFar
+from calibrant.solvers.replayscm.exact import solve
 from tests.support.packages import needs
 
 

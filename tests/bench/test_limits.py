@@ -1,4 +1,4 @@
-"""`python -m bench.limits`: a curve goes on until it takes too long or is refused, and the page says so."""
+"""`python -m calibrant.bench.limits`: a curve goes on until it takes too long or is refused, and the page says so."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from signal import SIGKILL
 
 import pytest
 
-from bench.limits import sweep as sweeping
-from bench.limits.__main__ import TOPICS, _sweeps, main
-from bench.limits.pages import plot, table
-from bench.limits.sweep import Ask, Curve, Point, Sweep, points
-from dsl.errors import CalibrantError
+from calibrant.bench.limits import sweep as sweeping
+from calibrant.bench.limits.__main__ import TOPICS, _sweeps, main
+from calibrant.bench.limits.pages import plot, table
+from calibrant.bench.limits.sweep import Ask, Curve, Point, Sweep, points
+from calibrant.dsl.errors import CalibrantError
 
 FAR = float("inf")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.commands.options import execution
-from bench.commands.progress import EVERY, FIRST, ProgressLines, progress_bar
+from calibrant.bench.commands.options import execution
+from calibrant.bench.commands.progress import EVERY, FIRST, ProgressLines, progress_bar
 
 
 class Waits:
@@ -62,6 +62,6 @@ def test_an_error_ends_the_lines_too(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_without_a_number_of_workers_all_usable_cores_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.commands.options.usable_cores", lambda: 7)
+    monkeypatch.setattr("calibrant.bench.commands.options.usable_cores", lambda: 7)
     assert execution(None, None).workers == 7
     assert execution(2, None).workers == 2

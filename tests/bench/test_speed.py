@@ -18,31 +18,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bench.cli import main as command
-from bench.pools.bundled import bundled_pool
-from bench.speed.__main__ import BENCHMARKS, main
-from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
-from bench.speed.options import by_stratum
-from bench.speed.processes import OURS, Cost, command_cost
-from bench.speed.replayscm import published, scoring, synthesis, tables
-from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
-from bench.speed.replayscm.candidates import gold_of, random_candidates, typical
-from bench.speed.replayscm.official_file import write_official_file
-from bench.speed.replayscm.parsing import nested
-from bench.speed.replayscm.rowwise import RowwisePanels
-from bench.speed.report import print_report
-from dsl.errors import CalibrantError
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, full_mask, num_rows
-from dsl.formulas.text import parse
-from dsl.replayscm.batch import compile_candidates, pack_panels
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.replay import Candidate
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Panel, World
+from calibrant.bench.cli import main as command
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.speed.__main__ import BENCHMARKS, main
+from calibrant.bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.speed.options import by_stratum
+from calibrant.bench.speed.processes import OURS, Cost, command_cost
+from calibrant.bench.speed.replayscm import published, scoring, synthesis, tables
+from calibrant.bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
+from calibrant.bench.speed.replayscm.candidates import gold_of, random_candidates, typical
+from calibrant.bench.speed.replayscm.official_file import write_official_file
+from calibrant.bench.speed.replayscm.parsing import nested
+from calibrant.bench.speed.replayscm.rowwise import RowwisePanels
+from calibrant.bench.speed.report import print_report
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, full_mask, num_rows
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.batch import compile_candidates, pack_panels
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Panel, World
 from tests.support.effort import SOAKING
 from tests.support.replayscm.replay_oracle import counts
 from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
@@ -300,7 +300,7 @@ def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
     assert 10e6 < cost.peak < 2e9
     assert cost.wall > 0
     assert "sample_block" in (tmp_path / "printed.txt").read_text(encoding="utf-8")
-    with pytest.raises(CalibrantError, match=r"-m bench\.cli pool: calibrant: .*gone"):
+    with pytest.raises(CalibrantError, match=r"-m calibrant.bench\.cli pool: calibrant: .*gone"):
         command_cost(OURS, "pool", "stats", "gone.jsonl", folder=tmp_path)
     with pytest.raises(CalibrantError, match="pool: not done in 0 s"):
         command_cost(OURS, "pool", "stats", pool, folder=tmp_path, budget=0.01)
@@ -313,11 +313,11 @@ def test_every_benchmark_runs_in_a_tiny_mode(
     """Commands that are measured as processes run here, where they need not start 40 times; in a soak they do."""
     if not SOAKING:
         for place in MEASURED_FROM_OUTSIDE:
-            monkeypatch.setattr(f"bench.speed.{place}.command_cost", cost_in_this_process)
+            monkeypatch.setattr(f"calibrant.bench.speed.{place}.command_cost", cost_in_this_process)
         # row by row, 16 variables take a second; `test_tables_are_printed_for_people` has them
         monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
-        monkeypatch.setattr("bench.speed.memory.ITEMS", 500)
-        monkeypatch.setattr("bench.speed.memory.OFFICIAL_ITEMS", 500)
+        monkeypatch.setattr("calibrant.bench.speed.memory.ITEMS", 500)
+        monkeypatch.setattr("calibrant.bench.speed.memory.OFFICIAL_ITEMS", 500)
     rows = _rows(capsys, "--pool", str(bundled_pool("block")))
     assert list(dict.fromkeys(row["topic"] for row in rows)) == list(BENCHMARKS)
     assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bench.statistics import Forecast, reliability, wilson
+from calibrant.bench.statistics import Forecast, reliability, wilson
 
 
 def test_reliability_of_a_written_example() -> None:

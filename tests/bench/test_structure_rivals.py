@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from baselines.replayscm.discovery.gies_search import intervention_targets
-from baselines.replayscm.frames import frame_from_panel
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.scores import bde
-from bench.pools.bundled import bundled_pool
-from bench.speed.__main__ import main
-from bench.speed.replayscm import structures
-from bench.speed.replayscm.structure_rivals import (
+from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.scores import bde
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.speed.__main__ import main
+from calibrant.bench.speed.replayscm import structures
+from calibrant.bench.speed.replayscm.structure_rivals import (
     agrum_climbed,
     exact_searchers,
     hill_climbers,
@@ -28,7 +28,7 @@ from bench.speed.replayscm.structure_rivals import (
     tabu_searchers,
     without_interventions,
 )
-from dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 
 

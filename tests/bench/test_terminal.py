@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.cli import main
-from bench.report.formats import inert
-from bench.terminal import PrintableStream, drawn_on, printable
-from dsl.errors import in_one_line
+from calibrant.bench.cli import main
+from calibrant.bench.report.formats import inert
+from calibrant.bench.terminal import PrintableStream, drawn_on, printable
+from calibrant.dsl.errors import in_one_line
 from tests.support.commands import command, jsonl
 from tests.support.replayscm.pool_texts import native_file, native_record
 

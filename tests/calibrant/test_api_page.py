@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from bench.cli import main
+from calibrant.bench.cli import main
 from tests.support.commands import CHECKOUT
 from tests.support.pages import printed_and_promised
 

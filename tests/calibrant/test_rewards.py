@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.training.curricula import in_turns
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.training.curricula import in_turns
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.formulas.text import parse, render
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.scm import Scm
 from calibrant.rewards import attributed, shaped, verdict
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.rule import Form, Rule
-from dsl.errors import CalibrantError
-from dsl.formulas.text import parse, render
-from dsl.replayscm.reference import replay_world
-from dsl.replayscm.scm import Scm
 
 Reward = Callable[..., list[float | None]]
 REWARDS = (verdict, shaped, attributed)

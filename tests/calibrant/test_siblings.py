@@ -14,14 +14,14 @@ import pytest
 from msgspec import UnsetType, to_builtins
 
 import calibrant
-from audits.blickets.attribution import attributed_episode
-from bench.benchmarks.kinds import BlicketItem, CausimItem, LabItem
-from bench.benchmarks.registry import benchmark
-from bench.benchmarks.results import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
-from dsl.causalab.item import Weights
-from dsl.causim.model import run
-from dsl.causim.values import plain
-from solvers.causalab.space import WeightedDags
+from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.bench.benchmarks.kinds import BlicketItem, CausimItem, LabItem
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.benchmarks.results import DetectorSpace, LabSpace, Mechanism, Rule, WorkedSolution, WorldSpace
+from calibrant.dsl.causalab.item import Weights
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.values import plain
+from calibrant.solvers.causalab.space import WeightedDags
 from tests.support.commands import program
 
 SIBLINGS = ("blickets", "causalab", "causim")
@@ -83,7 +83,8 @@ import sys
 import calibrant
 pool = calibrant.load_pool({str(_pool(of, tmp_path))!r})
 calibrant.score(pool[0], "{{}}")
-heavy = ("yaml", "audits", "baselines", "numba", *(f"solvers.{{of}}" for of in ("replayscm", "blickets", "causalab")))
+solvers = [f"solvers.{{of}}" for of in ("replayscm", "blickets", "causalab")]
+heavy = ("yaml", "numba", *(f"calibrant.{{package}}" for package in ("audits", "baselines", *solvers)))
 print(sorted(name for name in sys.modules if name.startswith(heavy)))
 """
     assert program("-c", source).stdout == "[]\n"

@@ -11,13 +11,13 @@ from typing import Any, assert_type
 import pytest
 
 import calibrant
-from bench.pools.bundled import bundled_pool
-from dsl import pool_text
-from dsl.replayscm.pools.files import file_digest
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from solvers.outcome import BestSoFar
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl import pool_text
+from calibrant.dsl.replayscm.pools.files import file_digest
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.solvers.outcome import BestSoFar
 from tests.support.shared import shared_file
 
 ORDERED = bundled_pool("ordered")
@@ -213,7 +213,7 @@ def test_a_line_that_cannot_be_read_is_named(pool: calibrant.Pool[calibrant.Prob
 
 
 def test_samples_of_one_item_share_an_evaluator(item: calibrant.Problem) -> None:
-    from bench.verbs.replayscm import VERBS
+    from calibrant.bench.verbs.replayscm import VERBS
 
     before = len(VERBS._evaluators)
     for _ in calibrant.score_many([item] * 100, ["{}"] * 100):

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from bench.compiling import EVERY, CompilingLines
-from dsl.compiling import Turn
+from calibrant.bench.compiling import EVERY, CompilingLines
+from calibrant.dsl.compiling import Turn
 from tests.support.commands import CHECKOUT
 
 ONE_KERNEL = """
 import numpy as np
-from bench.compiling import tell_compiling
-from solvers.replayscm._kernels_parents import next_combination
+from calibrant.bench.compiling import tell_compiling
+from calibrant.solvers.replayscm._kernels_parents import next_combination
 tell_compiling()
 chosen = np.array([0, 1])
 print(bool(next_combination(chosen, 2, 3)), chosen.tolist(), len(next_combination.signatures))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dsl.action import ActionError, action_of_text, verb_of
-from dsl.episode import Step, TranscriptError, replayed, verified
-from dsl.errors import CalibrantError
+from calibrant.dsl.action import ActionError, action_of_text, verb_of
+from calibrant.dsl.episode import Step, TranscriptError, replayed, verified
+from calibrant.dsl.errors import CalibrantError
 from tests.support.counter_game import NumberGame
 
 VERBS = {"place": frozenset[str](), "set": frozenset({"value"})}

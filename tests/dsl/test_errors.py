@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import (
+from calibrant.dsl.errors import (
     CalibrantError,
     ContradictionError,
     CycleError,
@@ -16,7 +16,7 @@ from dsl.errors import (
     TableError,
     shown,
 )
-from dsl.formulas.text import Grammar, parse
+from calibrant.dsl.formulas.text import Grammar, parse
 from tests.support.effort import examples
 
 LONGEST = 60

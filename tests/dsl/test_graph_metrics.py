@@ -6,7 +6,7 @@ from itertools import combinations, product
 
 import pytest
 
-from dsl.graph_metrics import EdgeScores, edge_scores, hamming_distance, skeleton, v_structures
+from calibrant.dsl.graph_metrics import EdgeScores, edge_scores, hamming_distance, skeleton, v_structures
 
 AB, BA, BC, AC, CB = ("A", "B"), ("B", "A"), ("B", "C"), ("A", "C"), ("C", "B")
 Edges = frozenset[tuple[str, str]]

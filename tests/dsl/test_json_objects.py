@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import dsl.json_objects
-from dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
+import calibrant.dsl.json_objects
+from calibrant.dsl.json_objects import MAX_NESTING, decode, json_fragments, json_objects
 from tests.support.effort import examples
 
 Located = tuple[str, int, int]  # a value by its repr, which tells NaN from NaN's absence and 1 from 1.0 from True
@@ -170,7 +170,7 @@ def _characters_read(text: str) -> int:
     """Characters looked at to find every object, those that C code is handed included."""
     counted = CountedText(text)
     counted.read = 0
-    scan_scalar = dsl.json_objects._scan_scalar
+    scan_scalar = calibrant.dsl.json_objects._scan_scalar
 
     def counting_scalar(text: str, position: int) -> tuple[Any, int]:
         value, end = scan_scalar(text, position)
@@ -183,8 +183,8 @@ def _characters_read(text: str) -> int:
         return value, end
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dsl.json_objects, "_scan_scalar", counting_scalar)
-        patch.setattr(dsl.json_objects, "scanstring", counting_string)
+        patch.setattr(calibrant.dsl.json_objects, "_scan_scalar", counting_scalar)
+        patch.setattr(calibrant.dsl.json_objects, "scanstring", counting_string)
         assert sum(1 for _ in json_objects(counted)) <= text.count("{")
     return counted.read
 

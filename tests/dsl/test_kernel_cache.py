@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dsl import kernel_cache
-from dsl.kernel_cache import cache_folder, cache_name, is_private, kernel_files, private_folder
+from calibrant.dsl import kernel_cache
+from calibrant.dsl.kernel_cache import cache_folder, cache_name, is_private, kernel_files, private_folder
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -66,7 +66,7 @@ def test_a_folder_or_a_file_of_somebody_else_is_not_private(own: Path, monkeypat
 @pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
 def test_compiled_code_is_not_loaded_from_a_cache_that_others_can_write_to(own: Path, variable: str) -> None:
     """In a fresh interpreter, as the cache is chosen when the compiler is imported."""
-    program = "import dsl._jit\nfrom numba.core import config\nprint(config.CACHE_DIR)"
+    program = "import calibrant.dsl._jit\nfrom numba.core import config\nprint(config.CACHE_DIR)"
     temporary, closed, everybody = own / "tmp", own / "closed", own / "everybody"
     for folder in (temporary, closed, everybody):
         folder.mkdir(mode=0o700)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dsl import parse_limits
-from dsl.parse_limits import TooLargeError, check_json_size, load_json, read_bounded
+from calibrant.dsl import parse_limits
+from calibrant.dsl.parse_limits import TooLargeError, check_json_size, load_json, read_bounded
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dsl.errors import PoolError
-from dsl.records import Header, read_records, write_records
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.records import Header, read_records, write_records
 
 
 class Thing(msgspec.Struct, forbid_unknown_fields=True):

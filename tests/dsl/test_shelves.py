@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsl.shelves import Shelf, Store
+from calibrant.dsl.shelves import Shelf, Store
 
 
 def recalled(store: Store, shelf: Shelf[str], text: str) -> str | None:

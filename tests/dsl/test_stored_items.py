@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-import dsl.stored_items
-from bench.benchmarks.registry import benchmark_of
-from bench.pools.bundled import bundled_files
-from dsl.errors import PoolError
-from dsl.stored_items import StoredItems, item_ids, items_by_id
+import calibrant.dsl.stored_items
+from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.pools.bundled import bundled_files
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.stored_items import StoredItems, item_ids, items_by_id
 
 FILES = [file for files in bundled_files().values() for file in files[:1]]
 
 
 @pytest.fixture
 def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
 
 
 def head(source: Path, number: int, target: Path) -> Path:
@@ -38,7 +38,7 @@ def test_stored_items_are_the_items(source: Path, tmp_path: Path, monkeypatch: p
     of = benchmark_of(pool)
     kept = of.read_pool(pool).items
     assert isinstance(kept, tuple)
-    monkeypatch.setattr(dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
     stored = of.read_pool(pool).items
     assert isinstance(stored, StoredItems)
     assert tuple(stored) == kept

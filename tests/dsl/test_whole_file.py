@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dsl.whole_file import whole_file, write_whole
+from calibrant.dsl.whole_file import whole_file, write_whole
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from bench.cli import main
+from calibrant.bench.cli import main
 from tests.golden.sessions import Session
 from tests.support.commands import PROGRESS
 

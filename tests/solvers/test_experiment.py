@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from solvers.experiment import Move, RatedExperiment, best_experiment, play
-from solvers.outcome import Found, Impossible
-from solvers.space import Space
+from calibrant.solvers.experiment import Move, RatedExperiment, best_experiment, play
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.space import Space
 from tests.support.counter_game import NumberGame, Numbers
 
 NumberSpace = Space[int, int, bool, int]

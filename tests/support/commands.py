@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bench.cli import main
+from calibrant.bench.cli import main
 
 FONT_CACHE = "building the font cache"
 PROGRESS = re.compile(
@@ -26,7 +26,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 def command(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, with warnings as errors."""
-    return program("-m", "bench.cli", *arguments, **options)
+    return program("-m", "calibrant.bench.cli", *arguments, **options)
 
 
 def called(*arguments: object) -> subprocess.CompletedProcess[str]:

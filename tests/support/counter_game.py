@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dsl.action import Action, ActionError, verb_of
-from dsl.episode import Step
+from calibrant.dsl.action import Action, ActionError, verb_of
+from calibrant.dsl.episode import Step
 
 VERBS: Mapping[str, frozenset[str]] = {"ask": frozenset(), "submit": frozenset()}
 

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
 
 
 def lines(folder: Path, pool: Path) -> Iterator[list[object]]:

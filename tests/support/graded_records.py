@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from bench.runs.records import FILE_NAME, Record, StepRecord, Timing
+from calibrant.bench.runs.records import FILE_NAME, Record, StepRecord, Timing
 
 
 def graded(*, correct: bool = True, exposed: str | None = "pre", steps: int = 4, **extra: Any) -> dict[str, Any]:

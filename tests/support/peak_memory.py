@@ -34,7 +34,7 @@ print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 def command_cost(*arguments: object, limit: float = 120) -> Cost:
     """Run the command with warnings as errors; killed after `limit` seconds, which the code shows."""
-    command = ["timeout", "-s", "KILL", str(limit), sys.executable, "-W", "error", "-m", "bench.cli"]
+    command = ["timeout", "-s", "KILL", str(limit), sys.executable, "-W", "error", "-m", "calibrant.bench.cli"]
     start = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, *command, *map(str, arguments)],

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from bench.answers.columns import Means
-from bench.report.layout import Source, Table
-from bench.report.rate_rows import AnswerOrigin, Grouping
-from bench.report.rows import RowCollector, SystemRow
-from bench.runs.records import FILE_NAME, Record, Timing
+from calibrant.bench.answers.columns import Means
+from calibrant.bench.report.layout import Source, Table
+from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rows import RowCollector, SystemRow
+from calibrant.bench.runs.records import FILE_NAME, Record, Timing
 
 INVALID: dict[str, Any] = {"valid": False, "correct": False}
 

@@ -10,16 +10,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from dsl.errors import MissingExtraError
-from dsl.formulas.text import Grammar, parse
-from dsl.replayscm.disclosure import Ordered
-from dsl.replayscm.pools.build import problem_from_record
-from dsl.replayscm.pools.disclosures import OrderedRecord
-from dsl.replayscm.pools.records import ProblemRecord, SealedRecord, WorldRecord
-from dsl.replayscm.problem import Pool, Task
-from dsl.replayscm.scm import Scm
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.dsl.errors import MissingExtraError
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.replayscm.disclosure import Ordered
+from calibrant.dsl.replayscm.pools.build import problem_from_record
+from calibrant.dsl.replayscm.pools.disclosures import OrderedRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, SealedRecord, WorldRecord
+from calibrant.dsl.replayscm.problem import Pool, Task
+from calibrant.dsl.replayscm.scm import Scm
 
 GRAMMAR = Grammar(("not", "and", "or", "xor", "iff"), False)
 
@@ -97,8 +97,8 @@ def _record(index: int, behaviour: str) -> ProblemRecord:
 KILLABLE_RUN = """
 import sys
 from pathlib import Path
-from bench.runs.jobs import Execution
-from bench.runs.runner import run
+from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.runner import run
 from tests.support.stub_protocols import Stub
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from bench.cli import main
+from calibrant.bench.cli import main
 
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?P<tags>(?::[^\n]*\n)*)(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 SHELL = re.compile(r"\s*(?P<sign>\||2>&1|2>|>)\s*")

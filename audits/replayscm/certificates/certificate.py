@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from dsl.formulas.text import render
-from dsl.replayscm.pools.files import record_from_problem
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from solvers.formulas.lookup import LARGEST_OF_FOUR
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.members_by_size import smallest_members
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.formulas.lookup import LARGEST_OF_FOUR
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.members_by_size import smallest_members
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 FORMAT = "calibrant-certificate"
 VERSION = 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from dsl.errors import CalibrantError
+from calibrant.dsl.errors import CalibrantError
 
 Names: TypeAlias = frozenset[str]
 MAX_GROUP: Final = 18  # variables; 3 ** 18 steps take a quarter of an hour, and tables of all sets 200 MB

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.table import full_mask, projection
+from calibrant.dsl.formulas.table import full_mask, projection
 
 LARGEST_CAP = {1: 15, 2: 15, 3: 15, 4: 12, 5: 9}  # by number of variables: seconds; beyond that layers are too large
 OPERATORS = frozenset({"not", "and", "or", "xor", "iff"})

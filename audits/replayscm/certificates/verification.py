@@ -21,19 +21,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from audits.recounting import RecountLimitError, checkpoint
-from audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
-from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
-from audits.replayscm.certificates.rup import ProofError, check_refutation
-from audits.replayscm.certificates.shape import CertificateFile
-from dsl.errors import CalibrantError, in_one_line, shown
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.text import parse
-from dsl.replayscm.pools.files import record_from_problem
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.scm import LocalFunction, Scm
-from dsl.replayscm.world import World
+from calibrant.audits.recounting import RecountLimitError, checkpoint
+from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names, count_dags
+from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
+from calibrant.audits.replayscm.certificates.shape import CertificateFile
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.dsl.replayscm.world import World
 
 KEYS = {"format", "version", "instance", "evidence", "class", "functions", "by_roots", "count", "unique"}
 CLASS_KEYS = {"max_parents", "max_size", "nested_roots", "in_words"}

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from audits.replayscm.exposure import target_novelty
-from audits.replayscm.generation.plans import StratumPlan
-from audits.replayscm.generation.proposals import Proposer
-from audits.replayscm.generation.training import Training, reduction
-from dsl.replayscm.sampling.evidence import Evidence, rejections
-from dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut
-from dsl.replayscm.sampling.shortcuts import with_shortcuts
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.sampling.worlds import Drawn
-from dsl.replayscm.world import Intervention, World
+from calibrant.audits.replayscm.exposure import target_novelty
+from calibrant.audits.replayscm.generation.plans import StratumPlan
+from calibrant.audits.replayscm.generation.proposals import Proposer
+from calibrant.audits.replayscm.generation.training import Training, reduction
+from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut
+from calibrant.dsl.replayscm.sampling.shortcuts import with_shortcuts
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.sampling.worlds import Drawn
+from calibrant.dsl.replayscm.world import Intervention, World
 
 HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where their targets are bounded
 

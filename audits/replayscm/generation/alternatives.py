@@ -15,13 +15,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from audits.replayscm.bounded import LOCAL
-from audits.replayscm.local_patterns import rows_by_pattern
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import from_formula
-from dsl.replayscm.sampling.scms import LatentScm
-from dsl.replayscm.world import World
-from solvers.formulas.essential import essential_functions
+from calibrant.audits.replayscm.bounded import LOCAL
+from calibrant.audits.replayscm.local_patterns import rows_by_pattern
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import from_formula
+from calibrant.dsl.replayscm.sampling.scms import LatentScm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.formulas.essential import essential_functions
 
 Tables: TypeAlias = npt.NDArray[np.uint64]
 """Functions of one window, as bits of their truth tables; variable i is the i-th of the window."""

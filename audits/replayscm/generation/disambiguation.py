@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from audits.replayscm.generation.alternatives import LocalAlternatives
-from audits.replayscm.local_patterns import rows_by_pattern
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.sampling.worlds import Drawn, Environment, Population, sample_assigned, sample_environment
-from dsl.replayscm.world import Column, Intervention
+from calibrant.audits.replayscm.generation.alternatives import LocalAlternatives
+from calibrant.audits.replayscm.local_patterns import rows_by_pattern
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Environment, Population, sample_assigned, sample_environment
+from calibrant.dsl.replayscm.world import Column, Intervention
 
 TARGET_COUNTS = (2, 3, 4)  # the published worlds of this kind have four
 CANDIDATES = 32  # target sets tried for one world

@@ -22,20 +22,20 @@ from dataclasses import dataclass
 from itertools import count
 from random import Random
 
-from audits.replayscm.generation.acceptance import reduces_shortcuts, sample_heldout, unmet
-from audits.replayscm.generation.alternatives import local_alternatives
-from audits.replayscm.generation.disambiguation import Disambiguation, separating_worlds
-from audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
-from audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
-from audits.replayscm.generation.training import Training, TrainingChoice
-from dsl.replayscm.pools.files import as_written
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.evidence import Evidence
-from dsl.replayscm.sampling.problems import disclosed, problem_of
-from dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from dsl.replayscm.sampling.shortcuts import num_functions, with_shortcuts
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.sampling.worlds import Drawn, Population, sample_population
+from calibrant.audits.replayscm.generation.acceptance import reduces_shortcuts, sample_heldout, unmet
+from calibrant.audits.replayscm.generation.alternatives import local_alternatives
+from calibrant.audits.replayscm.generation.disambiguation import Disambiguation, separating_worlds
+from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS, StratumPlan, plan_for
+from calibrant.audits.replayscm.generation.record import Effort, GenerationAudit, evidence_audit
+from calibrant.audits.replayscm.generation.training import Training, TrainingChoice
+from calibrant.dsl.replayscm.pools.files import as_written
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.evidence import Evidence
+from calibrant.dsl.replayscm.sampling.problems import disclosed, problem_of
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.sampling.shortcuts import num_functions, with_shortcuts
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_population
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from audits.replayscm.generation.generate import Generated, generate
-from dsl.replayscm.sampling.problems import SEEDS_PER_POOL
-from dsl.replayscm.sampling.strata import Stratum
+from calibrant.audits.replayscm.generation.generate import Generated, generate
+from calibrant.dsl.replayscm.sampling.problems import SEEDS_PER_POOL
+from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.sampling.worlds import Drawn, Population, sample_intervention, sample_world
-from dsl.replayscm.world import Intervention
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_intervention, sample_world
+from calibrant.dsl.replayscm.world import Intervention
 
 MAX_DRAWS = 10_000  # in a row without a new signature; the smallest stratum has hundreds of signatures
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
-from audits.replayscm.exposure import (
+from calibrant.audits.replayscm.bounded import LOCAL, STRONGER, BoundedAudit, LocalFinding, PairFinding, Shortcut
+from calibrant.audits.replayscm.exposure import (
     Exposure,
     HeldoutBalance,
     InterventionMix,
@@ -21,12 +21,12 @@ from audits.replayscm.exposure import (
     heldout_balance,
     intervention_mix,
 )
-from audits.replayscm.local_patterns import all_probes, coverage
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.world import World
-from solvers.acyclic.bounds import Bounds
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.local_patterns import all_probes, coverage
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.acyclic.bounds import Bounds
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 CLASSES = (3, 4, 5)  # bounds of the number of functional parents for which members are counted
 

@@ -21,15 +21,21 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
-from audits.replayscm.generation.proposals import Proposer
-from audits.replayscm.local_patterns import num_new, outer_probes, patterns, rows_by_pattern, together
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.sampling.scms import LatentScm
-from dsl.replayscm.sampling.shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.sampling.worlds import Drawn, Population, baseline_world
-from dsl.replayscm.world import World
+from calibrant.audits.replayscm.generation.plans import SEED_WORLDS, StratumPlan
+from calibrant.audits.replayscm.generation.proposals import Proposer
+from calibrant.audits.replayscm.local_patterns import num_new, outer_probes, patterns, rows_by_pattern, together
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.sampling.scms import LatentScm
+from calibrant.dsl.replayscm.sampling.shortcuts import (
+    Survivors,
+    num_functions,
+    shortcut_classes,
+    unrefuted,
+    with_shortcuts,
+)
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, baseline_world
+from calibrant.dsl.replayscm.world import World
 
 CHOICES = 8  # proposals among which the preferred one is taken where nothing else decides
 CANDIDATES_PER_SURVIVOR = 24  # worlds simulated in a step of survivor reduction, for each variable with a shortcut

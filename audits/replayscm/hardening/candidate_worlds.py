@@ -20,17 +20,17 @@ from math import comb
 from random import Random
 from typing import TypeAlias
 
-from audits.replayscm.hardening.thresholds import Range
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
-from dsl.replayscm.sampling.worlds import (
+from calibrant.audits.replayscm.hardening.thresholds import Range
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS, MAX_TARGETS
+from calibrant.dsl.replayscm.sampling.worlds import (
     Drawn,
     Population,
     baseline_environment,
     sample_world,
 )
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.replayscm.world import Intervention, World
 
 ASSIGNED = 0.75  # share of hard_assigned among random proposals: they show more
 

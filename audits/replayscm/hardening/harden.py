@@ -16,33 +16,33 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 
-from audits.replayscm.ambiguity import gold_class
-from audits.replayscm.hardening.candidate_worlds import (
+from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.audits.replayscm.hardening.candidate_worlds import (
     WorldFamily,
     heldout_signatures,
     under_any_thresholds,
 )
-from audits.replayscm.hardening.limits import (
+from calibrant.audits.replayscm.hardening.limits import (
     HardeningGoal,
     SuppliedAlternative,
     goal_objective,
     goal_outcome,
     supplied_alternatives,
 )
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.hardening.objectives import FittingAlternatives, OpenPatterns
-from audits.replayscm.hardening.steps import AddedWorld, HardeningEffort, Selector, WorldNames
-from audits.replayscm.hardening.thresholds import population, threshold_ranges
-from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
-from dsl.replayscm.pools.files import as_written
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.strata import MAX_TARGETS
-from dsl.replayscm.sampling.worlds import Drawn, sample_world
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel
-from solvers.outcome import Outcome
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.hardening.objectives import FittingAlternatives, OpenPatterns
+from calibrant.audits.replayscm.hardening.steps import AddedWorld, HardeningEffort, Selector, WorldNames
+from calibrant.audits.replayscm.hardening.thresholds import population, threshold_ranges
+from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage, probes, seen_patterns
+from calibrant.dsl.replayscm.pools.files import as_written
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, sample_world
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.outcome import Outcome
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 EFFORT = HardeningEffort()
 

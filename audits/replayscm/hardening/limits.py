@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from audits.replayscm.hardening.candidate_worlds import WorldFamily
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.hardening.objectives import DisagreeingMembers, Objective
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.worlds import Population
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.hardening.objectives import DisagreeingMembers, Objective
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.worlds import Population
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MOST_ROWS = 5_000_000  # up to which it is counted what would be left if more worlds were admissible
 MIDDLE_THRESHOLD = 0.4  # some published level lies below it and some above

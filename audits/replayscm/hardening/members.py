@@ -11,10 +11,10 @@ from itertools import islice
 
 import numpy as np
 
-from audits.replayscm.behaviour import rows_of
-from dsl.replayscm.world import World
-from solvers.replayscm.imagined import ImaginedSpace, ParentSets
-from solvers.replayscm.version_space import VersionSpace
+from calibrant.audits.replayscm.behaviour import rows_of
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
+from calibrant.solvers.replayscm.version_space import VersionSpace
 
 AT_ONCE = 4_000_000  # weights of parent sets that are held at a time
 MANY_ROWS = 1_000  # from which on sets are dropped before weights are summed

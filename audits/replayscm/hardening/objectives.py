@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.local_patterns import Probe, Seen, together
-from audits.replayscm.patterns import seen_patterns
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from solvers.budget import Budget
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.local_patterns import Probe, Seen, together
+from calibrant.audits.replayscm.patterns import seen_patterns
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.budget import Budget
 
 
 class Objective(Protocol):

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.hardening.objectives import Charged, Objective
-from audits.replayscm.hardening.world_design import designed_world
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.worlds import Drawn
-from dsl.replayscm.world import World
-from solvers.budget import Budget, BudgetSpent
+from calibrant.audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.hardening.objectives import Charged, Objective
+from calibrant.audits.replayscm.hardening.world_design import designed_world
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.worlds import Drawn
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 DESIGNS = 2  # worlds designed in a step
 TARGET_SETS = 48  # whose rows are looked at before a design; all of them where none of these helps

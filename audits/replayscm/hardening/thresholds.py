@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from audits.replayscm.patterns import latent_scm
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.worlds import Population
-from dsl.replayscm.world import Column
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.worlds import Population
+from calibrant.dsl.replayscm.world import Column
 
 Range: TypeAlias = tuple[float, float]
 """A half-open interval of thresholds, low <= threshold < high."""

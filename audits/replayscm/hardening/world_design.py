@@ -12,11 +12,11 @@ from itertools import product
 from random import Random
 from typing import NamedTuple
 
-from audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
-from audits.replayscm.hardening.objectives import Objective
-from dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
-from dsl.replayscm.sampling.worlds import Drawn, Environment
-from dsl.replayscm.world import Column, Intervention, World
+from calibrant.audits.replayscm.hardening.candidate_worlds import Targets, WorldFamily
+from calibrant.audits.replayscm.hardening.objectives import Objective
+from calibrant.dsl.replayscm.sampling.strata import ENVIRONMENT_LEVELS
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Environment
+from calibrant.dsl.replayscm.world import Column, Intervention, World
 
 
 class _Start(NamedTuple):

@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from baselines.replayscm.discovery.extras import library, one_thread
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.graph import Graph, graph_from_matrix
+from calibrant.baselines.replayscm.discovery.extras import library, one_thread
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Graph, graph_from_matrix
 
 IndependenceTest: TypeAlias = Literal["gsq", "chisq"]
 GesScore: TypeAlias = Literal["bdeu", "bic"]

@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from dsl.errors import MissingExtraError
+from calibrant.dsl.errors import MissingExtraError
 
 MAX_REASON = 200  # characters of what an import says went wrong
 

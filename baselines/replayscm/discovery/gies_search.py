@@ -12,11 +12,11 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from baselines.replayscm.discovery.extras import library, one_thread
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.graph import Graph, graph_from_matrix
-from baselines.structure_learning.scores import LocalScores, NetworkScore, mbde
-from dsl.replayscm.world import Panel
+from calibrant.baselines.replayscm.discovery.extras import library, one_thread
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Graph, graph_from_matrix
+from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, mbde
+from calibrant.dsl.replayscm.world import Panel
 
 
 def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: NetworkScore | None = None) -> Graph:

@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from baselines.replayscm.discovery.causal_learn import table
-from baselines.replayscm.discovery.extras import library, one_thread
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.graph import Graph
+from calibrant.baselines.replayscm.discovery.causal_learn import table
+from calibrant.baselines.replayscm.discovery.extras import library, one_thread
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.graph import Graph
 
 PgmpyScore: TypeAlias = Literal["bdeu", "bic", "k2"]
 

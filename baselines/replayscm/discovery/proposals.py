@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from baselines.replayscm.constraints import disclosed_constraints
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Frame, Mask
-from baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, oriented
-from dsl.replayscm.problem import Task
-from solvers.replayscm.roots import nested_variables
+from calibrant.baselines.replayscm.constraints import disclosed_constraints
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Frame, Mask
+from calibrant.baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, oriented
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.replayscm.roots import nested_variables
 
 Parents: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
-from baselines.replayscm.posterior.evidence import MAX_STATES
-from baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
-from baselines.replayscm.posterior.local import Local
-from baselines.replayscm.posterior.posterior import Member, Posterior
-from dsl.formulas.formula import Formula
-from dsl.formulas.partial import complete
-from dsl.formulas.table import TruthTable
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.least import least_formula
-from solvers.outcome import Found
-from solvers.replayscm.certified import certified
+from calibrant.baselines.replayscm.posterior.evidence import MAX_STATES
+from calibrant.baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
+from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.partial import complete
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.certified import certified
 
 SEED = 20_250_101  # fixed: the answer depends on the task and the options alone
 STARTS = 12  # members from which a search starts

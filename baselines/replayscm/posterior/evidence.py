@@ -7,17 +7,17 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from baselines.replayscm.posterior.formula_weights import ANY_SIZE
-from baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_VARIABLES, essential
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import from_formula
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.strata import SHORTCUT_CAP
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.least import LeastSize
-from solvers.replayscm.local_counts import local_space
-from solvers.replayscm.parents import ParentSearch
+from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE
+from calibrant.baselines.replayscm.posterior.prior import MAX_PARENTS, SHORTCUT_VARIABLES, essential
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import from_formula
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.strata import SHORTCUT_CAP
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.least import LeastSize
+from calibrant.solvers.replayscm.local_counts import local_space
+from calibrant.solvers.replayscm.parents import ParentSearch
 
 MAX_STATES = 500_000_000  # functions of five parents that are looked at: half a second; pools need a quarter
 NO_FIT = 99  # larger than every shortcut

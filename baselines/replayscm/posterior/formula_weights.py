@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from dsl.replayscm.sampling.strata import STRATA
+from calibrant.dsl.replayscm.sampling.strata import STRATA
 
 SHIPPED = "data/formula_weights.bin"
 ANY_SIZE = min(s.sizes[0] for s in STRATA), max(s.sizes[1] for s in STRATA)  # of a drawn formula
@@ -59,5 +59,5 @@ def unpack(content: bytes) -> tuple[Drawn, ...]:
 @cache
 def shipped() -> Mapping[int, Drawn]:
     """The shipped counts by number of parents; read once per process."""
-    content = files("baselines.replayscm.posterior").joinpath(SHIPPED).read_bytes()
+    content = files("calibrant.baselines.replayscm.posterior").joinpath(SHIPPED).read_bytes()
     return {one.num_parents: one for one in unpack(content)}

@@ -16,10 +16,10 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from baselines.replayscm.posterior.local import Local
-from baselines.replayscm.posterior.posterior import Member
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES
+from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.posterior import Member
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES
 
 NUM_TARGETS = (0.05, 0.5, 0.45)  # chance of 1, 2 and 3 targets, about the mean of the published configurations
 ASSIGNED = 0.8  # chance that targets are set row by row

@@ -13,9 +13,9 @@ from itertools import permutations
 from random import Random
 from typing import Generic, TypeAlias, TypeVar
 
-from dsl.replayscm.disclosure import Disclosure
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget
 
 T = TypeVar("T")
 

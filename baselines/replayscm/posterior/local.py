@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from baselines.replayscm.posterior.evidence import MechanismEvidence
-from baselines.replayscm.posterior.latent_orders import Choice
-from baselines.replayscm.posterior.prior import (
+from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
+from calibrant.baselines.replayscm.posterior.latent_orders import Choice
+from calibrant.baselines.replayscm.posterior.prior import (
     ANY,
     F64,
     MAX_PARENTS,
@@ -30,8 +30,8 @@ from baselines.replayscm.posterior.prior import (
     size_weights,
     slot_mass,
 )
-from dsl.formulas.partial import PartialTable
-from solvers.acyclic.least_cost import Mask
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.solvers.acyclic.least_cost import Mask
 
 
 class Local(NamedTuple):

@@ -20,15 +20,15 @@ from typing import Any
 
 import numpy as np
 
-from baselines.replayscm.posterior.evidence import MechanismEvidence
-from baselines.replayscm.posterior.local import LocalPosterior
-from baselines.replayscm.posterior.posterior import Member
-from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
-from baselines.replayscm.posterior.root_evidence import root_probability
-from dsl.replayscm.problem import Task
-from solvers.acyclic.least_cost import Mask
-from solvers.acyclic.placement import minimal
-from solvers.budget import BudgetSpent
+from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
+from calibrant.baselines.replayscm.posterior.local import LocalPosterior
+from calibrant.baselines.replayscm.posterior.posterior import Member
+from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
+from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.placement import minimal
+from calibrant.solvers.budget import BudgetSpent
 
 CHAINS = 4
 BURN_IN = 4_000  # steps of each chain before its first draw

@@ -8,15 +8,15 @@ from functools import cached_property
 from math import prod
 from random import Random
 
-from baselines.replayscm.posterior.evidence import MechanismEvidence
-from baselines.replayscm.posterior.latent_orders import Choice, LatentOrders, WindowWeight
-from baselines.replayscm.posterior.local import Local, LocalPosterior
-from baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
-from baselines.replayscm.posterior.root_evidence import root_probability
-from dsl.replayscm.problem import Task
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget
-from solvers.replayscm.roots import root_sets
+from calibrant.baselines.replayscm.posterior.evidence import MechanismEvidence
+from calibrant.baselines.replayscm.posterior.latent_orders import Choice, LatentOrders, WindowWeight
+from calibrant.baselines.replayscm.posterior.local import Local, LocalPosterior
+from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Configuration, of_shape
+from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.roots import root_sets
 
 MAX_STATES = 100_000  # prefixes of orders, all configurations and root sets together
 

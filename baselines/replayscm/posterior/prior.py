@@ -16,12 +16,12 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from baselines.replayscm.posterior.formula_weights import shipped
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.replayscm.sampling.scms import MIN_PARENTS
-from dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
-from solvers.formulas.catalogue import catalogue
-from solvers.formulas.essential import essential_functions
+from calibrant.baselines.replayscm.posterior.formula_weights import shipped
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.replayscm.sampling.scms import MIN_PARENTS
+from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
+from calibrant.solvers.formulas.catalogue import catalogue
+from calibrant.solvers.formulas.essential import essential_functions
 
 SHORTCUT_VARIABLES = 3  # shortcuts have nodes of at most three arguments, so none of size 5 mentions more
 XOR_SIZE = 3

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
-from solvers.replayscm.roots import repeats
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.strata import BASELINE_LEVEL, ENVIRONMENT_LEVELS
+from calibrant.solvers.replayscm.roots import repeats
 
 LEVELS = ENVIRONMENT_LEVELS
 BASELINE = LEVELS.index(BASELINE_LEVEL)

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.formula import Formula
-from dsl.replayscm.problem import Task
-from solvers.acyclic.least_cost import Mask
-from solvers.formulas.essential import EssentialFunctions
-from solvers.formulas.least import least_formula
-from solvers.outcome import Found
-from solvers.replayscm.parents import ParentSearch, ParentSet
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.formulas.essential import EssentialFunctions
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 
 MAX_PARENTS = 5
 

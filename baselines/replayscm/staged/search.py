@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from baselines.replayscm.staged._kernels_choice import first_choice
-from baselines.replayscm.staged.candidates import CandidateMechanism, Candidates, Caps
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget, BudgetSpent
-from solvers.formulas.literals import require_literals_alone
-from solvers.replayscm.certified import certified
-from solvers.replayscm.roots import likely_first
+from calibrant.baselines.replayscm.staged._kernels_choice import first_choice
+from calibrant.baselines.replayscm.staged.candidates import CandidateMechanism, Candidates, Caps
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.formulas.literals import require_literals_alone
+from calibrant.solvers.replayscm.certified import certified
+from calibrant.solvers.replayscm.roots import likely_first
 
 NODES_PER_SECOND = 50_000  # choices of a candidate that the search tries
 NO_LIMIT = 1 << 62

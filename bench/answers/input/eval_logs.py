@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from dsl.errors import CalibrantError, MissingExtraError, in_one_line, shown
-from dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, shown
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
 
 _ZIP = b"PK\x03\x04"
 _ZSTANDARD = 93

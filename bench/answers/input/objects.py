@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.answers.input.eval_logs import EvalLog, is_eval_log
-from bench.answers.lines import json_object, numbered_lines, shown_name
-from dsl.errors import CalibrantError, MissingExtraError
-from dsl.parse_limits import TooLargeError
+from calibrant.bench.answers.input.eval_logs import EvalLog, is_eval_log
+from calibrant.bench.answers.lines import json_object, numbered_lines, shown_name
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.parse_limits import TooLargeError
 
 
 class PredictionFile:

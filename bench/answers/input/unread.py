@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bench.answers.measures import LateScore
-from dsl.errors import in_one_line, shown
+from calibrant.bench.answers.measures import LateScore
+from calibrant.dsl.errors import in_one_line, shown
 
 UNREAD_STAGES = (
     "extracted",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from bench.pools.figures.numbers import Column, share, span, spread, tally
-from dsl.blickets.item import BlicketItem, Mechanism
+from calibrant.bench.pools.figures.numbers import Column, share, span, spread, tally
+from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 
 
 def _rule(mechanism: Mechanism) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bench.pools.figures.numbers import Column, share, span, spread, tally
-from dsl.causalab.item import LabItem
-from dsl.causalab.reactor import winnable
+from calibrant.bench.pools.figures.numbers import Column, share, span, spread, tally
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.reactor import winnable
 
 
 def _label(name: str) -> Column[LabItem]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from bench.pools.figures.numbers import Column, share, span, spread
-from dsl.causim.item import CausimItem
+from calibrant.bench.pools.figures.numbers import Column, share, span, spread
+from calibrant.dsl.causim.item import CausimItem
 
 
 def _program(item: CausimItem) -> tuple[bytes]:

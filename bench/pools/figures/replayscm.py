@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from bench.pools.figures.numbers import Column, share, span, spread
-from dsl.replayscm.problem import Problem
+from calibrant.bench.pools.figures.numbers import Column, share, span, spread
+from calibrant.dsl.replayscm.problem import Problem
 
 MODES = ("none", "hard_constant", "hard_assigned")
 

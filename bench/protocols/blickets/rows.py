@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from bench.protocols.base import Outcome, Protocol, ProtocolResult
+from calibrant.bench.protocols.base import Outcome, Protocol, ProtocolResult
 
 if TYPE_CHECKING:
-    from bench.blickets.agents import Agent
-    from dsl.blickets.item import Task
-    from dsl.episode import Episode
+    from calibrant.bench.blickets.agents import Agent
+    from calibrant.dsl.blickets.item import Task
+    from calibrant.dsl.episode import Episode
 
 
 class AgentRow(Protocol, frozen=True):
@@ -22,7 +22,7 @@ class AgentRow(Protocol, frozen=True):
 
     def player(self, task: Task) -> Agent:
         """Who plays an item of this task."""
-        from bench.blickets.agents import agent
+        from calibrant.bench.blickets.agents import agent
 
         return agent(self.agent or self.name)
 
@@ -32,7 +32,7 @@ class AgentRow(Protocol, frozen=True):
 
     def answer(self, given: Episode[Task, str]) -> ProtocolResult:
         """The provenance says of agents with dynamic behaviours which fired, and after how many moves."""
-        from bench.blickets.agents import firings
+        from calibrant.bench.blickets.agents import firings
 
         player = self.player(given.task)
         player.play(given, self.generator(given.task))
@@ -53,7 +53,7 @@ class Exact(AgentRow, frozen=True):
     name = "exact"
 
     def player(self, task: Task) -> Agent:
-        from bench.blickets.agents import agent, learner_for
+        from calibrant.bench.blickets.agents import agent, learner_for
 
         return agent(learner_for(task))
 
@@ -143,7 +143,7 @@ class Grid(AgentRow, frozen=True):
     confirmations: Annotated[int, msgspec.Meta(ge=1, le=99)] = 2
 
     def player(self, task: Task) -> Agent:
-        from bench.blickets.agents import agent
+        from calibrant.bench.blickets.agents import agent
 
         stop = f"confirm-{self.confirmations}" if self.stop == "confirm" else self.stop
         return agent(f"{self.explore}/{self.revise}/{stop}")

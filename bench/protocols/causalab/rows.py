@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
 
 if TYPE_CHECKING:
-    from dsl.causalab.episode import LabEpisode
+    from calibrant.dsl.causalab.episode import LabEpisode
 
 
 class LabRow(Protocol, frozen=True):
@@ -19,8 +19,8 @@ class LabRow(Protocol, frozen=True):
         return 0
 
     def answer(self, given: LabEpisode) -> ProtocolResult:
-        from baselines.causalab.rows import ROWS, play
-        from solvers.outcome import Found
+        from calibrant.baselines.causalab.rows import ROWS, play
+        from calibrant.solvers.outcome import Found
 
         outcome = play(ROWS[self.name], given, self.draws)
         if not isinstance(outcome, Found):

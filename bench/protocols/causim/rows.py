@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
 
 if TYPE_CHECKING:
-    from dsl.causim.item import Task
-    from dsl.causim.question import Answer
-    from solvers.outcome import Outcome
+    from calibrant.dsl.causim.item import Task
+    from calibrant.dsl.causim.question import Answer
+    from calibrant.solvers.outcome import Outcome
 
 
 class CausimRow(Protocol, frozen=True):
     """What the rows have in common: an answer as a JSON object, or why there is none."""
 
     def warm_up(self) -> None:
-        import baselines.causim.rows  # noqa: F401
+        import calibrant.baselines.causim.rows  # noqa: F401
 
     def outcome(self, task: Task) -> Outcome[Answer]:
-        from baselines.causim.rows import ROWS
+        from calibrant.baselines.causim.rows import ROWS
 
         return ROWS[self.name](task, 0)
 
     def answer(self, given: Task) -> ProtocolResult:
-        from dsl.causim.values import plain
-        from solvers.outcome import Found
+        from calibrant.dsl.causim.values import plain
+        from calibrant.solvers.outcome import Found
 
         found = self.outcome(given)
         return ProtocolResult("found", plain(found.value)) if isinstance(found, Found) else nothing_found(found)
@@ -39,7 +39,7 @@ class DrawnRow(CausimRow, frozen=True):
     seed: int = 0
 
     def outcome(self, task: Task) -> Outcome[Answer]:
-        from baselines.causim.rows import ROWS
+        from calibrant.baselines.causim.rows import ROWS
 
         return ROWS[self.name](task, self.seed)
 
@@ -108,7 +108,7 @@ class Truncated(CausimRow, frozen=True):
     max_worlds: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def outcome(self, task: Task) -> Outcome[Answer]:
-        from baselines.causim.rows import truncated
+        from calibrant.baselines.causim.rows import truncated
 
         return truncated(self.max_worlds)(task, 0)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dsl.formulas.text import render
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.scm import Scm
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.scm import Scm
 
 if TYPE_CHECKING:
-    from solvers.replayscm.alternative import AlternativeAnswer
+    from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
 
 def scm_answer(kind: TaskKind, model: Scm) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from bench.protocols.replayscm.exact import warming_task
-from dsl.replayscm.problem import Task, TaskKind
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.protocols.replayscm.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.replayscm.discovery.proposals import GraphProposal
-    from baselines.structure_learning.constraints import Constraints
-    from baselines.structure_learning.frame import Frame
+    from calibrant.baselines.replayscm.discovery.proposals import GraphProposal
+    from calibrant.baselines.structure_learning.constraints import Constraints
+    from calibrant.baselines.structure_learning.frame import Frame
 
 EXTRA = "discovery"
 
@@ -37,7 +37,7 @@ class Discovery(Protocol, frozen=True):
     max_parents: NumParents = 5
 
     def require(self) -> None:
-        from baselines.replayscm.discovery.extras import require_extra
+        from calibrant.baselines.replayscm.discovery.extras import require_extra
 
         require_extra(EXTRA, *self.modules)
 
@@ -49,9 +49,9 @@ class Discovery(Protocol, frozen=True):
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:
-        from baselines.replayscm.constraints import disclosed_constraints
-        from baselines.replayscm.fit import Fitter, Unfit
-        from baselines.replayscm.frames import frame_from_panel
+        from calibrant.baselines.replayscm.constraints import disclosed_constraints
+        from calibrant.baselines.replayscm.fit import Fitter, Unfit
+        from calibrant.baselines.replayscm.frames import frame_from_panel
 
         if task.kind is TaskKind.ALTERNATIVE:  # a structure that is learned from rows is no second explanation of them
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})
@@ -80,8 +80,8 @@ class PcThenFit(Discovery, frozen=True):
     test: Literal["gsq", "chisq"] = "gsq"
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.replayscm.discovery.causal_learn import pc_graph
-        from baselines.replayscm.discovery.proposals import adjacency_proposal
+        from calibrant.baselines.replayscm.discovery.causal_learn import pc_graph
+        from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal
 
         return adjacency_proposal(task, frame, pc_graph(frame, known, alpha=self.alpha, test=self.test))
 
@@ -97,8 +97,8 @@ class GesThenFit(Discovery, frozen=True):
     score: Literal["bdeu", "bic"] = "bdeu"
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.replayscm.discovery.causal_learn import ges_graph
-        from baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph
+        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 
         return dag_proposal(task, frame, ges_graph(frame, max_parents=self.max_parents, score=self.score))
 
@@ -116,8 +116,8 @@ class PgmpyThenFit(Discovery, frozen=True):
     imaginary_rows: ImaginaryRows = 1.0
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
-        from baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
+        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 
         graph = hill_climbing_graph(frame, known, score=self.score, imaginary_rows=self.imaginary_rows)
         return dag_proposal(task, frame, graph)
@@ -130,8 +130,8 @@ class GiesThenFit(Discovery, frozen=True):
     modules = ("gies", "threadpoolctl")
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        from baselines.replayscm.discovery.gies_search import gies_graph, intervention_targets
-        from baselines.replayscm.discovery.proposals import dag_proposal
+        from calibrant.baselines.replayscm.discovery.gies_search import gies_graph, intervention_targets
+        from calibrant.baselines.replayscm.discovery.proposals import dag_proposal
 
         return dag_proposal(task, frame, gies_graph(frame, intervention_targets(task.training)))
 

@@ -6,9 +6,9 @@ from typing import Annotated, TypedDict
 
 from msgspec import Meta
 
-from bench.protocols.base import Protocol, ProtocolResult, nothing_found
-from bench.protocols.replayscm.answers import alternative_answer, scm_answer
-from dsl.replayscm.problem import Task, TaskKind
+from calibrant.bench.protocols.base import Protocol, ProtocolResult, nothing_found
+from calibrant.bench.protocols.replayscm.answers import alternative_answer, scm_answer
+from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 MAX_PARENTS = 6  # the solver's own limit
 
@@ -42,9 +42,9 @@ class Exact(Protocol, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from solvers.outcome import Found
-        from solvers.replayscm.alternative import find_alternative  # imports the compiler
-        from solvers.replayscm.exact import solve
+        from calibrant.solvers.outcome import Found
+        from calibrant.solvers.replayscm.alternative import find_alternative  # imports the compiler
+        from calibrant.solvers.replayscm.exact import solve
 
         if task.kind is TaskKind.ALTERNATIVE:
             other = find_alternative(task, max_parents=min(self.max_parents, 4))
@@ -72,7 +72,7 @@ class ExactIntegerProgram(Exact, frozen=True):
     seconds: Annotated[float, Meta(ge=0)] | None = None
 
     def require(self) -> None:
-        from solvers.highs import require_highs
+        from calibrant.solvers.highs import require_highs
 
         require_highs()
 
@@ -86,9 +86,9 @@ def warming_task() -> Task:
 
     To answer it takes all tables, and every kernel of the solver in every type that it is compiled for.
     """
-    from dsl.formulas.text import STANDARD, parse
-    from dsl.replayscm.disclosure import HiddenOrder
-    from dsl.replayscm.world import Intervention, Panel, World
+    from calibrant.dsl.formulas.text import STANDARD, parse
+    from calibrant.dsl.replayscm.disclosure import HiddenOrder
+    from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
     roots = ("X1", "X2", "X3", "X4", "X5")
     texts = {

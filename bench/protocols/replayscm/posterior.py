@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from bench.protocols.replayscm.exact import Exact, warming_task
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.problem import Task, TaskKind
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.protocols.replayscm.exact import Exact, warming_task
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.replayscm.posterior.choice import Choice
-    from baselines.replayscm.posterior.posterior import Posterior
+    from calibrant.baselines.replayscm.posterior.choice import Choice
+    from calibrant.baselines.replayscm.posterior.posterior import Posterior
 
 
 class MostPosterior(Protocol, frozen=True):
@@ -40,14 +40,14 @@ class MostPosterior(Protocol, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from solvers.budget import BudgetSpent
+        from calibrant.solvers.budget import BudgetSpent
 
         if task.kind is TaskKind.ALTERNATIVE:
             return self._exact(task, "the task asks for an alternative SCM, whatever its probability")
         if task.grammar != STANDARD:
             return self._exact(task, "the prior is of formulas over the standard operators without constants")
-        from baselines.replayscm.posterior.posterior import Posterior
-        from baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
+        from calibrant.baselines.replayscm.posterior.posterior import Posterior
+        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, MIXED_UP_TO
 
         try:
             posterior = Posterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())
@@ -65,7 +65,7 @@ class MostPosterior(Protocol, frozen=True):
         return ProtocolResult(found.outcome, found.answer, found.size, provenance)
 
     def _chosen(self, task: Task, posterior: Posterior) -> ProtocolResult:
-        from baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
+        from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_probable
 
         choose = most_agreeing if self.choose == "agreeing" else most_probable
         choice = choose(posterior, self.draws)
@@ -77,10 +77,10 @@ class MostPosterior(Protocol, frozen=True):
 
     def _by_chain(self, task: Task) -> ProtocolResult:
         """By order MCMC. The value of a probable member is its share of the draws, of an agreeing one as ever."""
-        from baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
-        from baselines.replayscm.posterior.order_chain import SampledPosterior
-        from baselines.replayscm.posterior.prior import CONFIGURATIONS
-        from solvers.budget import BudgetSpent
+        from calibrant.baselines.replayscm.posterior.choice import certified_member, most_agreeing, most_frequent
+        from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior
+        from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS
+        from calibrant.solvers.budget import BudgetSpent
 
         try:
             chains = SampledPosterior(task, configurations=CONFIGURATIONS if self.configurations == "all" else ())

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from bench.protocols.replayscm.exact import warming_task
-from dsl.replayscm.problem import Task, TaskKind
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.protocols.replayscm.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 if TYPE_CHECKING:
-    from baselines.replayscm.portfolio import FittedModel
-    from dsl.replayscm.scm import Scm
+    from calibrant.baselines.replayscm.portfolio import FittedModel
+    from calibrant.dsl.replayscm.scm import Scm
 
 NumParents = Annotated[int, msgspec.Meta(ge=1, le=6)]
 ImaginaryRows = Annotated[float, msgspec.Meta(gt=0)]
@@ -43,7 +43,7 @@ class ScorePortfolio(Protocol, frozen=True):
             pass  # the first model of each stage of fitting: by then every kernel is in use
 
     def answer(self, task: Task) -> ProtocolResult:
-        from solvers.budget import BudgetSpent
+        from calibrant.solvers.budget import BudgetSpent
 
         try:
             return self._alternative(task) if task.kind is TaskKind.ALTERNATIVE else self._first(task)
@@ -82,7 +82,7 @@ class BnlearnThenFit(ScorePortfolio, frozen=True):
         return {"structures": "tabu search and hill climbing on mbde, greedy: no optimum is claimed"}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
-        from baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
+        from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates  # imports the compiler
 
         return bnlearn_candidates(task, seed=self.seed, states=self.states)
 
@@ -103,7 +103,7 @@ class ExactMbdeThenFit(ScorePortfolio, frozen=True):
     states: States = 200_000_000
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:
-        from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+        from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
 
         return exact_mbde_candidates(
             task, iss=self.iss, max_parents=self.max_parents, networks=self.networks, states=self.states
@@ -116,9 +116,9 @@ def _nothing(task: Task) -> ProtocolResult:
 
 def _told_apart(reference: Scm, model: Scm) -> dict[str, Any] | None:
     """The answer object, if the menu's best intervention shows a difference."""
-    from bench.protocols.replayscm.answers import alternative_answer
-    from dsl.replayscm.alternative import told_apart
-    from solvers.replayscm.alternative import AlternativeAnswer
+    from calibrant.bench.protocols.replayscm.answers import alternative_answer
+    from calibrant.dsl.replayscm.alternative import told_apart
+    from calibrant.solvers.replayscm.alternative import AlternativeAnswer
 
     if model.roots != reference.roots or model.equivalent(reference):
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from bench.protocols.replayscm.exact import warming_task
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.scm import Scm
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.protocols.replayscm.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
 
 
 class SimpleRow(Protocol, frozen=True):
@@ -34,7 +34,7 @@ class FirstFound(SimpleRow, frozen=True):
     name = "first-found"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.replayscm.simple_rows import first_found
+        from calibrant.baselines.replayscm.simple_rows import first_found
 
         return first_found(task)
 
@@ -49,7 +49,7 @@ class RandomLegal(SimpleRow, frozen=True):
     seed: int = 0
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.replayscm.simple_rows import random_legal
+        from calibrant.baselines.replayscm.simple_rows import random_legal
 
         return random_legal(task, self.seed)
 
@@ -60,7 +60,7 @@ class CopyParent(SimpleRow, frozen=True):
     name = "copy-parent"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.replayscm.simple_rows import copy_parent
+        from calibrant.baselines.replayscm.simple_rows import copy_parent
 
         return copy_parent(task)
 
@@ -71,7 +71,7 @@ class Majority(SimpleRow, frozen=True):
     name = "majority"
 
     def model(self, task: Task) -> Scm | None:
-        from baselines.replayscm.simple_rows import majority
+        from calibrant.baselines.replayscm.simple_rows import majority
 
         return majority(task)
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import msgspec
 
-from bench.protocols.base import Protocol, ProtocolResult
-from bench.protocols.replayscm.answers import scm_answer
-from bench.protocols.replayscm.exact import warming_task
-from dsl.replayscm.problem import Task, TaskKind
+from calibrant.bench.protocols.base import Protocol, ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.protocols.replayscm.exact import warming_task
+from calibrant.dsl.replayscm.problem import Task, TaskKind
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -29,7 +29,7 @@ class StagedExactSearch(Protocol, frozen=True):
         self.answer(warming_task())
 
     def answer(self, task: Task) -> ProtocolResult:
-        from baselines.replayscm.staged.search import NODES_PER_SECOND, STAGES, NotFound, staged_search
+        from calibrant.baselines.replayscm.staged.search import NODES_PER_SECOND, STAGES, NotFound, staged_search
 
         if task.kind is TaskKind.ALTERNATIVE:  # the published search has no row there
             return ProtocolResult("impossible", provenance={"reason": "no Alternative-SCM row"})

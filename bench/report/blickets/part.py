@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.answers.attribution import KEY
-from bench.answers.blickets import MEASURES
-from bench.report.blickets.tables import Items, blicket_tables
-from bench.report.part import Answer, Part, ReportContents
-from bench.report.rate_rows import Grouping
-from bench.report.standing.attribution import KindPlot, attribution_plot
-from bench.report.standing.rows import Named, SettingRow, named_answers, setting_rows
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.blickets import MEASURES
+from calibrant.bench.report.blickets.tables import Items, blicket_tables
+from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.rate_rows import Grouping
+from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
+from calibrant.bench.report.standing.rows import Named, SettingRow, named_answers, setting_rows
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."

@@ -9,17 +9,17 @@ from typing import TypeAlias
 
 import msgspec
 
-from bench.answers.attribution import decision_notes
-from bench.answers.blickets import MEASURES
-from bench.blickets.tables import PlayedEpisode, paper_tables
-from bench.report.layout import Heading, Source, Table, TableRow
-from bench.report.part import Answer, NoAnswersError, ReportContents
-from bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
-from bench.report.standing.views import View, view_table
-from dsl.blickets.grading import Exposed, Fault
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.errors import CalibrantError, shown
+from calibrant.bench.answers.attribution import decision_notes
+from calibrant.bench.answers.blickets import MEASURES
+from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables
+from calibrant.bench.report.layout import Heading, Source, Table, TableRow
+from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
+from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.standing.views import View, view_table
+from calibrant.dsl.blickets.grading import Exposed, Fault
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.errors import CalibrantError, shown
 
 VIEWS = {
     "answers": View(

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bench.answers.attribution import KEY, decision_notes
-from bench.answers.causalab import GRAPH, MEASURES
-from bench.causalab.picture import lab_picture
-from bench.causalab.tables import NUMBERS, paper_tables, without_printed
-from bench.pages.graph import GraphPicture, graphs_svg
-from bench.report.layout import Table, anchor_of
-from bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
-from bench.report.rate_rows import Grouping, natural
-from bench.report.standing.attribution import KindPlot, attribution_plot
-from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from bench.report.standing.views import View, view_table
-from dsl.causalab.mechanism import FREQUENCY
+from calibrant.bench.answers.attribution import KEY, decision_notes
+from calibrant.bench.answers.causalab import GRAPH, MEASURES
+from calibrant.bench.causalab.picture import lab_picture
+from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
+from calibrant.bench.pages.graph import GraphPicture, graphs_svg
+from calibrant.bench.report.layout import Table, anchor_of
+from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.rate_rows import Grouping, natural
+from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
+from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.standing.views import View, view_table
+from calibrant.dsl.causalab.mechanism import FREQUENCY
 
 ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"

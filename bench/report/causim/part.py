@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bench.answers.attribution import KEY
-from bench.answers.causim import MEASURES
-from bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
-from bench.report.causim.profile import profile_plot
-from bench.report.layout import Heading, Source, Table
-from bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
-from bench.report.rate_rows import CalibrationTable, Grouping
-from bench.report.samples import sample_rows, sample_table
-from bench.report.standing.attribution import KindPlot, attribution_plot
-from bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from bench.report.standing.views import View, view_table
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.causim import MEASURES
+from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
+from calibrant.bench.report.causim.profile import profile_plot
+from calibrant.bench.report.layout import Heading, Source, Table
+from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+from calibrant.bench.report.samples import sample_rows, sample_table
+from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
+from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.standing.views import View, view_table
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."

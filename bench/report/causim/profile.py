@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bench.causim.tables import level_of
-from bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from bench.report.part import Plot
-from bench.report.standing.rows import Named
+from calibrant.bench.causim.tables import level_of
+from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
+from calibrant.bench.report.part import Plot
+from calibrant.bench.report.standing.rows import Named
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
 COLOURS: Final = {

@@ -9,12 +9,12 @@ from functools import reduce
 from statistics import median
 from typing import NamedTuple
 
-from bench.answers.columns import Column
-from bench.report.ambiguity import Ambiguities
-from bench.report.intervals import Interval
-from bench.report.pairs import HELDOUT_EXACT, RUNGS
-from bench.report.rates import rate_intervals
-from bench.report.rows import ScoredAnswer, SystemRow
+from calibrant.bench.answers.columns import Column
+from calibrant.bench.report.ambiguity import Ambiguities
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.pairs import HELDOUT_EXACT, RUNGS
+from calibrant.bench.report.rates import rate_intervals
+from calibrant.bench.report.rows import ScoredAnswer, SystemRow
 
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
 BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))

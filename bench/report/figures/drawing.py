@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bench.report.figures.curves import CurvePoint
-from bench.terminal import printable
-from dsl.errors import MissingExtraError
+from calibrant.bench.report.figures.curves import CurvePoint
+from calibrant.bench.terminal import printable
+from calibrant.dsl.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

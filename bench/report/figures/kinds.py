@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.answers.attribution import KEY
-from bench.answers.replayscm import MEASURES
-from bench.report.part import Answer, Plot
-from bench.report.rate_rows import Grouping
-from bench.report.standing.attribution import KindPlot, attribution_plot
-from bench.report.standing.rows import Named, named_answers, setting_rows
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.report.part import Answer, Plot
+from calibrant.bench.report.rate_rows import Grouping
+from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
+from calibrant.bench.report.standing.rows import Named, named_answers, setting_rows
 
 CAPTION = (
     "Shares of answers by what the training worlds had decided: earned and missed where every SCM that fits them"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from bench.answers.columns import UNDEFINED
-from bench.report.ambiguity import Ambiguities
-from bench.report.figures.curves import (
+from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.report.ambiguity import Ambiguities
+from calibrant.bench.report.figures.curves import (
     BINS,
     NUM_BINS,
     REST,
@@ -21,13 +21,24 @@ from bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
-from bench.report.figures.drawing import Look, apart, curve, drawn_svg, legend, looks, new_figure, plain, shifts, style
-from bench.report.layout import Source, TableRow
-from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
-from bench.report.paper import with_printed_rows
-from bench.report.part import Plot
-from bench.report.rows import SystemRow
-from bench.runs.jobs import Progress
+from calibrant.bench.report.figures.drawing import (
+    Look,
+    apart,
+    curve,
+    drawn_svg,
+    legend,
+    looks,
+    new_figure,
+    plain,
+    shifts,
+    style,
+)
+from calibrant.bench.report.layout import Source, TableRow
+from calibrant.bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
+from calibrant.bench.report.paper import with_printed_rows
+from calibrant.bench.report.part import Plot
+from calibrant.bench.report.rows import SystemRow
+from calibrant.bench.runs.jobs import Progress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

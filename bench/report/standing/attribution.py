@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from audits.attribution import Kind
-from bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from bench.report.part import Plot
-from bench.report.standing.rows import Named, SettingRow
+from calibrant.audits.attribution import Kind
+from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
+from calibrant.bench.report.part import Plot
+from calibrant.bench.report.standing.rows import Named, SettingRow
 
 COLUMNS = 3
 COLOURS = {Kind.EARNED: "#2f8f5b", Kind.MISSED: "#b4562b", Kind.LUCKY: "#c79a1b", Kind.SHORT: "#8b95a3"}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from bench.answers.attribution import KEY, KINDS
-from bench.answers.transcripts import Transcript, transcripts
-from bench.pages.timeline import Timeline
-from bench.report.part import Answer, ReportContents
-from bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
-from dsl.episode import TranscriptError
-from dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.bench.answers.attribution import KEY, KINDS
+from calibrant.bench.answers.transcripts import Transcript, transcripts
+from calibrant.bench.pages.timeline import Timeline
+from calibrant.bench.report.part import Answer, ReportContents
+from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
+from calibrant.dsl.episode import TranscriptError
+from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 if TYPE_CHECKING:
-    from bench.benchmarks.base import Benchmark
+    from calibrant.bench.benchmarks.base import Benchmark
 
 _Key: TypeAlias = tuple[str, str, str, str, int]
 
@@ -50,7 +50,7 @@ def chosen_episodes(
 
 
 def _is_of(path: Any, of: Benchmark[Any]) -> bool:
-    from bench.benchmarks.registry import benchmark_of
+    from calibrant.bench.benchmarks.registry import benchmark_of
 
     return benchmark_of(path).name == of.name
 

@@ -6,10 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bench.answers.measures import Measures
-from bench.report.part import Answer
-from bench.report.rate_rows import AnswerOrigin, Grouping, differing_names, natural, option_suffix, pool_labels
-from dsl.errors import in_one_line
+from calibrant.bench.answers.measures import Measures
+from calibrant.bench.report.part import Answer
+from calibrant.bench.report.rate_rows import (
+    AnswerOrigin,
+    Grouping,
+    differing_names,
+    natural,
+    option_suffix,
+    pool_labels,
+)
+from calibrant.dsl.errors import in_one_line
 
 
 class Named(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bench.report.rate_rows import AnswerOrigin
-from dsl.errors import in_one_line
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.dsl.errors import in_one_line
 
 MAX_REASON_CHARS = 160
 _OUTCOMES = {"impossible": "nothing of the class fits (exhausted: {})", "out_of_budget": "the budget ran out ({})"}

@@ -7,12 +7,12 @@ from math import sqrt
 from statistics import fmean, mean, stdev
 from typing import NamedTuple
 
-from bench.answers.columns import SUPPRESSED, Column, is_suppressed
-from bench.report.formats import shown_columns
-from bench.report.intervals import Interval
-from bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from bench.report.standing.rows import Named, SettingRow
-from bench.statistics import NORMAL_95, wilson
+from calibrant.bench.answers.columns import SUPPRESSED, Column, is_suppressed
+from calibrant.bench.report.formats import shown_columns
+from calibrant.bench.report.intervals import Interval
+from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
+from calibrant.bench.report.standing.rows import Named, SettingRow
+from calibrant.bench.statistics import NORMAL_95, wilson
 
 ROW_LABELS = (
     *(Heading("setting", "Setting"), Heading("stratum", "Stratum"), Heading("system", "System")),

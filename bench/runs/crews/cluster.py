@@ -16,12 +16,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from bench.runs.crews.connection import Connection, connected
-from bench.runs.crews.hand import Work, do_jobs
-from bench.runs.crews.shares import Shares
-from bench.runs.crews.versions import versions
-from bench.runs.jobs import Failure, error_line
-from dsl.errors import CalibrantError
+from calibrant.bench.runs.crews.connection import Connection, connected
+from calibrant.bench.runs.crews.hand import Work, do_jobs
+from calibrant.bench.runs.crews.shares import Shares
+from calibrant.bench.runs.crews.versions import versions
+from calibrant.bench.runs.jobs import Failure, error_line
+from calibrant.dsl.errors import CalibrantError
 
 if TYPE_CHECKING:
     from distributed import Future

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from bench.runs.jobs import error_line
-from dsl.errors import CalibrantError, MissingExtraError, shown
+from calibrant.bench.runs.jobs import error_line
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, shown
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from pebble import ProcessPool
 
-from bench.runs.crews.processes import outcome, spawned, stop
-from bench.runs.crews.shares import SHARE
-from bench.runs.crews.versions import difference, versions
-from bench.runs.jobs import Failure, attempted, error_line
-from dsl.errors import CalibrantError, MissingExtraError
+from calibrant.bench.runs.crews.processes import outcome, spawned, stop
+from calibrant.bench.runs.crews.shares import SHARE
+from calibrant.bench.runs.crews.versions import difference, versions
+from calibrant.bench.runs.jobs import Failure, attempted, error_line
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 T = TypeVar("T")
 

@@ -18,10 +18,10 @@ from typing import TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from bench.runs.crews.parent import end_with_parent
-from bench.runs.jobs import Failure, attempted
-from dsl.compiling import Told
-from dsl.errors import CalibrantError
+from calibrant.bench.runs.crews.parent import end_with_parent
+from calibrant.bench.runs.jobs import Failure, attempted
+from calibrant.dsl.compiling import Told
+from calibrant.dsl.errors import CalibrantError
 
 AHEAD = 64  # jobs for each process that are made before they are done
 

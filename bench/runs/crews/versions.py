@@ -9,9 +9,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from bench.version import program_version
+from calibrant.bench.version import program_version
 
-PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench", "calibrant")
+PACKAGES = ("dsl", "solvers", "audits", "baselines", "bench")
 LIBRARIES = (
     "numpy",
     "numba",
@@ -56,9 +56,10 @@ def _version(library: str) -> str:
 
 def _code() -> str:
     """A digest of our sources: two checkouts may have one version."""
-    root = Path(__file__).resolve().parents[3]
+    folders = {name: Path(__file__).resolve().parents[3] / name for name in PACKAGES}
     digest = hashlib.sha256()
-    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
-        digest.update(f"{path.relative_to(root).as_posix()}\n".encode())
-        digest.update(path.read_bytes())
+    for name, folder in folders.items():
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(f"{name}/{path.relative_to(folder).as_posix()}\n".encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -12,19 +12,19 @@ from random import Random
 
 from msgspec.structs import replace
 
-from audits.blickets.public_runs import attributed_runs
-from baselines.blickets.grid import GRID
-from bench.blickets.agents import agent
-from bench.blickets.standing import SEED, all_played
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from dsl.action import Action
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.reference import ACTIVE, run
-from dsl.blickets.rule import Rule, all_rules
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.blickets.text_game import text_runs
+from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.baselines.blickets.grid import GRID
+from calibrant.bench.blickets.agents import agent
+from calibrant.bench.blickets.standing import SEED, all_played
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.reference import ACTIVE, run
+from calibrant.dsl.blickets.rule import Rule, all_rules
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.text_game import text_runs
 
 TOPIC = "blickets"
 EPISODES = 200

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.hypothesis import hypothesis, stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.score import Scorer
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.space import weighted_dags
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.score import Scorer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.space import weighted_dags
 
 TOPIC = "causalab"
 ITEMS = 50

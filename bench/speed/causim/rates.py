@@ -11,16 +11,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from dsl.causim.bundle import load_source
-from dsl.causim.generation.growth import grow
-from dsl.causim.item import CausimItem
-from dsl.causim.question import TYPES, Answer
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.answers import AnswerSet, TwinAnswerSet
-from solvers.causim.items import generated_items, items_of_version
-from solvers.outcome import Found
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import TYPES, Answer
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.items import generated_items, items_of_version
+from calibrant.solvers.outcome import Found
 
 TOPIC = "causim"
 NODES, SEED, EACH = 10, 1, 20

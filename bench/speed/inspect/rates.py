@@ -17,15 +17,15 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from bench.answers.predictions import Predictions
-from bench.answers.verdicts import PredictionScorer
-from bench.protocols.replayscm.answers import scm_answer
-from bench.speed.comparison import Row
-from bench.speed.options import Options
-from bench.speed.replayscm.candidates import gold_of
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.answers.predictions import Predictions
+from calibrant.bench.answers.verdicts import PredictionScorer
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.replayscm.candidates import gold_of
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.score import Evaluator
 
 TOPIC = "inspect"
 INSTANCES, EPOCHS = 320, 4

@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import mean, median
 from typing import NamedTuple
 
-from audits.replayscm.instance import AuditOptions
-from bench.audit.run import timed_audit
-from bench.speed.comparison import Row
-from bench.speed.options import Options
-from bench.speed.processes import OURS, command_cost
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool, Problem
+from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.audit.run import timed_audit
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.processes import OURS, command_cost
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
 
 TOPIC = "audits"
 ROUNDS = 2  # each instance is audited so often, and the shorter time counts

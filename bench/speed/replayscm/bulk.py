@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from bench.commands.progress import usable_cores
-from bench.speed.comparison import Row
-from bench.speed.options import Options
-from bench.speed.processes import OURS, Cost, command_cost
-from bench.speed.replayscm import published
-from bench.speed.replayscm.responses import write_large_pool, write_responses
+from calibrant.bench.commands.progress import usable_cores
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.processes import OURS, Cost, command_cost
+from calibrant.bench.speed.replayscm import published
+from calibrant.bench.speed.replayscm.responses import write_large_pool, write_responses
 
 TOPIC = "bulk"
 INSTANCES = 320

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bench.speed.replayscm.rowwise import Counts
-from dsl.replayscm.batch import PackedPanels, Programs
+from calibrant.bench.speed.replayscm.rowwise import Counts
+from calibrant.dsl.replayscm.batch import PackedPanels, Programs
 
 SOURCE = Path(__file__).with_name("replay_loop.c")
 FLAGS = ("-std=c99", "-O3", "-march=native", "-shared", "-fPIC")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from dsl.formulas.formula import Apply, Formula, Node
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.replay import Candidate
-from dsl.replayscm.scm import Scm
+from calibrant.dsl.formulas.formula import Apply, Formula, Node
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.scm import Scm
 
 LISTS = ("and", "or", "xor", "iff")
 

@@ -17,20 +17,20 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from bench.speed.comparison import Row, seconds
-from bench.speed.options import Options
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.sampling.evidence import sample_evidence
-from dsl.replayscm.sampling.problems import problem_of
-from dsl.replayscm.sampling.scms import sample_scm
-from dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
-from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
-from solvers.replayscm.engines.contract import Counted, Engine, Enumeration
-from solvers.replayscm.engines.registry import ENGINES, engine
-from solvers.replayscm.engines.sat import SatMembers
-from solvers.replayscm.version_space import ModelClass, VersionSpace
-from solvers.sat.cnf import linear_order, tight_levels, topological_levels
+from calibrant.bench.speed.comparison import Row, seconds
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
+from calibrant.dsl.replayscm.sampling.problems import problem_of
+from calibrant.dsl.replayscm.sampling.scms import sample_scm
+from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
+from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
+from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.engines.sat import SatMembers
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.sat.cnf import linear_order, tight_levels, topological_levels
 
 TOPIC = "engines"
 LARGEST = 10  # variables of the pools' largest problems

@@ -10,13 +10,13 @@ from functools import partial
 from random import Random
 from statistics import median
 
-from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
-from bench.speed.options import Options
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import num_rows
-from solvers.formulas.least import least_formula
-from solvers.formulas.sat_search import least_formula_by_sat
-from solvers.outcome import Found
+from calibrant.bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import num_rows
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.sat_search import least_formula_by_sat
+from calibrant.solvers.outcome import Found
 
 TOPIC = "sat"
 VARIABLES = (4, 5, 6, 7, 8, 9, 10)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import yaml
 
-from bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
-from bench.speed.options import Options
-from bench.speed.replayscm.official_file import MEGABYTE, write_official_file
-from dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.bench.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.replayscm.official_file import MEGABYTE, write_official_file
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 
 TOPIC = "load"
 NUM_BYTES = 86 * MEGABYTE

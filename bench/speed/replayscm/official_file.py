@@ -15,13 +15,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.protocols.replayscm.answers import scm_answer
-from bench.speed.replayscm.candidates import gold_of
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.pools.results import cut_results
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.speed.replayscm.candidates import gold_of
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.pools.results import cut_results
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.score import Evaluator
 
 SEED = 6
 MODELS = tuple(f"model-{number}" for number in range(1, 10))

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options, by_setting
-from bench.speed.replayscm import published
-from bench.speed.replayscm.candidates import gold_of
-from dsl.formulas.text import parse, render
-from dsl.replayscm.problem import Problem
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options, by_setting
+from calibrant.bench.speed.replayscm import published
+from calibrant.bench.speed.replayscm.candidates import gold_of
+from calibrant.dsl.formulas.text import parse, render
+from calibrant.dsl.replayscm.problem import Problem
 
 TOPIC = "parse"
 Tree: TypeAlias = "str | list[Tree]"

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options, by_setting
-from bench.speed.replayscm import published
-from bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
-from bench.speed.replayscm.candidates import random_candidates, typical
-from bench.speed.replayscm.rowwise import RowwisePanels
-from dsl.formulas.text import render
-from dsl.replayscm.batch import TextCompiler, compile_candidates, pack_panels, replay_batch
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replay_world
-from dsl.replayscm.replay import Candidate, replay_splits
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options, by_setting
+from calibrant.bench.speed.replayscm import published
+from calibrant.bench.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
+from calibrant.bench.speed.replayscm.candidates import random_candidates, typical
+from calibrant.bench.speed.replayscm.rowwise import RowwisePanels
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.batch import TextCompiler, compile_candidates, pack_panels, replay_batch
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.replay import Candidate, replay_splits
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
 
 TOPIC = "replay"
 BATCH = 10_000

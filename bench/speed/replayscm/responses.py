@@ -15,10 +15,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.speed.replayscm.candidates import gold_of
-from dsl.formulas.text import render
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool, Problem, TaskKind
+from calibrant.bench.speed.replayscm.candidates import gold_of
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem, TaskKind
 
 SEED = 14
 MODELS = tuple(f"model-{number}" for number in range(1, 6))

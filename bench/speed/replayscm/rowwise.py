@@ -10,9 +10,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.formulas.formula import fold
-from dsl.replayscm.replay import Candidate
-from dsl.replayscm.world import Column, Panel
+from calibrant.dsl.formulas.formula import fold
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.world import Column, Panel
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Counts: TypeAlias = npt.NDArray[np.int64]

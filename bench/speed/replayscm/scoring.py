@@ -17,18 +17,18 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from bench.protocols.replayscm.answers import scm_answer
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options, by_setting, by_stratum
-from bench.speed.replayscm import published
-from bench.speed.replayscm.candidates import LISTS, gold_of
-from bench.speed.replayscm.responses import new_responses
-from dsl.formulas.formula import Apply, Formula, apply, fold
-from dsl.replayscm.mechanisms import MANY, NOVELTY, READ
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import SCORED, Evaluator, Score
-from dsl.shelves import Store
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options, by_setting, by_stratum
+from calibrant.bench.speed.replayscm import published
+from calibrant.bench.speed.replayscm.candidates import LISTS, gold_of
+from calibrant.bench.speed.replayscm.responses import new_responses
+from calibrant.dsl.formulas.formula import Apply, Formula, apply, fold
+from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, READ
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
+from calibrant.dsl.shelves import Store
 
 TOPIC = "score"
 TIMES_PUBLISHED = 150  # for the published keys of responses whose mechanisms have been met

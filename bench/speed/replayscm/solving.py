@@ -13,11 +13,11 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from bench.speed.comparison import Row, seconds
-from bench.speed.options import Options, by_setting, by_stratum
-from dsl.replayscm.problem import Problem
-from solvers.outcome import Found
-from solvers.replayscm.exact import solve
+from calibrant.bench.speed.comparison import Row, seconds
+from calibrant.bench.speed.options import Options, by_setting, by_stratum
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.exact import solve
 
 TOPIC = "solve"
 MAX_PARENTS, FEWER_PARENTS = 5, 4

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from baselines.replayscm.discovery.causal_learn import ges_graph, table
-from baselines.replayscm.discovery.extras import library, one_thread
-from baselines.replayscm.discovery.gies_search import gies_graph
-from baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
-from baselines.structure_learning.constraints import unconstrained
-from baselines.structure_learning.frame import Frame
-from bench.speed.comparison import Rival
+from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph, table
+from calibrant.baselines.replayscm.discovery.extras import library, one_thread
+from calibrant.baselines.replayscm.discovery.gies_search import gies_graph
+from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
+from calibrant.baselines.structure_learning.constraints import unconstrained
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.bench.speed.comparison import Rival
 
 LIBRARIES = {"pgmpy": "pgmpy", "causal-learn": "causallearn", "gies": "gies", "pyAgrum": "pyagrum"}
 

@@ -14,17 +14,17 @@ from math import lgamma
 
 import numpy as np
 
-from baselines.replayscm.discovery.gies_search import intervention_targets
-from baselines.replayscm.frames import frame_from_panel
-from baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
-from baselines.structure_learning.constraints import unconstrained
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.score_optimum import ScoreOptimum
-from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
-from baselines.structure_learning.search import HillClimbing, Tabu, learn
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from bench.speed.replayscm.structure_rivals import (
+from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
+from calibrant.baselines.structure_learning.constraints import unconstrained
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
+from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, learn
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.replayscm.structure_rivals import (
     SOME,
     ScoreRival,
     exact_searchers,
@@ -37,8 +37,8 @@ from bench.speed.replayscm.structure_rivals import (
     tabu_searchers,
     without_interventions,
 )
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import Panel
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Panel
 
 TOPIC = "structures"
 MAX_PARENTS = 5

@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, product
 from random import Random
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import from_formula, full_mask, num_rows, projection
-from solvers.budget import Budget
-from solvers.formulas.least import least_formula
-from solvers.outcome import Found
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import from_formula, full_mask, num_rows, projection
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import Found
 
 TOPIC = "synthesis"
 PARENTS = (2, 3, 4, 5, 6)

@@ -7,13 +7,13 @@ from random import Random
 
 import numpy as np
 
-from bench.speed.comparison import Comparison, Rival, Row, measured
-from bench.speed.options import Options
-from bench.speed.replayscm.rowwise import RULES, Bools
-from dsl.formulas.formula import Formula, fold
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.table import TruthTable, cofactor, from_formula, num_rows, support
-from dsl.formulas.text import parse
+from calibrant.bench.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.replayscm.rowwise import RULES, Bools
+from calibrant.dsl.formulas.formula import Formula, fold
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.table import TruthTable, cofactor, from_formula, num_rows, support
+from calibrant.dsl.formulas.text import parse
 
 TOPIC = "tables"
 NUM_VARS = (4, 6, 10, 16)

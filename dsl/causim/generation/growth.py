@@ -14,20 +14,20 @@ from typing import Final
 
 import numpy as np
 
-from dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
-from dsl.causim.generation.samplers import sampler
-from dsl.causim.generation.words import Vocabulary, new_name, outcomes
-from dsl.causim.item import loaded
-from dsl.causim.language.modules import statements
-from dsl.causim.language.statements import Function, function
-from dsl.causim.language.tables import table
-from dsl.causim.language.work import Work
-from dsl.causim.model import Model
-from dsl.causim.topology import NEW, Insertion, depths, inserted, insertions
-from dsl.causim.values import ModelError, symbol, value_of
-from dsl.causim.verifier import bundle_objections
+from calibrant.dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
+from calibrant.dsl.causim.generation.samplers import sampler
+from calibrant.dsl.causim.generation.words import Vocabulary, new_name, outcomes
+from calibrant.dsl.causim.item import loaded
+from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.statements import Function, function
+from calibrant.dsl.causim.language.tables import table
+from calibrant.dsl.causim.language.work import Work
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.topology import NEW, Insertion, depths, inserted, insertions
+from calibrant.dsl.causim.values import ModelError, symbol, value_of
+from calibrant.dsl.causim.verifier import bundle_objections
 
 MAX_ATTEMPTS: Final = 20
 MAX_RESTARTS: Final = 10

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.draws import Draws
 
 INDENT: Final = "    "
 MAX_TABLE: Final = 64  # combinations of parents that a lookup table may have

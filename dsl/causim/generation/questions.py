@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from dsl.causim.generation.draws import Draws
-from dsl.causim.model import Model, run
-from dsl.causim.question import Question, QuestionType
-from dsl.causim.values import Symbol
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Question, QuestionType
+from calibrant.dsl.causim.values import Symbol
 
 Evidence: TypeAlias = Literal["full", "minimal"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.words import NOISE_WORDS, Vocabulary
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.words import NOISE_WORDS, Vocabulary
 
 
 def sampler(draws: Draws, vocabulary: Vocabulary) -> str:

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
-from dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.draws import Draws
 
 Vocabulary: TypeAlias = Literal["nonsense", "medical"]
 _CONSONANTS: Final = "bdfgklmnprstvz"

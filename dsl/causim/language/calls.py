@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from dsl.causim.language.randomness import Uniform, Unsupported
-from dsl.causim.language.work import (
+from calibrant.dsl.causim.language.randomness import Uniform, Unsupported
+from calibrant.dsl.causim.language.work import (
     MEMBERS_PER_STEP,
     NODES_PER_STEP,
     Frame,

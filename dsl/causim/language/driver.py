@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dsl.causim.language.modules import statements
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.language.scope import check_name
-from dsl.causim.language.statements import Function, function
+from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.scope import check_name
+from calibrant.dsl.causim.language.statements import Function, function
 
 DRIVER: Final = "run_once"
 

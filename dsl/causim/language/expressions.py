@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
-from dsl.causim.language.calls import BUILTIN_KEYWORDS, BUILTINS, METHOD_NAMES, METHODS
-from dsl.causim.language.operators import COMPARISONS, binary, compared
-from dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
-from dsl.causim.language.scope import Scope, check_name, cost, target_names
-from dsl.causim.language.work import (
+from calibrant.dsl.causim.language.calls import BUILTIN_KEYWORDS, BUILTINS, METHOD_NAMES, METHODS
+from calibrant.dsl.causim.language.operators import COMPARISONS, binary, compared
+from calibrant.dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
+from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
+from calibrant.dsl.causim.language.work import (
     CONTAINERS,
     MAX_SIZE,
     SCALARS,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.randomness import Unsupported
 
 MAX_SOURCE: Final = 200_000
 MAX_KEPT: Final = 2_000  # characters of a statement whose tree is kept; nobody changes a tree

@@ -7,9 +7,17 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from dsl.causim.language.calls import added, charge_search, extend_list
-from dsl.causim.language.randomness import Uniform, Unsupported
-from dsl.causim.language.work import CONTAINERS, NODES_PER_STEP, SCALARS, Frame, charge_copy, checked_number, weigh
+from calibrant.dsl.causim.language.calls import added, charge_search, extend_list
+from calibrant.dsl.causim.language.randomness import Uniform, Unsupported
+from calibrant.dsl.causim.language.work import (
+    CONTAINERS,
+    NODES_PER_STEP,
+    SCALARS,
+    Frame,
+    charge_copy,
+    checked_number,
+    weigh,
+)
 
 _VIEWS: Final[tuple[type, ...]] = (type({}.keys()), type({}.items()))
 

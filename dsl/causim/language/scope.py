@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.language.work import NODES_PER_STEP
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.work import NODES_PER_STEP
 
 
 class Scope:

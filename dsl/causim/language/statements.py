@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
-from dsl.causim.language.operators import augmented
-from dsl.causim.language.randomness import Choices, Unsupported
-from dsl.causim.language.scope import Scope, check_name, cost, target_names
-from dsl.causim.language.work import MAX_STEPS, Frame, Work, ordered
+from calibrant.dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
+from calibrant.dsl.causim.language.operators import augmented
+from calibrant.dsl.causim.language.randomness import Choices, Unsupported
+from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
+from calibrant.dsl.causim.language.work import MAX_STEPS, Frame, Work, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.language.statements import RETURN, Function, Run, told
-from dsl.causim.language.work import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, Work
-from dsl.causim.values import Symbol
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.statements import RETURN, Function, Run, told
+from calibrant.dsl.causim.language.work import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, Work
+from calibrant.dsl.causim.values import Symbol
 
 Codes: TypeAlias = NDArray[np.int32]
 _Positions: TypeAlias = tuple[int | None, ...]  # per parameter; None where any value leads here

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, Final
 
-from dsl.causim.language.randomness import Choices, Uniform, Unsupported
+from calibrant.dsl.causim.language.randomness import Choices, Uniform, Unsupported
 
 MAX_STEPS: Final = 20_000  # per call
 MAX_WORK: Final = 2_000_000  # per program, while it is read: about 2 s; the largest of the vectors takes 22,512

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dsl.errors import CalibrantError, ParseError, PoolError, shown
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.table import MAX_TABLE_VARS
-from dsl.formulas.text import Grammar, parse
-from dsl.names import is_name
-from dsl.replayscm.disclosure import Disclosure, natural
-from dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
-from dsl.replayscm.pools.records import ProblemRecord, WorldRecord
-from dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, shown
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS
+from calibrant.dsl.formulas.text import Grammar, parse
+from calibrant.dsl.names import is_name
+from calibrant.dsl.replayscm.disclosure import Disclosure, natural
+from calibrant.dsl.replayscm.pools.disclosures import disclosure_from_record, distinct, permutation, subset
+from calibrant.dsl.replayscm.pools.records import ProblemRecord, WorldRecord
+from calibrant.dsl.replayscm.problem import ModelResult, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 
 MAX_VARIABLES = 60  # far above every benchmark of this kind; keeps sets of variables in one signed word
 MAX_ALTERNATIVE_VARIABLES = MAX_TABLE_VARS + 1  # a mechanism over all others still has a truth table to compare

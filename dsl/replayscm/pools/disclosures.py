@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from dsl.errors import PoolError, shown
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
 
 
 class OrderedRecord(msgspec.Struct, forbid_unknown_fields=True, tag="ordered", tag_field="type"):

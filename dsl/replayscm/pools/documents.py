@@ -18,18 +18,18 @@ from typing import IO, Any
 
 import msgspec
 
-from dsl.errors import PoolError
-from dsl.garbage import rare_collections
-from dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
-from dsl.pool_text import plain_pool, text_lines
-from dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
-from dsl.replayscm.pools.fields import Fields
-from dsl.replayscm.pools.official import OfficialRecord
-from dsl.replayscm.pools.records import ProblemRecord
-from dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
-from dsl.replayscm.problem import Pool, Problem
-from dsl.stored_items import copied_items
-from dsl.yaml_text import load_yaml
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.garbage import rare_collections
+from calibrant.dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
+from calibrant.dsl.pool_text import plain_pool, text_lines
+from calibrant.dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
+from calibrant.dsl.replayscm.pools.fields import Fields
+from calibrant.dsl.replayscm.pools.official import OfficialRecord
+from calibrant.dsl.replayscm.pools.records import ProblemRecord
+from calibrant.dsl.replayscm.pools.results import EmbeddedResults, ResultsCut, cut_results
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.stored_items import copied_items
+from calibrant.dsl.yaml_text import load_yaml
 
 RECORDS = "problems"
 _NONE = ResultsInMemory(())

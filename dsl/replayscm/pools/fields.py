@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, shown
 
 _REQUIRED: Any = object()
 _INTEGER_BITS = 64  # what JSON readers hold; hexadecimal YAML can say millions of digits that Python never prints

@@ -12,15 +12,15 @@ from typing import IO
 
 import msgspec
 
-from dsl.errors import PoolError, shown
-from dsl.formulas.text import render
-from dsl.parse_limits import TooLargeError, load_json
-from dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
-from dsl.records import decoded, decoded_again
-from dsl.replayscm.pools.build import problem_from_record
-from dsl.replayscm.pools.disclosures import record_from_disclosure
-from dsl.replayscm.pools.fields import located
-from dsl.replayscm.pools.records import (
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.parse_limits import TooLargeError, load_json
+from calibrant.dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
+from calibrant.dsl.records import decoded, decoded_again
+from calibrant.dsl.replayscm.pools.build import problem_from_record
+from calibrant.dsl.replayscm.pools.disclosures import record_from_disclosure
+from calibrant.dsl.replayscm.pools.fields import located
+from calibrant.dsl.replayscm.pools.records import (
     FORMAT,
     VERSION,
     HeaderRecord,
@@ -29,11 +29,11 @@ from dsl.replayscm.pools.records import (
     SealedRecord,
     WorldRecord,
 )
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from dsl.stored_items import item_ids, stored_items
-from dsl.whole_file import whole_file
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.stored_items import item_ids, stored_items
+from calibrant.dsl.whole_file import whole_file
 
 BENCHMARK = "replayscm"  # native files of it name none
 
@@ -50,7 +50,7 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
         if first is not None and first.text.lstrip().startswith("{"):
             pool = _read_native(first, lines, plain, path.name, keep_results=keep_results)
         else:
-            from dsl.replayscm.pools.documents import read_official  # the YAML parser is only needed here
+            from calibrant.dsl.replayscm.pools.documents import read_official  # the YAML parser is only needed here
 
             pool = read_official(plain, path.name, keep_results=keep_results)
         seen: set[str] = set()

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsl.errors import PoolError, shown
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.replayscm.pools.build import Results, problem_from_record
-from dsl.replayscm.pools.disclosures import (
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.replayscm.pools.build import Results, problem_from_record
+from calibrant.dsl.replayscm.pools.disclosures import (
     BlocksRecord,
     DisclosureRecord,
     HiddenOrderRecord,
     HiddenRootsRecord,
     OrderedRecord,
 )
-from dsl.replayscm.pools.fields import Fields, located
-from dsl.replayscm.pools.published_files import latent_of
-from dsl.replayscm.pools.records import (
+from calibrant.dsl.replayscm.pools.fields import Fields, located
+from calibrant.dsl.replayscm.pools.published_files import latent_of
+from calibrant.dsl.replayscm.pools.records import (
     ProblemRecord,
     SealedRecord,
     WorldRecord,
 )
-from dsl.replayscm.pools.results import EmbeddedResults
-from dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.pools.results import EmbeddedResults
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
 
 ORDERED_VARIANTS = frozenset({"with_topological_order"})
 BLOCK_VARIANTS = frozenset({"partial_topological_order", "partial_order", "partial_topo"})

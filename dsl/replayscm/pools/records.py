@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.replayscm.pools.disclosures import DisclosureRecord
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.replayscm.pools.disclosures import DisclosureRecord
 
 FORMAT = "calibrant-pool"
 VERSION = 1

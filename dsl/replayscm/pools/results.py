@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from dsl.errors import PoolError, shown
-from dsl.replayscm.problem import ModelResult
-from dsl.yaml_text import load_yaml
+from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.replayscm.problem import ModelResult
+from calibrant.dsl.yaml_text import load_yaml
 
 _KEY = "modelResults:"
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import yaml
 
-from dsl.errors import PoolError
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.pools.official import OWN_LABELS, problem_from_official
-from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from dsl.whole_file import whole_file
-from dsl.yaml_text import load_yaml
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.pools.official import OWN_LABELS, problem_from_official
+from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.dsl.whole_file import whole_file
+from calibrant.dsl.yaml_text import load_yaml
 
 SUFFIXES = (".yaml", ".yml")
 _METADATA = {

@@ -13,10 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from dsl.replayscm.sampling.scms import LatentScm
-from dsl.replayscm.sampling.shortcuts import Survivors, num_functions, shortcut_classes, unrefuted, with_shortcuts
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.sampling.worlds import (
+from calibrant.dsl.replayscm.sampling.scms import LatentScm
+from calibrant.dsl.replayscm.sampling.shortcuts import (
+    Survivors,
+    num_functions,
+    shortcut_classes,
+    unrefuted,
+    with_shortcuts,
+)
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.sampling.worlds import (
     Drawn,
     Environment,
     Population,
@@ -25,7 +31,7 @@ from dsl.replayscm.sampling.worlds import (
     sample_population,
     sample_world,
 )
-from dsl.replayscm.world import Panel, World
+from calibrant.dsl.replayscm.world import Panel, World
 
 PROPOSALS = 32  # candidates for a training world while shortcuts survive
 

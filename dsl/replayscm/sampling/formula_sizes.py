@@ -17,8 +17,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.table import full_mask, projection
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import full_mask, projection
 
 JOINS = tuple(name for name in STANDARD_OPERATORS if name != "not")
 FLATTENED = ("and", "or", "xor")  # an argument of the same operator would be merged by the normal form

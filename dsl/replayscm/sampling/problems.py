@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import accumulate
 from random import Random
 
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
-from dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
-from dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
-from dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from dsl.replayscm.sampling.strata import Stratum
-from dsl.replayscm.world import Panel
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.sampling.strata import Stratum
+from calibrant.dsl.replayscm.world import Panel
 
 ATTEMPTS = 10  # sets of worlds for one SCM before another SCM is drawn; nearly always the first will do
 SEEDS_PER_POOL = (

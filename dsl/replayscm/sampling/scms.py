@@ -13,14 +13,14 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from dsl.formulas.formula import Apply, Formula, Node, apply, var
-from dsl.formulas.normal_form import canonical_formula
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.table import TruthTable, from_formula, full_mask, projection, support
-from dsl.names import natural_key
-from dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
-from dsl.replayscm.sampling.strata import NUM_ROOTS, SHORTCUT_CAP, Stratum
-from dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.formulas.formula import Apply, Formula, Node, apply, var
+from calibrant.dsl.formulas.normal_form import canonical_formula
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, projection, support
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
+from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, SHORTCUT_CAP, Stratum
+from calibrant.dsl.replayscm.scm import Scm, scm
 
 MIN_PARENTS = 2
 DEPTH_LIMITS = (3, 7)  # depth in nodes, as Formula.depth counts it

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from dsl.replayscm.sampling.formula_sizes import shortest_sizes
-from dsl.replayscm.sampling.scms import LatentScm
-from dsl.replayscm.sampling.strata import SHORTCUT_CAP, Stratum
-from dsl.replayscm.world import World
+from calibrant.dsl.replayscm.sampling.formula_sizes import shortest_sizes
+from calibrant.dsl.replayscm.sampling.scms import LatentScm
+from calibrant.dsl.replayscm.sampling.strata import SHORTCUT_CAP, Stratum
+from calibrant.dsl.replayscm.world import World
 
 Survivors: TypeAlias = Mapping[str, tuple[int, ...]]
 """Per endogenous variable the truth tables of its shortcuts that fit the worlds so far."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple, TypeAlias
 
-from dsl.replayscm.disclosure import natural
-from dsl.replayscm.replay import compute
-from dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES, BASELINE_LEVEL, ENVIRONMENT_LEVELS, Stratum
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Column, Intervention, World
+from calibrant.dsl.replayscm.disclosure import natural
+from calibrant.dsl.replayscm.replay import compute
+from calibrant.dsl.replayscm.sampling.strata import ASSIGNMENT_BIASES, BASELINE_LEVEL, ENVIRONMENT_LEVELS, Stratum
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Column, Intervention, World
 
 Environment: TypeAlias = Mapping[str, float]
 """Per root the level of one world; a unit shows 1 iff its threshold is below the level."""

@@ -15,9 +15,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from solvers.acyclic.integer_program._kernels_cuts import tabu_search
-from solvers.acyclic.least_cost import members_of
-from solvers.highs import empty_program, run
+from calibrant.solvers.acyclic.integer_program._kernels_cuts import tabu_search
+from calibrant.solvers.acyclic.least_cost import members_of
+from calibrant.solvers.highs import empty_program, run
 
 VIOLATION = 1e-4  # below which a cut is taken to be met
 MAX_LEVEL = 3

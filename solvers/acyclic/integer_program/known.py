@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import TypeAlias
 
-from solvers.acyclic.integer_program.cutting import Cluster
-from solvers.acyclic.least_cost import Mask
-from solvers.acyclic.maxsat import CRITERIA
-from solvers.acyclic.reduction import Part
+from calibrant.solvers.acyclic.integer_program.cutting import Cluster
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.acyclic.maxsat import CRITERIA
+from calibrant.solvers.acyclic.reduction import Part
 
 Column: TypeAlias = tuple[int, Mask]
 """A variable and its parents within the part."""

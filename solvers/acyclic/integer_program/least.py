@@ -13,15 +13,15 @@ from time import monotonic
 
 import numpy as np
 
-from solvers.acyclic.integer_program.cutting import Bits
-from solvers.acyclic.integer_program.known import Column, Known, LateError, Value
-from solvers.acyclic.integer_program.tree import Tree
-from solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
-from solvers.acyclic.maxsat import CRITERIA
-from solvers.acyclic.order_search import good_choice
-from solvers.acyclic.reduction import Part, split
-from solvers.budget import Undecided
-from solvers.highs import require_highs
+from calibrant.solvers.acyclic.integer_program.cutting import Bits
+from calibrant.solvers.acyclic.integer_program.known import Column, Known, LateError, Value
+from calibrant.solvers.acyclic.integer_program.tree import Tree
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
+from calibrant.solvers.acyclic.maxsat import CRITERIA
+from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.reduction import Part, split
+from calibrant.solvers.budget import Undecided
+from calibrant.solvers.highs import require_highs
 
 LARGEST_SUM = 10**8
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.acyclic.integer_program.cutting import F64, Bits, Places
-from solvers.highs import empty_program, run
+from calibrant.solvers.acyclic.integer_program.cutting import F64, Bits, Places
+from calibrant.solvers.highs import empty_program, run
 
 SCALE = 2.0**14
 LARGEST = 2.0**53 / SCALE

@@ -11,8 +11,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from solvers.acyclic.integer_program._kernels_orders import I64, IMPOSSIBLE, stir
-from solvers.acyclic.least_cost import Cost, Mask, members_of
+from calibrant.solvers.acyclic.integer_program._kernels_orders import I64, IMPOSSIBLE, stir
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, members_of
 
 MOVED = 4  # variables at a time
 

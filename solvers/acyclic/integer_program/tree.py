@@ -17,13 +17,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from solvers.acyclic.integer_program.cutting import F64, Bits, Cluster, Places, Support, most_violated, violated
-from solvers.acyclic.integer_program.known import Column, Known, LateError, Value
-from solvers.acyclic.integer_program.relaxation import Proof, Relaxation, Row
-from solvers.acyclic.integer_program.stirring import Stirring
-from solvers.acyclic.least_cost import Cost, Mask
-from solvers.acyclic.maxsat import clusters, placed
-from solvers.acyclic.order_search import Orders
+from calibrant.solvers.acyclic.integer_program.cutting import (
+    F64,
+    Bits,
+    Cluster,
+    Places,
+    Support,
+    most_violated,
+    violated,
+)
+from calibrant.solvers.acyclic.integer_program.known import Column, Known, LateError, Value
+from calibrant.solvers.acyclic.integer_program.relaxation import Proof, Relaxation, Row
+from calibrant.solvers.acyclic.integer_program.stirring import Stirring
+from calibrant.solvers.acyclic.least_cost import Cost, Mask
+from calibrant.solvers.acyclic.maxsat import clusters, placed
+from calibrant.solvers.acyclic.order_search import Orders
 
 TAKEN = 1e-6  # of a column, below which it counts as not taken
 LITTLE = 0.02  # of the gap, by which a bound has to rise for more cuts to be sought

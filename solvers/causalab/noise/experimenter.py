@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.mechanism import Mechanism
-from dsl.causalab.reference import Reading
-from solvers.budget import BudgetSpent
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Floats, evidence_of
-from solvers.causalab.linear import far_from
-from solvers.causalab.noise.worlds import NoisyDags, noisy_dags, replays
-from solvers.causalab.replay import EXACT, misfit, predicted
-from solvers.causalab.space import WeightedDags, weighted_dags
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.mechanism import Mechanism
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Floats, evidence_of
+from calibrant.solvers.causalab.linear import far_from
+from calibrant.solvers.causalab.noise.worlds import NoisyDags, noisy_dags, replays
+from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.causalab.space import WeightedDags, weighted_dags
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 
 def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcome[Answer]:

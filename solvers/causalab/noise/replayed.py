@@ -14,14 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dsl.causalab.mechanism import FREQUENCY, Edge
-from dsl.causalab.reference import Reading
-from solvers.causalab.choices import masks_of
-from solvers.causalab.evidence import LARGEST, Evidence
-from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
-from solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
-from solvers.causalab.space import frequencies
-from solvers.space import space_repr
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.causalab.choices import masks_of
+from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
+from calibrant.solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
+from calibrant.solvers.causalab.space import frequencies
+from calibrant.solvers.space import space_repr
 
 MAX_REPLAYED = 4_000  # members that are listed, which takes 50 ms
 

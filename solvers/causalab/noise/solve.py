@@ -12,17 +12,17 @@ from itertools import product
 
 import numpy as np
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import Weights
-from dsl.causalab.reference import Reading
-from dsl.errors import CycleError
-from solvers.budget import BudgetSpent
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Evidence, Floats, evidence_of
-from solvers.causalab.linear import DECIMALS, direct_effects
-from solvers.causalab.noise.worlds import noisy_dags, replays
-from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import Weights
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.errors import CycleError
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
+from calibrant.solvers.causalab.linear import DECIMALS, direct_effects
+from calibrant.solvers.causalab.noise.worlds import noisy_dags, replays
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 STEPS = (97.0, -41.0)  # from the value without noise; ratio away from +-1, 2, 1/2, which two draws could imitate
 DRAWS = (-1, 0, 1)

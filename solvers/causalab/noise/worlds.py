@@ -19,15 +19,15 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from dsl.causalab.reference import Reading
-from solvers.budget import BudgetSpent
-from solvers.causalab.choices import choices, masks_of
-from solvers.causalab.evidence import LARGEST, Evidence
-from solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
-from solvers.causalab.replay import EXACT, mechanism_of, misfit
-from solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
-from solvers.space import space_repr
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.choices import choices, masks_of
+from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit
+from calibrant.solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
+from calibrant.solvers.space import space_repr
 
 SCALES = (0.5, 5.0, 50.0)  # of the released suites
 MAX_WORLDS = 5_000

@@ -11,13 +11,13 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.errors import CycleError
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import Evidence, Floats, evidence_of
-from solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.errors import CycleError
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import Evidence, Floats, evidence_of
+from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit, predicted
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 
 VALUES = (0.0, 100.0, 45.0)  # two of them are set; a value that the property has already would tell nothing
 FURTHER = (21.0, 83.0, 62.0, 9.0)  # where that was not enough

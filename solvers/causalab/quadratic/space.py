@@ -15,15 +15,15 @@ from itertools import combinations, product
 
 import numpy as np
 
-from dsl.causalab.generation import SQUARE_WEIGHTS
-from dsl.causalab.item import Family, Task
-from dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
-from solvers.budget import BudgetSpent
-from solvers.causalab.choices import Options, choices, edge_numbers, graph_number
-from solvers.causalab.evidence import Evidence, Floats
-from solvers.causalab.quadratic.solve import ROUNDING
-from solvers.causalab.replay import EXACT
-from solvers.space import space_repr
+from calibrant.dsl.causalab.generation import SQUARE_WEIGHTS
+from calibrant.dsl.causalab.item import Family, Task
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.choices import Options, choices, edge_numbers, graph_number
+from calibrant.solvers.causalab.evidence import Evidence, Floats
+from calibrant.solvers.causalab.quadratic.solve import ROUNDING
+from calibrant.solvers.causalab.replay import EXACT
+from calibrant.solvers.space import space_repr
 
 MAX_PROPERTIES = 5  # 4 ** 5 vectors of square weights a node
 SAME_PREDICTION = 0.5  # predictions of fitted weights that are nearer than this are one

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.mechanism import FREQUENCY, Mechanism, Term
-from solvers.causalab.answer import Answer
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.quadratic.solve import solve_quadratic
-from solvers.outcome import Found, Outcome
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism, Term
+from calibrant.solvers.causalab.answer import Answer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.quadratic.solve import solve_quadratic
+from calibrant.solvers.outcome import Found, Outcome
 
 FAR, BACK = 20_000.0, 0.0
 WEIGHT_DECIMALS = 6

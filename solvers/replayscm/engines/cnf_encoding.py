@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, num_rows
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import LocalFunction
-from solvers.acyclic.components import components
-from solvers.budget import Budget
-from solvers.replayscm.hitting_sets import hitting_sets, scored_rows
-from solvers.replayscm.roots import nested_variables
-from solvers.replayscm.version_space import ModelClass
-from solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, exactly, linear_order
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, num_rows
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import LocalFunction
+from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.hitting_sets import hitting_sets, scored_rows
+from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.sat.cnf import Arc, Clause, Cnf, Literal, at_most_one, exactly, linear_order
 
 Acyclicity: TypeAlias = Callable[[Cnf, Mapping[Arc, Literal]], None]
 

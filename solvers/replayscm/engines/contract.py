@@ -11,12 +11,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import LocalFunction, Scm
-from solvers.budget import Budget, BudgetSpent
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from solvers.replayscm.certified import certified_model
-from solvers.replayscm.version_space import ModelClass
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.certified import certified_model
+from calibrant.solvers.replayscm.version_space import ModelClass
 
 Functions: TypeAlias = Mapping[str, LocalFunction]
 """A member: the local function of every endogenous variable; all other variables are roots."""

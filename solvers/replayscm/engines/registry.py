@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import Scm
-from solvers.budget import Budget
-from solvers.outcome import Outcome, OutOfBudget
-from solvers.replayscm.engines.contract import Counted, Engine, Enumeration
-from solvers.replayscm.roots import MAX_ROOT_SETS
-from solvers.replayscm.version_space import ModelClass
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Outcome, OutOfBudget
+from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS
+from calibrant.solvers.replayscm.version_space import ModelClass
 
 
 def engine(name: str) -> Engine:
@@ -24,15 +24,15 @@ def engine(name: str) -> Engine:
         case "auto":
             return Automatic()
         case "subset_dp":
-            from solvers.replayscm.engines.subset_dp import SubsetDp
+            from calibrant.solvers.replayscm.engines.subset_dp import SubsetDp
 
             return SubsetDp()
         case "sat":
-            from solvers.replayscm.engines.sat import SatMembers
+            from calibrant.solvers.replayscm.engines.sat import SatMembers
 
             return Enumeration("sat", SatMembers)
         case "smt":
-            from solvers.replayscm.engines.smt import SmtMembers
+            from calibrant.solvers.replayscm.engines.smt import SmtMembers
 
             return Enumeration("smt", SmtMembers)
     raise ValueError(f"no engine '{name}'; there are auto, {', '.join(ENGINES)}")
@@ -45,13 +45,13 @@ MAX_SUBSET_DP = 13  # variables that may lie on a cycle together; with more the 
 def automatic(task: Task, model_class: ModelClass) -> Engine:
     """The engine that is fastest for a task: dynamic programming unless too many variables compete for an order.
 
-    Measured with `python -m bench.speed engines`: docs/speed.md has the table that MAX_SUBSET_DP is read from.
+    Measured with `python -m calibrant.bench.speed engines`: docs/speed.md has the table for MAX_SUBSET_DP.
     """
     if task.disclosure.num_root_sets() > MAX_ROOT_SETS:  # the others go through them
         return engine("sat")
     if task.disclosure.num_unordered <= MAX_SUBSET_DP:
         return engine("subset_dp")
-    from solvers.replayscm.engines.subset_dp import largest_component
+    from calibrant.solvers.replayscm.engines.subset_dp import largest_component
 
     return engine("subset_dp" if largest_component(task, model_class) <= MAX_SUBSET_DP else "sat")
 

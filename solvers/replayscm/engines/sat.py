@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dsl.replayscm.problem import Task
-from solvers.budget import Budget
-from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
-from solvers.replayscm.engines.contract import Functions
-from solvers.replayscm.version_space import ModelClass
-from solvers.sat.cnf import linear_order
-from solvers.sat.incremental import SOLVER, Conflicts
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, SymmetryBreak, encode
+from calibrant.solvers.replayscm.engines.contract import Functions
+from calibrant.solvers.replayscm.version_space import ModelClass
+from calibrant.solvers.sat.cnf import linear_order
+from calibrant.solvers.sat.incremental import SOLVER, Conflicts
 
 
 class SatMembers:

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from dsl.formulas.table import TruthTable, num_rows, projection
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import LocalFunction
-from solvers.budget import Budget
-from solvers.replayscm.engines.contract import Functions
-from solvers.replayscm.roots import nested_variables
-from solvers.replayscm.version_space import ModelClass
+from calibrant.dsl.formulas.table import TruthTable, num_rows, projection
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import LocalFunction
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.engines.contract import Functions
+from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.version_space import ModelClass
 
 
 def _z3(environment: Any) -> Any:

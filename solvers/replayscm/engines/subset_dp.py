@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from math import prod
 
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, depends_on, num_rows
-from dsl.replayscm.problem import Task
-from dsl.replayscm.scm import LocalFunction, Scm
-from solvers.acyclic import count as dag_count
-from solvers.acyclic import least_cost as structure
-from solvers.acyclic.components import components
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.least_cost import Mask, best_structure
-from solvers.budget import Budget, BudgetSpent
-from solvers.outcome import Outcome, OutOfBudget
-from solvers.replayscm.engines.contract import Counted, Functions, outcome_of
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, depends_on, num_rows
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.scm import LocalFunction, Scm
+from calibrant.solvers.acyclic import count as dag_count
+from calibrant.solvers.acyclic import least_cost as structure
+from calibrant.solvers.acyclic.components import components
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.least_cost import Mask, best_structure
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.outcome import Outcome, OutOfBudget
+from calibrant.solvers.replayscm.engines.contract import Counted, Functions, outcome_of
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 
 class SubsetDp:

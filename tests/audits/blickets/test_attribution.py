@@ -7,16 +7,16 @@ from itertools import islice
 
 import pytest
 
-from audits.attribution import DECIDED_AT, Kind
-from audits.blickets.attribution import attributed_episode
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.episode import TranscriptError
-from solvers.blickets.families import class_of, exact_learner, space_after
-from solvers.blickets.learner import concluded
-from solvers.blickets.static import StaticSpace
-from solvers.outcome import Found
+from calibrant.audits.attribution import DECIDED_AT, Kind
+from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.episode import TranscriptError
+from calibrant.solvers.blickets.families import class_of, exact_learner, space_after
+from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.outcome import Found
 from tests.support.blickets.items import opened, static_item
 
 ITEM = static_item(Rule(Form.CONJUNCTIVE, 0b011), 3)

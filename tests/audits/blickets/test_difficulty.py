@@ -8,15 +8,15 @@ from math import factorial
 
 import pytest
 
-from audits.blickets.difficulty import difficulty, steps_needed, winnable_share
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Mechanism
-from dsl.blickets.rule import Form, Rule, all_rules
-from dsl.blickets.sampling import SUITES, drawn
-from solvers.blickets.families import exact_learner, knowing_space, space_after
-from solvers.blickets.learner import concluded
-from solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.audits.blickets.difficulty import difficulty, steps_needed, winnable_share
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Mechanism
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.solvers.blickets.families import exact_learner, knowing_space, space_after
+from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import static_item
 
 

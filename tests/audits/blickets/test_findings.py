@@ -11,21 +11,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from audits.blickets.episodes import episode_findings
-from audits.blickets.evidence import evidence_of
-from audits.blickets.items import duplicates, item_findings
-from audits.blickets.orders import WALK
-from audits.blickets.public_runs import attributed_runs
-from audits.blickets.strategies import counting_decides, gameable
-from audits.blickets.verification import VERIFIERS
-from audits.claims import Certificate, verify
-from audits.finding import Finding, Standing
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Count
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.blickets.text_game import text_runs
-from solvers.blickets.learner import Static, concluded
+from calibrant.audits.blickets.episodes import episode_findings
+from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.blickets.items import duplicates, item_findings
+from calibrant.audits.blickets.orders import WALK
+from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.audits.blickets.strategies import counting_decides, gameable
+from calibrant.audits.blickets.verification import VERIFIERS
+from calibrant.audits.claims import Certificate, verify
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Count
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.text_game import text_runs
+from calibrant.solvers.blickets.learner import Static, concluded
 from tests.support.blickets.items import text_game_expected, text_game_lines
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from audits.blickets.evidence import evidence_of
-from audits.blickets.items import item_findings
-from audits.blickets.verification import VERIFIERS
-from audits.claims import certified, verify
-from audits.finding import Finding, Standing
-from bench.cli import main
-from dsl.action import Action
-from dsl.blickets import reference
-from dsl.blickets.grading import graded
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule, set_of
+from calibrant.audits.blickets.evidence import evidence_of
+from calibrant.audits.blickets.items import item_findings
+from calibrant.audits.blickets.verification import VERIFIERS
+from calibrant.audits.claims import certified, verify
+from calibrant.audits.finding import Finding, Standing
+from calibrant.bench.cli import main
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets import reference
+from calibrant.dsl.blickets.grading import graded
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule, set_of
 
 # Printed in BLICKETS.md, section 9, with five objects; the last four moves make it a script of 75 toggles.
 PRINTED_WALK = "ABCDEAABBEECCAABBAACCEEBBAADDEECCBBEEDDAACCDDBBAABBDDCCAAEEDDBBCCDDCCBB"

@@ -7,8 +7,8 @@ import json
 import pytest
 from scipy.stats import fisher_exact
 
-from audits.blickets import statistics
-from audits.blickets.printed import (
+from calibrant.audits.blickets import statistics
+from calibrant.audits.blickets.printed import (
     PrintedTest,
     Sides,
     Switched,
@@ -17,11 +17,11 @@ from audits.blickets.printed import (
     posterior_odds_finding,
     rounds_to,
 )
-from audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
-from audits.finding import Standing
-from bench.blickets.__main__ import main
-from bench.blickets.findings import paper_findings
-from bench.blickets.paper import paper
+from calibrant.audits.blickets.statistics import TwoByTwo, cochran_mantel_haenszel, cohens_h, odds_ratio
+from calibrant.audits.finding import Standing
+from calibrant.bench.blickets.__main__ import main
+from calibrant.bench.blickets.findings import paper_findings
+from calibrant.bench.blickets.paper import paper
 from tests.support.shared import shared_file
 
 

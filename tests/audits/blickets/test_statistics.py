@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 from scipy import stats as scipy_stats
 
-from audits.blickets import statistics
-from audits.blickets.statistics import (
+from calibrant.audits.blickets import statistics
+from calibrant.audits.blickets.statistics import (
     TIE,
     TwoByTwo,
     UndefinedStatisticError,
@@ -25,7 +25,7 @@ from audits.blickets.statistics import (
     posterior_odds,
     probability_of_greater,
 )
-from dsl.errors import MissingExtraError
+from calibrant.dsl.errors import MissingExtraError
 from tests.support.effort import examples
 from tests.support.shared import shared_file
 

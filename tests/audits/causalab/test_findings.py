@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from audits.causalab.certificates import (
+from calibrant.audits.causalab.certificates import (
     AMBIGUOUS,
     CANNOT_MATTER,
     FREQUENCY_DECIDED,
@@ -20,17 +20,17 @@ from audits.causalab.certificates import (
     UNWINNABLE,
     item_evidence,
 )
-from audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
-from audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
-from audits.causalab.suites import suite_findings, unwinnable_chance
-from audits.causalab.verification import VERIFIERS
-from audits.claims import Certificate, certified, verify
-from audits.finding import Finding, Standing
-from dsl.causalab.configs import Config, item_of_config
-from dsl.causalab.generation import PLANS, View, generated, relabelled
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.reference import values
+from calibrant.audits.causalab.items import ambiguous_finding, item_findings, mattering_edges, vacuous_finding
+from calibrant.audits.causalab.printed import PrintedRow, abstention_finding, denominator_findings, mixture_finding
+from calibrant.audits.causalab.suites import suite_findings, unwinnable_chance
+from calibrant.audits.causalab.verification import VERIFIERS
+from calibrant.audits.claims import Certificate, certified, verify
+from calibrant.audits.finding import Finding, Standing
+from calibrant.dsl.causalab.configs import Config, item_of_config
+from calibrant.dsl.causalab.generation import PLANS, View, generated, relabelled
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.reference import values
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_file

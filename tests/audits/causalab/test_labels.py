@@ -7,19 +7,19 @@ from itertools import product
 
 import pytest
 
-from audits.causalab.items import mattering_edges
-from audits.causalab.labels import labelled, labels
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.equivalence import imec_by_definition
-from dsl.causalab.generation import PLANS, Plan, View, generated
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.pool import item_of_record, record_of_item
-from dsl.causalab.reference import Reading, bases_of
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.experimenter import solve_by_experiments
-from solvers.causalab.replay import EXACT, misfit, predicted
-from solvers.outcome import Found
+from calibrant.audits.causalab.items import mattering_edges
+from calibrant.audits.causalab.labels import labelled, labels
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.equivalence import imec_by_definition
+from calibrant.dsl.causalab.generation import PLANS, Plan, View, generated
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.pool import item_of_record, record_of_item
+from calibrant.dsl.causalab.reference import Reading, bases_of
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.experimenter import solve_by_experiments
+from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.solvers.outcome import Found
 from tests.support.causalab.enumerated import weighted_graphs
 
 VALUES = (0, 100, 37)

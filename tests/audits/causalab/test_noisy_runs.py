@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from audits.attribution import DECIDED_AT, Kind
-from audits.causalab.attribution import attributed_run
-from audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
-from audits.causalab.trajectory import trajectory
-from baselines.causalab.rows import ROWS, play
-from bench.benchmarks.causalab import BENCHMARK
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem, Weights
-from dsl.causalab.noise import Draw
-from dsl.errors import CalibrantError
-from solvers.budget import BudgetSpent
+from calibrant.audits.attribution import DECIDED_AT, Kind
+from calibrant.audits.causalab.attribution import attributed_run
+from calibrant.audits.causalab.spaces import frequency_posterior, graph_posterior, run_space, space_of
+from calibrant.audits.causalab.trajectory import trajectory
+from calibrant.baselines.causalab.rows import ROWS, play
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.budget import BudgetSpent
 from tests.support.effort import examples
 
 SUITE = PLANS["4nodes_hidden_n1"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from audits.attribution import Kind
-from audits.causalab.attribution import RunAttribution, attributed_run
-from audits.causalab.spaces import space_of
-from audits.causalab.trajectory import trajectory
-from baselines.causalab.rows import ROWS, play
-from dsl.causalab.configs import item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import Plan, View, generated
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem, Weights
-from dsl.causalab.mechanism import FREQUENCY
-from solvers.budget import BudgetSpent
+from calibrant.audits.attribution import Kind
+from calibrant.audits.causalab.attribution import RunAttribution, attributed_run
+from calibrant.audits.causalab.spaces import space_of
+from calibrant.audits.causalab.trajectory import trajectory
+from calibrant.baselines.causalab.rows import ROWS, play
+from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import Plan, View, generated
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.solvers.budget import BudgetSpent
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.effort import examples
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from audits.causim.certificates import (
+from calibrant.audits.causim.certificates import (
     VERIFIERS,
     answer_count,
     evidence_of,
@@ -15,18 +15,18 @@ from audits.causim.certificates import (
     unique_answer,
     vacuous_edge,
 )
-from audits.causim.programs import vacuous_network_edges
-from audits.claims import Certificate, verify
-from dsl.causim.bundle import module_text
-from dsl.causim.item import CausimItem
-from dsl.causim.networks import network
-from dsl.causim.reference import work_out
-from dsl.causim.render import bundle_of
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.answers import AnswerSet
-from solvers.causim.evidence import minimal_evidence, observable
-from solvers.causim.items import generated_items
-from solvers.outcome import Found
+from calibrant.audits.causim.programs import vacuous_network_edges
+from calibrant.audits.claims import Certificate, verify
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.networks import network
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.render import bundle_of
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.evidence import minimal_evidence, observable
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.outcome import Found
 from tests.support.causim.vectors import bundles, vectors
 
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from audits.causim.printed import hundredths, repeated_rows
-from audits.causim.programs import miss_probability, missed_values, network_findings, vacuous_parts
-from audits.causim.questions import abduction_sizes, labels_by_running, question_findings, shares
-from audits.finding import Standing
-from bench.statistics import wilson
-from dsl.causim.bundle import module_text
-from dsl.causim.item import CausimItem, Labels, Task
-from dsl.causim.networks import network
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.items import generated_items
+from calibrant.audits.causim.printed import hundredths, repeated_rows
+from calibrant.audits.causim.programs import miss_probability, missed_values, network_findings, vacuous_parts
+from calibrant.audits.causim.questions import abduction_sizes, labels_by_running, question_findings, shares
+from calibrant.audits.finding import Standing
+from calibrant.bench.statistics import wilson
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.networks import network
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.items import generated_items
 from tests.support.causim.vectors import bundles, models, questions, vectors
 from tests.support.shared import shared_file
 

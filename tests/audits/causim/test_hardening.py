@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from audits.causim.certificates import VERIFIERS, evidence_of
-from audits.causim.hardening import decided
-from audits.claims import verify
-from dsl.causim.item import CausimItem, Labels, Sealed, Task
-from dsl.causim.question import Question, check_question
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import ModelError
-from solvers.causim.items import generated_items
-from solvers.outcome import Found, Impossible
+from calibrant.audits.causim.certificates import VERIFIERS, evidence_of
+from calibrant.audits.causim.hardening import decided
+from calibrant.audits.claims import verify
+from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.question import Question, check_question
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.outcome import Found, Impossible
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from itertools import islice
 
 import pytest
 
-from audits.causim.certificates import VERIFIERS, copyable, evidence_of, trivial, vacuous_intervention
-from audits.causim.items import item_findings
-from audits.claims import verify
-from dsl.causim.item import CausimItem
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.items import drawn_items, generated_items
+from calibrant.audits.causim.certificates import VERIFIERS, copyable, evidence_of, trivial, vacuous_intervention
+from calibrant.audits.causim.items import item_findings
+from calibrant.audits.claims import verify
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.items import drawn_items, generated_items
 
 
 @pytest.fixture(scope="module")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audits.causim.grammar import nameless, program_statistics
-from audits.causim.profiles import error_profiles
-from baselines.causim.rows import ROWS
-from dsl.causim.generation.growth import grow
-from dsl.causim.item import CausimItem
-from dsl.causim.model import Local
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.items import generated_items
-from solvers.outcome import Found
+from calibrant.audits.causim.grammar import nameless, program_statistics
+from calibrant.audits.causim.profiles import error_profiles
+from calibrant.baselines.causim.rows import ROWS
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import Local
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.outcome import Found
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from audits.causim.training import TrainingRecord, curriculum, level_of, training_record, write_training
-from dsl.causim.item import CausimItem
-from dsl.causim.reference import work_out
-from dsl.causim.score import extract
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text, compact, symbols
-from solvers.causim.items import generated_items
-from solvers.causim.solution import solution
-from solvers.outcome import Found, Impossible
+from calibrant.audits.causim.training import TrainingRecord, curriculum, level_of, training_record, write_training
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.score import extract
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text, compact, symbols
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.solution import solution
+from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.vectors import questions, vectors
 
 

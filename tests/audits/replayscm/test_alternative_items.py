@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from audits.replayscm.alternative_items import KnownPair, alternative_item, known_pair
-from audits.replayscm.generation.generate import generate
-from dsl.formulas.text import STANDARD, parse, render
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.problems import disclosed
-from dsl.replayscm.sampling.strata import STRATA, Stratum
-from dsl.replayscm.scm import scm
-from dsl.replayscm.score import Evaluator, Score
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.outcome import Found
-from solvers.replayscm.alternative import AlternativeAnswer, find_alternative
+from calibrant.audits.replayscm.alternative_items import KnownPair, alternative_item, known_pair
+from calibrant.audits.replayscm.generation.generate import generate
+from calibrant.dsl.formulas.text import STANDARD, parse, render
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.problems import disclosed
+from calibrant.dsl.replayscm.sampling.strata import STRATA, Stratum
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.alternative import AlternativeAnswer, find_alternative
 from tests.support.replayscm.dev_pools import dev_problems
 
 SETTINGS = ("ordered", "block", "hidden-order")

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from audits.replayscm.ambiguity import capped, gold_class, profile_classes
-from audits.replayscm.findings import Findings
-from audits.replayscm.instance import AuditOptions, audit_instance
-from dsl.replayscm.problem import Problem
-from solvers.replayscm.version_space import ModelClass
+from calibrant.audits.replayscm.ambiguity import capped, gold_class, profile_classes
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audits.replayscm.behaviour import distinct_contexts, rows_of, simulated
-from audits.replayscm.patterns import latent_scm
-from audits.replayscm.separation import PairAudit
-from audits.replayscm.splitting import (
+from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of, simulated
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.audits.replayscm.separation import PairAudit
+from calibrant.audits.replayscm.splitting import (
     Truths,
     best_split,
     best_split_for,
@@ -26,16 +26,16 @@ from audits.replayscm.splitting import (
     expected_remaining,
     removed_share,
 )
-from dsl.errors import CycleError
-from dsl.formulas.table import permute
-from dsl.names import natural_key
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, World
-from solvers.replayscm.drawn_members import Members
-from solvers.replayscm.imagined import ImaginedSpace, ParentSets
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.errors import CycleError
+from calibrant.dsl.formulas.table import permute
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.replayscm.drawn_members import Members
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import examples
 from tests.support.replayscm.brute_force import Member
 from tests.support.replayscm.enumerated_members import all_members, does, observed

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 
 import pytest
 
-from audits.replayscm.bounded import (
+from calibrant.audits.replayscm.bounded import (
     LOCAL,
     MAX_WINDOW,
     PAIRS,
@@ -16,10 +16,10 @@ from audits.replayscm.bounded import (
     BoundedAudit,
     SearchBudget,
 )
-from audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
-from dsl.formulas.reference import evaluate
-from dsl.replayscm.disclosure import HiddenOrder, Ordered
-from dsl.replayscm.problem import Problem
+from calibrant.audits.replayscm.exposure import exposure, heldout_balance, intervention_mix
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.problem import Problem
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 

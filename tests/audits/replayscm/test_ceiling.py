@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
-from audits.replayscm.class_search import ClassSearch, classes
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from solvers.budget import Budget
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ceiling import BestAnswer, ceiling, is_realised
+from calibrant.audits.replayscm.class_search import ClassSearch, classes
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does

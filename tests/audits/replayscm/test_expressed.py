@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from audits.replayscm.ambiguity import expressed
-from audits.replayscm.certificates.certificate import certificate
-from audits.replayscm.certificates.plain_sizes import LARGEST_CAP
-from audits.replayscm.certificates.verification import _is_complete, verify
-from audits.replayscm.instance import AuditOptions, audit_instance
-from bench.cli import main
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.disclosure import Ordered
-from dsl.replayscm.problem import Problem
-from solvers.formulas.expressible import expresses_everything
-from solvers.replayscm.members_by_size import smallest_members
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import expressed
+from calibrant.audits.replayscm.certificates.certificate import certificate
+from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+from calibrant.audits.replayscm.certificates.verification import _is_complete, verify
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.bench.cli import main
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.disclosure import Ordered
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.formulas.expressible import expresses_everything
+from calibrant.solvers.replayscm.members_by_size import smallest_members
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import effort
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 from tests.support.shared import shared_file

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from audits.replayscm import ceiling, instance, prior, spaces, survivors
-from audits.replayscm.findings import Findings
-from audits.replayscm.instance import AuditOptions, audit_instance
-from dsl.replayscm.problem import Problem
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm import ceiling, instance, prior, spaces, survivors
+from calibrant.audits.replayscm.findings import Findings
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 CLASS = 4  # parents; of these problems all variables

@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 import yaml
 
-from audits.replayscm.patterns import latent_scm, pattern_coverage, probes, released_coverage, seen_patterns, windows
-from dsl.replayscm.disclosure import Ordered
-from dsl.replayscm.problem import Problem
+from calibrant.audits.replayscm.patterns import (
+    latent_scm,
+    pattern_coverage,
+    probes,
+    released_coverage,
+    seen_patterns,
+    windows,
+)
+from calibrant.dsl.replayscm.disclosure import Ordered
+from calibrant.dsl.replayscm.problem import Problem
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_problem, written_scm, written_world

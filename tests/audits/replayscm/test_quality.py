@@ -13,21 +13,21 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.ambiguity import gold_class
-from audits.replayscm.ceiling import ceiling
-from audits.replayscm.hardening.harden import counterexample_worlds
-from audits.replayscm.hardening.world_design import only_rows
-from audits.replayscm.instance import AuditOptions, audit_instance
-from audits.replayscm.patterns import latent_scm
-from audits.replayscm.separation import PairAudit
-from dsl.formulas.table import TruthTable
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.outcome import Found
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.members_by_size import smallest_members
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.audits.replayscm.ceiling import ceiling
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+from calibrant.audits.replayscm.hardening.world_design import only_rows
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.audits.replayscm.separation import PairAudit
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.members_by_size import smallest_members
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem, normal_form, simulated
 from tests.support.replayscm.oracles import assignments, replay

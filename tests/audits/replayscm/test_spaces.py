@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.ambiguity import profile_classes
-from audits.replayscm.instance import AuditOptions, audit_instance
-from audits.replayscm.spaces import Spaces
-from audits.replayscm.survivors import candidates
-from dsl.replayscm.batch import PackedPanels, pack_panels
-from dsl.replayscm.problem import Task
-from dsl.replayscm.world import Panel
-from solvers.replayscm.local_counts import local_space
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import profile_classes
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.spaces import Spaces
+from calibrant.audits.replayscm.survivors import candidates
+from calibrant.dsl.replayscm.batch import PackedPanels, pack_panels
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.replayscm.local_counts import local_space
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 
 
@@ -44,7 +44,7 @@ def test_an_audit_builds_every_version_space_once(setting: str, monkeypatch: pyt
         return local_space(panels, target, *arguments)
 
     monkeypatch.setattr(VersionSpace, "__init__", building)
-    monkeypatch.setattr("solvers.replayscm.version_space.local_space", counting)
+    monkeypatch.setattr("calibrant.solvers.replayscm.version_space.local_space", counting)
     found = audit_instance(problem, AuditOptions())
     assert found.survivors
     assert found.ceilings

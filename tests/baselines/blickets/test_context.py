@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
-from baselines.blickets.context import GRAPH, START, Context, State
+from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour, firing
+from calibrant.baselines.blickets.context import GRAPH, START, Context, State
 
 EDGES = {
     "INITIAL_EXPLORATION": {"COMBINATION_TESTING"},

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from baselines.blickets.behaviours import BEHAVIOURS, Behaviour
-from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, played
-from baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
-from baselines.blickets.notebook import Notebook
-from baselines.blickets.replies import Reply, read_reply, written_reply
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.reference import run
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
-from dsl.message import Message
+from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, played
+from calibrant.baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
+from calibrant.baselines.blickets.notebook import Notebook
+from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.reference import run
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.trace import Monitor, Transition, check_trace, trace_from_line, trace_line, trace_of
+from calibrant.dsl.message import Message
 from tests.support.blickets.items import items, static_item
 
 A, B, C, D, E = (1 << i for i in range(5))

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
-from baselines.blickets.grid import GRID, PRESETS, GridAgent
-from baselines.blickets.habits import Explore, Revise, Stop
-from baselines.blickets.notebook import Notebook
-from baselines.blickets.replies import written_reply
-from baselines.blickets.simple import SIMPLE, SimpleAgent
-from dsl.action import Action
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Exposed, Grade, Split, grade
-from dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
-from dsl.blickets.rule import Form, Rule, all_rules, set_of
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.episode import Step
-from dsl.message import Model
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
+from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
+from calibrant.baselines.blickets.habits import Explore, Revise, Stop
+from calibrant.baselines.blickets.notebook import Notebook
+from calibrant.baselines.blickets.replies import written_reply
+from calibrant.baselines.blickets.simple import SIMPLE, SimpleAgent
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Exposed, Grade, Split, grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.episode import Step
+from calibrant.dsl.message import Model
 from tests.support.binomial import within
 from tests.support.blickets.items import items, static_item
 from tests.support.effort import examples

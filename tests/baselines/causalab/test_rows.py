@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from baselines.causalab.figures import figures, run, table
-from baselines.causalab.rows import ROWS, play
-from dsl.causalab.configs import item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.equivalence import imec_by_definition
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Edge
-from dsl.causalab.reactor import winnable
-from dsl.causalab.run import final_imec, run_score
-from dsl.causalab.score import distance
-from dsl.graph_metrics import edge_scores
-from solvers.outcome import Found, OutOfBudget
+from calibrant.baselines.causalab.figures import figures, run, table
+from calibrant.baselines.causalab.rows import ROWS, play
+from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.equivalence import imec_by_definition
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.reactor import winnable
+from calibrant.dsl.causalab.run import final_imec, run_score
+from calibrant.dsl.causalab.score import distance
+from calibrant.dsl.graph_metrics import edge_scores
+from calibrant.solvers.outcome import Found, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, items, released_suite
 from tests.support.causalab.twin import TwinEpisode
 from tests.support.effort import examples

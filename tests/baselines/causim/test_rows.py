@@ -9,18 +9,18 @@ from math import prod
 import numpy as np
 import pytest
 
-from baselines.causim.rows import ROWS, recall
-from dsl.causim.item import CausimItem, Task
-from dsl.causim.model import run
-from dsl.causim.question import Answer
-from dsl.causim.reasons import reasons
-from dsl.causim.reference import work_out, worlds
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text
-from solvers.causim.answers import AnswerSet
-from solvers.causim.items import generated_items
-from solvers.causim.likeliest import likeliest_answer, likeliest_world
-from solvers.outcome import Found, Impossible
+from calibrant.baselines.causim.rows import ROWS, recall
+from calibrant.dsl.causim.item import CausimItem, Task
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.question import Answer
+from calibrant.dsl.causim.reasons import reasons
+from calibrant.dsl.causim.reference import work_out, worlds
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.causim.likeliest import likeliest_answer, likeliest_world
+from calibrant.solvers.outcome import Found, Impossible
 from tests.support.causim.table_models import random_graph, random_model, random_question
 
 

@@ -12,24 +12,31 @@ from pathlib import Path
 
 import pytest
 
-from baselines.replayscm.discovery.extras import library
-from baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
-from baselines.replayscm.frames import frame_from_panel
-from baselines.structure_learning.frame import Frame
-from bench.benchmarks.replayscm import BENCHMARK
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from bench.protocols.registry import chosen_protocols, left_out, make_protocol
-from bench.protocols.replayscm.discovery import DISCOVERY, Discovery, GesThenFit, GiesThenFit, PcThenFit, PgmpyThenFit
-from bench.runs.records import folder_records
-from dsl.errors import CalibrantError, MissingExtraError
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import World
-from solvers.replayscm.roots import nested_variables
+from calibrant.baselines.replayscm.discovery.extras import library
+from calibrant.baselines.replayscm.discovery.proposals import adjacency_proposal, dag_proposal
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.protocols.registry import chosen_protocols, left_out, make_protocol
+from calibrant.bench.protocols.replayscm.discovery import (
+    DISCOVERY,
+    Discovery,
+    GesThenFit,
+    GiesThenFit,
+    PcThenFit,
+    PgmpyThenFit,
+)
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.replayscm.roots import nested_variables
 from tests.support.effort import effort
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
@@ -202,8 +209,8 @@ def test_neighbours_are_proposed_after_the_parents() -> None:
 ANSWERS = """
 import json, sys, warnings
 warnings.simplefilter("error")
-from bench.protocols.replayscm.discovery import DISCOVERY
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.protocols.replayscm.discovery import DISCOVERY
+from calibrant.dsl.replayscm.pools.files import read_pool
 problems = read_pool(sys.argv[1]).problems
 heavy = {"causallearn", "pgmpy", "gies", "pandas", "sklearn", "scipy", "numba", "threadpoolctl"} & set(sys.modules)
 answers = {}
@@ -279,7 +286,7 @@ def test_a_library_that_is_broken_is_said_in_one_line(monkeypatch: pytest.Monkey
     def broken(name: str) -> object:
         raise ImportError("libfoo.so:\nmissing")
 
-    monkeypatch.setattr("baselines.replayscm.discovery.extras.import_module", broken)
+    monkeypatch.setattr("calibrant.baselines.replayscm.discovery.extras.import_module", broken)
     with pytest.raises(MissingExtraError, match=r"^gies cannot be imported \(libfoo\.so: missing\).*discovery"):
         library("gies")
 

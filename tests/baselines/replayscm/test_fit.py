@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.fit import Fitter, Unfit
-from dsl.replayscm.problem import Task
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from solvers.outcome import Found
-from solvers.replayscm.exact import solve
+from calibrant.baselines.replayscm.fit import Fitter, Unfit
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.exact import solve
 from tests.support.replayscm.brute_force import is_acyclic, least_size, parent_sets, root_hypotheses
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import gold_problem
@@ -129,10 +129,10 @@ def test_what_cannot_be_fitted_is_named() -> None:
 
 def test_a_choice_that_can_only_be_cyclic_is_refused() -> None:
     """Two variables that always agree, each proposed as the only parent of the other."""
-    from dsl.formulas.text import STANDARD
-    from dsl.replayscm.disclosure import HiddenOrder
-    from dsl.replayscm.problem import TaskKind
-    from dsl.replayscm.world import Intervention, Panel, World
+    from calibrant.dsl.formulas.text import STANDARD
+    from calibrant.dsl.replayscm.disclosure import HiddenOrder
+    from calibrant.dsl.replayscm.problem import TaskKind
+    from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
     world = World("w", Intervention(), ("X1", "X2", "X3"), ("a", "b"), (0b01, 0b10, 0b10))
     disclosure = HiddenOrder(world.variables, ("X1",))

@@ -13,12 +13,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from baselines.replayscm.posterior.draw_weights import by_class, drawn
-from baselines.replayscm.posterior.evidence import NO_FIT, MechanismEvidence
-from baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack, shipped, unpack
-from baselines.replayscm.posterior.latent_orders import LatentOrders
-from baselines.replayscm.posterior.local import LocalPosterior
-from baselines.replayscm.posterior.prior import (
+from calibrant.baselines.replayscm.posterior.draw_weights import by_class, drawn
+from calibrant.baselines.replayscm.posterior.evidence import NO_FIT, MechanismEvidence
+from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack, shipped, unpack
+from calibrant.baselines.replayscm.posterior.latent_orders import LatentOrders
+from calibrant.baselines.replayscm.posterior.local import LocalPosterior
+from calibrant.baselines.replayscm.posterior.prior import (
     ANY,
     CONFIGURATIONS,
     MAX_PARENTS,
@@ -33,18 +33,18 @@ from baselines.replayscm.posterior.prior import (
     size_weights,
     slot_mass,
 )
-from baselines.replayscm.posterior.root_evidence import BASELINE, LEVELS, root_probability
-from dsl.formulas.partial import PartialTable, nothing_known
-from dsl.formulas.table import TruthTable, from_formula, permute
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.sampling.formula_sizes import shortest_sizes
-from dsl.replayscm.sampling.scms import sample_scm
-from dsl.replayscm.sampling.strata import NUM_ROOTS, STRATA, Stratum
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.acyclic.least_cost import Mask
-from solvers.budget import Budget, BudgetSpent
+from calibrant.baselines.replayscm.posterior.root_evidence import BASELINE, LEVELS, root_probability
+from calibrant.dsl.formulas.partial import PartialTable, nothing_known
+from calibrant.dsl.formulas.table import TruthTable, from_formula, permute
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.sampling.formula_sizes import shortest_sizes
+from calibrant.dsl.replayscm.sampling.scms import sample_scm
+from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, STRATA, Stratum
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.acyclic.least_cost import Mask
+from calibrant.solvers.budget import Budget, BudgetSpent
 
 BY_NAME = {configuration.name: configuration for configuration in CONFIGURATIONS}
 

@@ -7,24 +7,24 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.portfolio import all_root_sets, root_hypotheses
-from baselines.replayscm.simple_rows import first_found
-from baselines.replayscm.staged.search import STAGES, NotFound, staged_search
-from bench.benchmarks.base import TaskHandout
-from bench.protocols.base import Protocol
-from bench.protocols.replayscm.exact import Exact
-from bench.protocols.replayscm.posterior import MostPosterior
-from bench.protocols.replayscm.score_portfolios import BnlearnThenFit
-from bench.runs.workers import timed_answer
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.budget import BudgetSpent
-from solvers.outcome import Found, Impossible
-from solvers.replayscm.engines.registry import engine
-from solvers.replayscm.roots import MAX_ROOT_SETS, likely_first, root_sets
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.baselines.replayscm.portfolio import all_root_sets, root_hypotheses
+from calibrant.baselines.replayscm.simple_rows import first_found
+from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, staged_search
+from calibrant.bench.benchmarks.base import TaskHandout
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+from calibrant.bench.runs.workers import timed_answer
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.engines.registry import engine
+from calibrant.solvers.replayscm.roots import MAX_ROOT_SETS, likely_first, root_sets
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 NUM_VARIABLES, NUM_ROOTS, NUM_ROWS = 26, 13, 48
 

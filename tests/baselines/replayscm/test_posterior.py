@@ -12,31 +12,31 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.posterior.choice import most_agreeing, most_frequent, most_probable
-from baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
-from baselines.replayscm.posterior.local import Local
-from baselines.replayscm.posterior.order_chain import SampledPosterior, r_hat
-from baselines.replayscm.posterior.posterior import Member, Posterior
-from baselines.replayscm.posterior.prior import (
+from calibrant.baselines.replayscm.posterior.choice import most_agreeing, most_frequent, most_probable
+from calibrant.baselines.replayscm.posterior.imagined_worlds import ImaginedWorlds
+from calibrant.baselines.replayscm.posterior.local import Local
+from calibrant.baselines.replayscm.posterior.order_chain import SampledPosterior, r_hat
+from calibrant.baselines.replayscm.posterior.posterior import Member, Posterior
+from calibrant.baselines.replayscm.posterior.prior import (
     CONFIGURATIONS,
     Configuration,
     column_of,
     function_weights,
     slot_mass,
 )
-from baselines.replayscm.posterior.root_evidence import root_probability
-from bench.benchmarks.replayscm import BENCHMARK
-from bench.protocols.registry import make_protocol
-from bench.protocols.replayscm.exact import Exact
-from bench.protocols.replayscm.posterior import MostPosterior
-from dsl.formulas.text import STANDARD, Grammar, parse
-from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.sampling.problems import disclosed, sample_problem
-from dsl.replayscm.sampling.strata import STRATA, stratum
-from dsl.replayscm.scm import scm
-from dsl.replayscm.score import Evaluator
-from solvers.budget import Budget
+from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
+from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.strata import STRATA, stratum
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.solvers.budget import Budget
 from tests.support.effort import effort
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import Parents, families, least_size, members, root_hypotheses
@@ -166,7 +166,7 @@ def test_beyond_sixteen_variables_chains_take_over_where_sums_are_too_long(monke
     exact = MostPosterior(draws=32).answer(problem.task)
     assert "method" not in exact.provenance
     assert exact.provenance["configurations"] == {"large_n20": pytest.approx(1.0)}
-    monkeypatch.setattr("baselines.replayscm.posterior.posterior.Budget", lambda states: Budget(5))
+    monkeypatch.setattr("calibrant.baselines.replayscm.posterior.posterior.Budget", lambda states: Budget(5))
     for choose in ("agreeing", "probable"):
         found = MostPosterior(choose=choose, draws=8).answer(problem.task)
         assert found.outcome == "found"

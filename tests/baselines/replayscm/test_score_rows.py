@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.alternative_items import alternative_item
-from baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
-from baselines.replayscm.constraints import disclosed_constraints
-from baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
-from baselines.replayscm.frames import frame_from_panel
-from baselines.replayscm.portfolio import (
+from calibrant.audits.replayscm.alternative_items import alternative_item
+from calibrant.baselines.replayscm.bnlearn_dsl import bnlearn_candidates, proposed_sets, random_dag
+from calibrant.baselines.replayscm.constraints import disclosed_constraints
+from calibrant.baselines.replayscm.exact_mbde_dsl import exact_mbde_candidates
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.replayscm.portfolio import (
     FittedModel,
     RootedDag,
     all_root_sets,
@@ -20,15 +20,15 @@ from baselines.replayscm.portfolio import (
     by_score,
     root_hypotheses,
 )
-from bench.benchmarks.replayscm import BENCHMARK
-from bench.protocols.base import Protocol
-from bench.protocols.registry import make_protocol
-from bench.protocols.replayscm.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
-from dsl.formulas.text import STANDARD, parse
-from dsl.replayscm.disclosure import HiddenOrder, Ordered
-from dsl.replayscm.problem import Problem, Task, TaskKind
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit, ExactMbdeThenFit
+from calibrant.dsl.formulas.text import STANDARD, parse
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import effort
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import can_be_root, optimum

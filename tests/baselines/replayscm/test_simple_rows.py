@@ -7,22 +7,22 @@ from dataclasses import replace
 
 import pytest
 
-from baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
-from bench.benchmarks.base import TaskHandout
-from bench.protocols.base import Protocol
-from bench.protocols.replayscm.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
-from bench.runs.workers import timed_answer
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.disclosure import HiddenOrder, Ordered
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.outcome import Impossible
-from solvers.replayscm.exact import solve
+from calibrant.baselines.replayscm.simple_rows import copy_parent, first_found, majority, random_legal
+from calibrant.bench.benchmarks.base import TaskHandout
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.replayscm.simple import SIMPLE, CopyParent, FirstFound, Majority, RandomLegal
+from calibrant.bench.runs.workers import timed_answer
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, Ordered
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.outcome import Impossible
+from calibrant.solvers.replayscm.exact import solve
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import is_acyclic, parent_sets, seen, structures
 from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems
@@ -147,7 +147,7 @@ def test_many_variables_of_unknown_order_that_copy_one_another(protocol: Protoco
 
 
 def test_an_order_too_free_to_decide_is_a_spent_budget_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("baselines.replayscm.simple_rows.MAX_CHOICE_STATES", 0)
+    monkeypatch.setattr("calibrant.baselines.replayscm.simple_rows.MAX_CHOICE_STATES", 0)
     result = timed_answer(FirstFound(), TaskHandout(sample_problem(stratum("large_n20"), 0).task)).result
     assert result.outcome == "out_of_budget"
     said = "no least choice for 15 variables that may lie on a cycle together within the budget"

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from baselines.replayscm.staged.candidates import Candidates, Caps
-from baselines.replayscm.staged.search import STAGES, NotFound, Stage, StagedAnswer, staged_search
-from bench.protocols.replayscm.staged import StagedExactSearch
-from dsl.formulas.text import STANDARD, parse
-from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.outcome import Found
-from solvers.replayscm.exact import solve
-from solvers.replayscm.roots import likely_first
+from calibrant.baselines.replayscm.staged.candidates import Candidates, Caps
+from calibrant.baselines.replayscm.staged.search import STAGES, NotFound, Stage, StagedAnswer, staged_search
+from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
+from calibrant.dsl.formulas.text import STANDARD, parse
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.roots import likely_first
 from tests.support.replayscm.answered import answered
 from tests.support.replayscm.brute_force import least_size, parent_sets
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.structure_learning.averaging import (
+from calibrant.baselines.structure_learning.averaging import (
     ArcStrengths,
 )
-from baselines.structure_learning.bootstrap import (
+from calibrant.baselines.structure_learning.bootstrap import (
     CountedAs,
     Resamples,
     arc_strengths,
@@ -25,10 +25,10 @@ from baselines.structure_learning.bootstrap import (
     essential_arcs,
     protected_arcs,
 )
-from baselines.structure_learning.constraints import arc_constraints, unconstrained
-from baselines.structure_learning.frame import frame_from_rows
-from baselines.structure_learning.scores import LocalScores, bde, bic, mbde
-from baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
+from calibrant.baselines.structure_learning.constraints import arc_constraints, unconstrained
+from calibrant.baselines.structure_learning.frame import frame_from_rows
+from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
+from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
 from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.bnlearn.r_random import RRandom

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from baselines.replayscm.discovery.causal_learn import ges_graph, pc_graph
-from baselines.replayscm.discovery.gies_search import gies_graph
-from baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
-from baselines.structure_learning.constraints import (
+from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph, pc_graph
+from calibrant.baselines.replayscm.discovery.gies_search import gies_graph
+from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
+from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     block_constraints,
     is_acyclic,
@@ -22,8 +22,8 @@ from baselines.structure_learning.constraints import (
     root_constraints,
     unconstrained,
 )
-from baselines.structure_learning.frame import Frame, frame_from_rows
-from baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, oriented
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
+from calibrant.baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, oriented
 from tests.support.effort import examples
 from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score

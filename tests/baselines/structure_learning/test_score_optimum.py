@@ -12,10 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.structure_learning.constraints import Constraints, arc_constraints, order_constraints, unconstrained
-from baselines.structure_learning.frame import Dag, frame_from_rows
-from baselines.structure_learning.score_optimum import ScoreOptimum
-from baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
+from calibrant.baselines.structure_learning.constraints import (
+    Constraints,
+    arc_constraints,
+    order_constraints,
+    unconstrained,
+)
+from calibrant.baselines.structure_learning.frame import Dag, frame_from_rows
+from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bds, bic, k2, mbde
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples
 from tests.support.structure_learning.dags import all_dags, num_orders

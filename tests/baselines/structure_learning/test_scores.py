@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.replayscm.constraints import disclosed_constraints
-from baselines.replayscm.frames import frame_from_panel
-from baselines.structure_learning.constraints import (
+from calibrant.baselines.replayscm.constraints import disclosed_constraints
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.structure_learning.constraints import (
     arc_constraints,
     block_constraints,
     order_constraints,
     root_constraints,
     unconstrained,
 )
-from baselines.structure_learning.frame import Frame, frame_from_rows
-from baselines.structure_learning.scores import (
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
+from calibrant.baselines.structure_learning.scores import (
     Interventional,
     LocalScores,
     NetworkScore,
@@ -35,10 +35,10 @@ from baselines.structure_learning.scores import (
     loglik,
     mbde,
 )
-from bench.speed.replayscm.structures import all_families, dictionary_score, local_scores
-from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.bench.speed.replayscm.structures import all_families, dictionary_score, local_scores
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.bnlearn import vectors as bnlearn
 from tests.support.effort import examples
 from tests.support.replayscm.problems import problems

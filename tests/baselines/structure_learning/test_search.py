@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from baselines.structure_learning.constraints import Constraints, arc_constraints, unconstrained
-from baselines.structure_learning.frame import Dag, Frame, frame_from_rows
-from baselines.structure_learning.scores import LocalScores, bde, bic, mbde
-from baselines.structure_learning.search import (
+from calibrant.baselines.structure_learning.constraints import Constraints, arc_constraints, unconstrained
+from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
+from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
+from calibrant.baselines.structure_learning.search import (
     SCORE_TOLERANCE,
     HillClimbing,
     Learned,

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.cli import main
-from bench.runs.records import folder_records, step_records
-from bench.schemas.blickets import BlicketVerdict
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.schemas.blickets import BlicketVerdict
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule
 from tests.support.blickets.items import opened, static_item
 from tests.support.commands import jsonl, refused
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.benchmarks.registry import benchmark
-from bench.pools.bundled import bundled_pools
-from dsl.parse_limits import MAX_JSON_BYTES
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 from tests.support.peak_memory import MEGABYTE, command_cost, repeated_gzip
 
 POOL = bundled_pools()[0]

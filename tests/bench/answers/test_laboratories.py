@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.cli import main
-from bench.runs.records import folder_records, step_records
-from bench.schemas.causalab import LabVerdict
-from bench.schemas.described import line_schema
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import BENCHMARK, LabItem
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.pool import write_pool
-from dsl.episode import replayed
-from dsl.item import Pool
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.bench.schemas.causalab import LabVerdict
+from calibrant.bench.schemas.described import line_schema
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import BENCHMARK, LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.episode import replayed
+from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import jsonl, refused
 

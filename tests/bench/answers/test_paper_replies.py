@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 import calibrant
-from bench.benchmarks.causalab import BENCHMARK
-from bench.cli import main
-from bench.training.conversation import conversation, said
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import BENCHMARK as NAME
-from dsl.causalab.pool import write_pool
-from dsl.item import Pool
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.training.conversation import conversation, said
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import BENCHMARK as NAME
+from calibrant.dsl.causalab.pool import write_pool
+from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import jsonl
 
@@ -164,7 +164,7 @@ def test_a_conversation_takes_replies_of_the_paper() -> None:
 
 
 def test_a_name_that_could_mean_two_properties_means_none() -> None:
-    from dsl.causalab.paper_reply import resolved_property
+    from calibrant.dsl.causalab.paper_reply import resolved_property
 
     assert resolved_property("Temp_C", ("tempC", "TEMPC")) == "Temp_C"
     assert resolved_property("tempC", ("tempC", "TEMPC")) == "tempC"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bench.cli import main
-from dsl.replayscm.pools.files import file_digest, read_pool, write_pool
-from dsl.replayscm.problem import Pool, Problem
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
 from tests.support.commands import command, jsonl, refused
 from tests.support.stub_protocols import small_pool
 

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.benchmarks.causim import BENCHMARK
-from bench.cli import main
-from bench.schemas.causim import CausimVerdict
-from dsl.causim.bundle import module_text
-from dsl.causim.item import CausimItem, Labels, Task
-from dsl.causim.question import Question
-from dsl.causim.records import write_pool
+from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.schemas.causim import CausimVerdict
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.records import write_pool
 from tests.support.causim.vectors import bundles, questions, vectors
 from tests.support.commands import jsonl, refused
 

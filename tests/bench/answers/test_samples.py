@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.answers.samples import Sample, SampleList, majority, pass_at
-from bench.cli import main
-from bench.report.rate_rows import AnswerOrigin, CalibrationTable
-from bench.report.samples import sample_rows
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.answers.samples import Sample, SampleList, majority, pass_at
+from calibrant.bench.cli import main
+from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
+from calibrant.bench.report.samples import sample_rows
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
 

@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from bench.runs.records import step_records
-from bench.schemas.blickets import BlicketVerdict
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.trace import sealed_view, trace_line, trace_of
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.runs.records import step_records
+from calibrant.bench.schemas.blickets import BlicketVerdict
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.trace import sealed_view, trace_line, trace_of
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.blickets.items import opened, static_item, text_game_expected, text_game_lines
 from tests.support.commands import jsonl, refused
 

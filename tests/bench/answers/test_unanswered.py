@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench.answers.attribution import KEY
-from bench.answers.columns import Column, Means
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.pools.bundled import bundled_sample
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.answers.columns import Column, Means
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.pools.bundled import bundled_sample
 
 SAMPLES = {"replayscm": "hidden_order"}
 RIGHT = ("accuracy", "fits", "earned", "strict", "valid", "train_exact", "heldout_exact")

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.instance import audit_instance
-from bench.audit import run as audit_run
-from bench.audit.certificates import certificate_name
-from bench.audit.text import short_count
-from bench.cli import main
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool
+from calibrant.audits.replayscm.instance import audit_instance
+from calibrant.bench.audit import run as audit_run
+from calibrant.bench.audit.certificates import certificate_name
+from calibrant.bench.audit.text import short_count
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool
 from tests.support.commands import called, refused
 from tests.support.replayscm.audited_pools import (
     ALL_ROWS,

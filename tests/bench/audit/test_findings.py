@@ -16,21 +16,21 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.instance import AuditOptions, audit_instance
-from audits.replayscm.patterns import pattern_coverage
-from bench.audit.calibration import calibration
-from bench.audit.reliability import diagram
-from bench.audit.run import audit_pool, timed_audit
-from bench.audit.text import calibration_text
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from bench.runs.records import Record, RunFile, Timing
-from dsl.formulas.formula import var
-from dsl.formulas.reference import evaluate
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.pools.files import file_digest, read_pool
-from dsl.replayscm.scm import scm
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.audits.replayscm.patterns import pattern_coverage
+from calibrant.bench.audit.calibration import calibration
+from calibrant.bench.audit.reliability import diagram
+from calibrant.bench.audit.run import audit_pool, timed_audit
+from calibrant.bench.audit.text import calibration_text
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.runs.records import Record, RunFile, Timing
+from calibrant.dsl.formulas.formula import var
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
+from calibrant.dsl.replayscm.scm import scm
 from tests.support.commands import refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, audited, written_pool
 from tests.support.replayscm.written import written_problem, written_world
@@ -273,7 +273,7 @@ def test_every_intervention_on_one_variable_is_looked_at() -> None:
 
 
 def test_what_is_too_large_to_sum_over_is_out_of_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.acyclic.count.MAX_TERMS", 1_000)
+    monkeypatch.setattr("calibrant.solvers.acyclic.count.MAX_TERMS", 1_000)
     names = tuple(f"X{i}" for i in range(1, 23))
     text = " ".join("".join(str(row >> i % 3 & 1) for i in range(22)) for row in range(4))
     gold = scm(names[:3], {names[i]: var(names[i % 3]) for i in range(3, 22)})

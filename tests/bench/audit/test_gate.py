@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
+from calibrant.bench.cli import main
 from tests.support.commands import refused
 from tests.support.replayscm.audited_pools import (
     ALL_ROWS,

@@ -7,14 +7,14 @@ from random import Random
 
 import pytest
 
-from baselines.replayscm.posterior.choice import certified_member
-from baselines.replayscm.posterior.posterior import Posterior
-from bench.audit.generator_ceiling import DRAWS, _Replayed, generator_ceiling
-from bench.pools.bundled import bundled_pool
-from dsl.formulas.text import Grammar
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import Panel
+from calibrant.baselines.replayscm.posterior.choice import certified_member
+from calibrant.baselines.replayscm.posterior.posterior import Posterior
+from calibrant.bench.audit.generator_ceiling import DRAWS, _Replayed, generator_ceiling
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Panel
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.oracles import replay
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.instance import AuditOptions
-from bench.audit.plots import agreement_plot, profile_plot
-from bench.audit.run import audit_pool
-from bench.cli import main
-from dsl.formulas.reference import evaluate
-from dsl.formulas.text import parse
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm, scm
+from calibrant.audits.replayscm.instance import AuditOptions
+from calibrant.bench.audit.plots import agreement_plot, profile_plot
+from calibrant.bench.audit.run import audit_pool
+from calibrant.bench.cli import main
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm, scm
 from tests.support.browser import needs_chromium, pressed
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, TWO_MEMBERS, written_pool
 
@@ -139,7 +139,7 @@ def test_names_from_the_pool_are_text_and_nothing_else(tmp_path: Path) -> None:
 
 def _survivors(pool: Path, folder: Path) -> list[tuple[Problem, dict[str, Any] | None]]:
     assert main(["audit", str(pool), "--out", str(folder), "--workers", "1"]) == 0
-    from dsl.replayscm.pools.files import read_pool
+    from calibrant.dsl.replayscm.pools.files import read_pool
 
     records = [json.loads(line) for line in (folder / "audits.jsonl").read_text().splitlines()]
     problems = read_pool(pool).problems

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from audits.attribution import Kind
-from bench.answers.attribution import KINDS
-from bench.benchmarks.blickets import BENCHMARK
-from bench.cli import main
-from bench.runs.records import folder_records
-from dsl.blickets.item import BlicketItem
+from calibrant.audits.attribution import Kind
+from calibrant.bench.answers.attribution import KINDS
+from calibrant.bench.benchmarks.blickets import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.blickets.item import BlicketItem
 from tests.support.commands import jsonl, refused
 
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.causalab import BENCHMARK
-from bench.benchmarks.registry import benchmark_of
-from bench.causalab.__main__ import main as causalab
-from bench.cli import main
-from bench.pools.ids import PublicIds
-from bench.runs.records import Record, folder_records
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.causalab.__main__ import main as causalab
+from calibrant.bench.cli import main
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
 from tests.support.causalab.laboratories import released_suite
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file

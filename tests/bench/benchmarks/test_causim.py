@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.causim import BENCHMARK
-from bench.cli import main
-from bench.pools.ids import PublicIds
-from bench.runs.records import Record, folder_records
-from dsl.causim.item import CausimItem, Labels, Task
-from dsl.causim.question import Question
-from dsl.causim.records import write_pool
-from dsl.causim.reference import work_out
+from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.causim.item import CausimItem, Labels, Task
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.records import write_pool
+from calibrant.dsl.causim.reference import work_out
 from tests.support.commands import jsonl, refused
 
 DRAWN = ["generate", "--benchmark", "causim", "--seed", "5", "--strata", "chain,inverted_star", "--per-stratum", "12"]
@@ -326,7 +326,9 @@ def _sum_modulo_two(nodes: int, parents: int) -> str:
 def test_pool_check_of_a_dense_counterfactual_ends_and_says_what_it_did_not_check(
     nodes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("audits.causim.examined.MAX_WORK", 20_000_000)  # a fifteenth, for the time of this test
+    monkeypatch.setattr(
+        "calibrant.audits.causim.examined.MAX_WORK", 20_000_000
+    )  # a fifteenth, for the time of this test
     noise = tuple(sorted(f"U_N{i}" for i in range(nodes)))
     seen = {f"N{i}": "0" for i in range(nodes - 6, nodes)}
     asked = Question("counterfactual", unknown=noise, do={"N0": "1"}, observed=seen)

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.benchmarks.registry import NAMES, benchmark_of
-from bench.pools.bundled import bundled_pools
-from dsl.episode import Step, TranscriptError, verified
-from dsl.errors import CalibrantError
-from dsl.item import Pool
-from dsl.replayscm.pools import files as replayscm_files
-from dsl.replayscm.sampling.problems import SETTINGS, sample_pool
-from dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.bench.benchmarks.registry import NAMES, benchmark_of
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.episode import Step, TranscriptError, verified
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.item import Pool
+from calibrant.dsl.replayscm.pools import files as replayscm_files
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS, sample_pool
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 from tests.support.blickets.twin import Twin
 from tests.support.contract.blickets import Blickets
 from tests.support.contract.causalab import CausaLab

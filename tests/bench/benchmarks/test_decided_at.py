@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
-from audits.attribution import DECIDED_AT, Attribution
-from bench.answers.attribution import DEFAULT_LEVEL, KINDS, LEVELS, attribution_record, decided_from, decision_notes
-from bench.benchmarks.attributions import MissingAttributions
-from bench.cli import main
+from calibrant.audits.attribution import DECIDED_AT, Attribution
+from calibrant.bench.answers.attribution import (
+    DEFAULT_LEVEL,
+    KINDS,
+    LEVELS,
+    attribution_record,
+    decided_from,
+    decision_notes,
+)
+from calibrant.bench.benchmarks.attributions import MissingAttributions
+from calibrant.bench.cli import main
 from tests.support.commands import refused
 
 

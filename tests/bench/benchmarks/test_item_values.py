@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import audits.replayscm.attribution
-from audits.replayscm.attribution import HeldoutDecision
-from bench.benchmarks import item_values
-from bench.benchmarks.item_values import ItemValues
-from bench.benchmarks.replayscm import ReplayScm
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Problem
+import calibrant.audits.replayscm.attribution
+from calibrant.audits.replayscm.attribution import HeldoutDecision
+from calibrant.bench.benchmarks import item_values
+from calibrant.bench.benchmarks.item_values import ItemValues
+from calibrant.bench.benchmarks.replayscm import ReplayScm
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Problem
 from tests.support.stub_protocols import small_pool
 
 SCORE = {"trainExact": True, "heldoutExact": False}
@@ -26,7 +26,7 @@ def test_a_value_is_computed_once_for_equal_items(tmp_path: Path, monkeypatch: p
         computed.append(problem)
         return HeldoutDecision(problem.id.endswith("0"), len(computed), "a class")
 
-    monkeypatch.setattr(audits.replayscm.attribution, "heldout_decision", decision)
+    monkeypatch.setattr(calibrant.audits.replayscm.attribution, "heldout_decision", decision)
     path = tmp_path / "pool.jsonl"
     write_pool(small_pool(["good", "or"]), path)
     benchmark = ReplayScm()

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.pools.bundled import bundled_pools
-from dsl.errors import PoolError
-from dsl.records import converted
-from dsl.replayscm.pools.records import ProblemRecord
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.records import converted
+from calibrant.dsl.replayscm.pools.records import ProblemRecord
 
 
 def _items(name: str, folder: Path) -> Sequence[Any]:

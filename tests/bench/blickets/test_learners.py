@@ -6,18 +6,18 @@ from random import Random
 
 import pytest
 
-from bench.blickets.__main__ import main
-from bench.blickets.agents import agent, played
-from bench.blickets.learners import STATED, Stated, difference_of_means, difference_of_shares, learner_table
-from bench.blickets.rates import Share, counted
-from bench.blickets.standing import SEED
-from bench.report.layout import NOTHING, Source
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.rule import all_rules
-from solvers.blickets.learner import Greedy, answered, learn
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.bench.blickets.__main__ import main
+from calibrant.bench.blickets.agents import agent, played
+from calibrant.bench.blickets.learners import STATED, Stated, difference_of_means, difference_of_shares, learner_table
+from calibrant.bench.blickets.rates import Share, counted
+from calibrant.bench.blickets.standing import SEED
+from calibrant.bench.report.layout import NOTHING, Source
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.rule import all_rules
+from calibrant.solvers.blickets.learner import Greedy, answered, learn
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
 from tests.support.binomial import within
 
 
@@ -119,6 +119,6 @@ def test_the_command_prints_every_stated_row(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(STATED) == 31
-    monkeypatch.setattr("bench.blickets.learners.STATED", STATED[:1])
+    monkeypatch.setattr("calibrant.bench.blickets.learners.STATED", STATED[:1])
     assert main(["learners", "--episodes", "2"]) == 0
     assert any(line.startswith("prototype") for line in capsys.readouterr().out.splitlines())

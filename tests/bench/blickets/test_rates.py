@@ -7,11 +7,11 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audits.blickets.public_runs import attributed_runs
-from bench.speed.blickets.rates import text_log, toggles
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.rule import Form, Rule, all_rules
-from dsl.blickets.text_game import text_runs
+from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.bench.speed.blickets.rates import text_log, toggles
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.blickets.text_game import text_runs
 from tests.support.blickets.items import static_item
 
 

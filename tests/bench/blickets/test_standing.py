@@ -10,14 +10,14 @@ from itertools import islice
 
 import pytest
 
-from bench.blickets.__main__ import main
-from bench.blickets.agents import AGENTS, agent, played
-from bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
-from bench.blickets.rates import Counts, counted
-from bench.blickets.standing import SEED, all_played, standing_table
-from bench.report.layout import NOTHING, Source
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.errors import CalibrantError
+from calibrant.bench.blickets.__main__ import main
+from calibrant.bench.blickets.agents import AGENTS, agent, played
+from calibrant.bench.blickets.conditions import is_easy, is_hard, is_order, is_stochastic
+from calibrant.bench.blickets.rates import Counts, counted
+from calibrant.bench.blickets.standing import SEED, all_played, standing_table
+from calibrant.bench.report.layout import NOTHING, Source
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.errors import CalibrantError
 from tests.support.binomial import within
 
 EPISODES = 100

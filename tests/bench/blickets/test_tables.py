@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bench.blickets.paper import paper
-from bench.blickets.rates import Counts, Graded, Share, counted, detected, errors_of
-from bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
-from bench.report.layout import NOTHING, Source, Table
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Exposed, grade
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.rule import Form, Rule
+from calibrant.bench.blickets.paper import paper
+from calibrant.bench.blickets.rates import Counts, Graded, Share, counted, detected, errors_of
+from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables, printed_counts, printed_detections
+from calibrant.bench.report.layout import NOTHING, Source, Table
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Exposed, grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.rule import Form, Rule
 from tests.support.shared import shared_file
 
 PAIR = Mechanism(Rule(Form.CONJUNCTIVE, 3))

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audits.blickets.attribution import attributed_episode
-from bench.blickets.timeline import blicket_timeline
-from bench.cli import main
-from bench.pages.filmstrip import timeline_page
-from bench.pages.timeline import Light, News, Timeline
-from bench.runs.records import folder_records, step_records
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule
-from dsl.episode import Step, TranscriptError
+from calibrant.audits.blickets.attribution import attributed_episode
+from calibrant.bench.blickets.timeline import blicket_timeline
+from calibrant.bench.cli import main
+from calibrant.bench.pages.filmstrip import timeline_page
+from calibrant.bench.pages.timeline import Light, News, Timeline
+from calibrant.bench.runs.records import folder_records, step_records
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.episode import Step, TranscriptError
 from tests.support.blickets.items import actions, items, opened, static_item
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, refused

@@ -10,15 +10,15 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from bench.benchmarks.causalab import BENCHMARK
-from bench.causalab.picture import lab_picture
-from bench.cli import main
-from bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
-from bench.runs.records import folder_records
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.hypothesis import stated
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.episode import replayed
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab.picture import lab_picture
+from calibrant.bench.cli import main
+from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.episode import replayed
 from tests.support.browser import needs_chromium, pressed
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import refused

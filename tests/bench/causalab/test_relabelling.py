@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from audits.causalab.labels import labelled
-from bench.benchmarks.causalab import BENCHMARK
-from bench.causalab import relabelling
-from bench.causalab.__main__ import main
-from bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
-from dsl.causalab.generation import Plan, relabelled
-from dsl.causalab.item import LabItem
+from calibrant.audits.causalab.labels import labelled
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.bench.causalab import relabelling
+from calibrant.bench.causalab.__main__ import main
+from calibrant.bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
+from calibrant.dsl.causalab.generation import Plan, relabelled
+from calibrant.dsl.causalab.item import LabItem
 
 
 def test_every_weighted_graph_is_listed_once() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.causalab.standing import standing
+from calibrant.bench.causalab.standing import standing
 from tests.support.causalab.laboratories import released_suite
 from tests.support.shared import shared_file
 

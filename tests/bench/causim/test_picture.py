@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.benchmarks.causim import BENCHMARK
-from bench.causim.picture import question_picture
-from bench.cli import main
-from bench.pages.layered import Mark, layered_text
-from dsl.causim.item import CausimItem, Labels, Sealed, Task
-from dsl.causim.question import Question
-from dsl.causim.records import write_pool
+from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.picture import question_picture
+from calibrant.bench.cli import main
+from calibrant.bench.pages.layered import Mark, layered_text
+from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.records import write_pool
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import refused
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bench.speed.causim.rates import SPARSE, _half_seen, _questions, _right
-from dsl.causim.model import run
-from dsl.causim.question import project
-from dsl.causim.topology import TOPOLOGIES
-from solvers.causim.answers import TwinAnswerSet
-from solvers.causim.space import WorldSpace
+from calibrant.bench.speed.causim.rates import SPARSE, _half_seen, _questions, _right
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.question import project
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.answers import TwinAnswerSet
+from calibrant.solvers.causim.space import WorldSpace
 
 
 def test_twin_membership_is_asked_where_evidence_leaves_several_worlds() -> None:

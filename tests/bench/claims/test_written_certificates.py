@@ -11,23 +11,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from audits.causim.hardening import decided
-from audits.replayscm.certificates.certificate import certificate, to_json
-from bench.benchmarks.registry import benchmark
-from bench.claims.certificate_files import MAX_BYTES, Verdict, check_file, parse_certificate
-from bench.claims.findings import checked
-from bench.cli import main
-from dsl.blickets.sampling import SUITES, drawn
-from dsl.causalab.generation import PLANS, generated
-from dsl.causim.topology import TOPOLOGIES
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool
-from dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
-from dsl.replayscm.sampling.problems import disclosed, sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from solvers.causim.items import generated_items
-from solvers.outcome import Found
-from solvers.replayscm.version_space import ModelClass
+from calibrant.audits.causim.hardening import decided
+from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.claims.certificate_files import MAX_BYTES, Verdict, check_file, parse_certificate
+from calibrant.bench.claims.findings import checked
+from calibrant.bench.cli import main
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
+from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.commands import called
 from tests.support.effort import effort
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
@@ -168,7 +168,7 @@ def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_
     steps: list[tuple[str, int, int]] = []
 
     def check(read: Any) -> tuple[bool, str]:
-        from audits.replayscm.certificates.verification import verify
+        from calibrant.audits.replayscm.certificates.verification import verify
 
         return True, verify(read, problem)
 

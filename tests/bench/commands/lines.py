@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from bench.app import app
-from bench.pools.bundled import bundled_pool, bundled_sample
+from calibrant.bench.app import app
+from calibrant.bench.pools.bundled import bundled_pool, bundled_sample
 from tests.support.commands import called, jsonl
 
 BENCHMARKS = ("replayscm", "blickets", "causalab", "causim")

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
-from bench.hub.card import card
-from bench.hub.columns import COLUMNS, columns_of
-from bench.hub.croissant import croissant
-from bench.hub.describe import RESPONSIBLE_AI, Described
-from bench.hub.rows import ExportRows
-from bench.pools.bundled import bundled_pool
-from dsl.blickets.item import Mechanism
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.sampling import SUITES, drawn
+from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.hub.card import card
+from calibrant.bench.hub.columns import COLUMNS, columns_of
+from calibrant.bench.hub.croissant import croissant
+from calibrant.bench.hub.describe import RESPONSIBLE_AI, Described
+from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.blickets.item import Mechanism
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.sampling import SUITES, drawn
 
 PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 

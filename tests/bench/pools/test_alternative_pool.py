@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool, TaskKind
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, TaskKind
+from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import refused
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.stub_protocols import small_pool

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark_of
-from bench.cli import main
-from bench.pools.bundled import BUNDLED_SEED, SAMPLES, bundled_files, bundled_sample
+from calibrant.bench.benchmarks.registry import NAMES, benchmark_of
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import BUNDLED_SEED, SAMPLES, bundled_files, bundled_sample
 
 
 @pytest.mark.parametrize("of", SAMPLES)

@@ -6,8 +6,8 @@ from itertools import chain
 
 import pytest
 
-from bench.benchmarks.causalab import LEAST_PART, MOST_PARTS
-from bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.benchmarks.causalab import LEAST_PART, MOST_PARTS
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import calibrant
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.cli import main
-from bench.pools.bundled import bundled_sample
-from bench.pools.items import close_ids
-from dsl.item import Pool
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_sample
+from calibrant.bench.pools.items import close_ids
+from calibrant.dsl.item import Pool
 from tests.support.commands import refused
 from tests.support.replayscm.pool_texts import native_file, native_record
 

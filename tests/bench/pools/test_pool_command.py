@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from bench.app import app
-from bench.cli import main
-from dsl.replayscm.pools.files import file_digest, read_pool, write_pool
+from calibrant.bench.app import app
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import file_digest, read_pool, write_pool
 from tests.support.commands import refused
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import small_pool

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
+from calibrant.bench.cli import main
 from tests.support.commands import CHECKOUT
 
 PAGE = (CHECKOUT / "docs" / "pools.md").read_text(encoding="utf-8")

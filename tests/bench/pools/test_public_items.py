@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
-from bench.hub.columns import COLUMNS, columns_of
-from bench.hub.rows import ExportRows
-from bench.pools.ids import PublicIds
-from bench.pools.public_items import PublicPool, public_record
 from calibrant import load_pool, score_many
+from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.hub.columns import COLUMNS, columns_of
+from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.pools.public_items import PublicPool, public_record
 from tests.support.commands import called, jsonl
 
 SUITES = {

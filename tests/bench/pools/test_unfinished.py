@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from audits.replayscm.hardening.harden import counterexample_worlds
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from bench.pools.unfinished import Made, unfinished_pool
-from bench.runs.crews.opening import completed
-from bench.runs.jobs import Execution, Failure
-from dsl.replayscm.pools.files import read_pool
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.bench.pools.unfinished import Made, unfinished_pool
+from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.jobs import Execution, Failure
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, called, refused
 from tests.support.effort import effort
 
@@ -109,13 +109,13 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("bench.pools.unfinished.completed", stops)
+        patched.setattr("calibrant.bench.pools.unfinished.completed", stops)
         assert main([*line, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 2
     kept = records(out).read_bytes()
     other = [*line[:-1], "4"]  # another seed is other work: it starts from nothing, and leaves the first alone
     with monkeypatch.context() as patched:
-        patched.setattr("bench.pools.unfinished.completed", stops)
+        patched.setattr("calibrant.bench.pools.unfinished.completed", stops)
         assert main([*other, "--workers", "1"]) == 130
     assert len(calls) == whole_lines(records(out)) == 4
     assert records(out).read_bytes().startswith(kept)
@@ -126,7 +126,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.Mon
         return honest(make, jobs, execution)
 
     with monkeypatch.context() as patched:
-        patched.setattr("bench.pools.unfinished.completed", counts)
+        patched.setattr("calibrant.bench.pools.unfinished.completed", counts)
         assert main([*line, "--workers", "1"]) == 0
     assert pending == [2]
     assert len(read_pool(out)) == 4
@@ -145,7 +145,7 @@ def test_a_crash_is_one_line_and_costs_one_instance(
 
     crashing = read_pool(tmp_path / "pool4.jsonl").problems[1].id
     with monkeypatch.context() as patched:
-        patched.setattr("bench.pools.hardened.counterexample_worlds", crashes)
+        patched.setattr("calibrant.bench.pools.hardened.counterexample_worlds", crashes)
         told = refused(capsys, *line, "--workers", "1")
     assert told == f"{crashing}: RuntimeError: no idea; nothing is written, what is done is kept"
     assert not out.exists()

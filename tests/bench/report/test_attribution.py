@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import jsonl, refused
 from tests.support.graded_records import blicket_record, graded, write_records
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool

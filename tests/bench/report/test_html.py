@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.cli import main
-from bench.commands.demo import written_report
-from bench.pools.bundled import bundled_pool
-from dsl.formulas.text import render
-from dsl.replayscm.pools.files import read_pool
+from calibrant.bench.cli import main
+from calibrant.bench.commands.demo import written_report
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import jsonl, program, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
@@ -212,7 +212,7 @@ def test_only_a_report_with_plots_needs_matplotlib(
 
 def test_help_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from bench.cli import main\n"
+        "import sys; from calibrant.bench.cli import main\n"
         "try: main(['report', '--help'])\n"
         "except SystemExit: pass\n"
         "print([name for name in ('matplotlib', 'numpy', 'numba', 'jinja2') if name in sys.modules])"

@@ -8,12 +8,19 @@ from math import dist
 
 import pytest
 
-from bench.answers.columns import REPLAY_COLUMNS
-from bench.report.figures.drawing import apart, looks
-from bench.report.figures.plots import report_plots
-from bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, by_instance, comparisons, differences, paired_differences
-from bench.report.rates import rate_intervals
-from bench.report.rows import per_unit
+from calibrant.bench.answers.columns import REPLAY_COLUMNS
+from calibrant.bench.report.figures.drawing import apart, looks
+from calibrant.bench.report.figures.plots import report_plots
+from calibrant.bench.report.pairs import (
+    DIFFERENCES,
+    HELDOUT_EXACT,
+    by_instance,
+    comparisons,
+    differences,
+    paired_differences,
+)
+from calibrant.bench.report.rates import rate_intervals
+from calibrant.bench.report.rows import per_unit
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)

@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bench.report.ambiguity import Ambiguity
-from bench.report.figures.curves import (
+from calibrant.bench.report.ambiguity import Ambiguity
+from calibrant.bench.report.figures.curves import (
     ambiguity_bins,
     bin_of,
     families,
@@ -18,11 +18,11 @@ from bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
-from bench.report.figures.plots import report_plots
-from bench.report.html import inline_svg
-from bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
-from bench.report.part import Plot
-from dsl.errors import MissingExtraError
+from calibrant.bench.report.figures.plots import report_plots
+from calibrant.bench.report.html import inline_svg
+from calibrant.bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
+from calibrant.bench.report.part import Plot
+from calibrant.dsl.errors import MissingExtraError
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from bench.answers.columns import Means
-from bench.report import specs
-from bench.report.alternatives import PER_SYSTEM, per_problem
-from bench.report.layout import Source
-from bench.report.pairs import comparisons, disclosure_deltas
-from bench.report.paper import printed_setting, printed_table
-from bench.report.part import ReportContents
-from bench.report.rate_rows import AnswerOrigin, Grouping
-from bench.report.rates import RateTable
-from bench.report.rows import RowCollector, SystemRow
-from bench.report.tables import TABLE_IDS, report_tables
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.published_files import BY_NAME, latent_of
+from calibrant.bench.answers.columns import Means
+from calibrant.bench.report import specs
+from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.report.layout import Source
+from calibrant.bench.report.pairs import comparisons, disclosure_deltas
+from calibrant.bench.report.paper import printed_setting, printed_table
+from calibrant.bench.report.part import ReportContents
+from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.rates import RateTable
+from calibrant.bench.report.rows import RowCollector, SystemRow
+from calibrant.bench.report.tables import TABLE_IDS, report_tables
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
 from tests.support.commands import refused
 from tests.support.report_rows import INVALID, Answers, answer, ours, row_of, rows_of, write_run
 from tests.support.shared import shared_file

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from bench.answers.stored_results import StoredResults, same
-from bench.cli import main
+from calibrant.bench.answers.stored_results import StoredResults, same
+from calibrant.bench.cli import main
 from tests.support.commands import refused
 from tests.support.replayscm.official_records import written_file
 from tests.support.shared import shared_file

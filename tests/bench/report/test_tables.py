@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bench.answers.columns import COLUMNS, Means, rate_text
-from bench.answers.replayscm import MEASURES
-from bench.pages.aligned import aligned, table_text
-from bench.report.rate_rows import AnswerOrigin, CalibrationTable, Grouping
-from dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
+from calibrant.bench.answers.columns import COLUMNS, Means, rate_text
+from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.pages.aligned import aligned, table_text
+from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable, Grouping
+from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
 from tests.support.shared import shared_file
 
 DASH = "\N{EN DASH}"

@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench.cli import main
-from bench.report.rate_rows import AnswerOrigin
-from bench.report.standing.unanswered import UnansweredCounts
-from bench.runs.records import Record, folder_records
+from calibrant.bench.cli import main
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.report.standing.unanswered import UnansweredCounts
+from calibrant.bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records
 
 IMPOSSIBLE = "exact: 2 items: nothing of the class fits (exhausted: all of it)"

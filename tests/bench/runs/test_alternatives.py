@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import jsonl, refused
 from tests.support.replayscm.audited_pools import ALL_ROWS, FOUR_MEMBERS, written_pool
 from tests.support.replayscm.written import written_problem, written_scm, written_world

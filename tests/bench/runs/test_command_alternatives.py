@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from bench.answers.found_models import FoundModels, meaning_of
-from bench.cli import main
-from bench.runs.records import FILE_NAME, Record, Timing, folder_records
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.answers.found_models import FoundModels, meaning_of
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import FILE_NAME, Record, Timing, folder_records
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import refused
 from tests.support.replayscm.dev_pools import dev_problems
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.answers.input.unread import unread_reason
-from bench.answers.measures import LateScore
-from bench.answers.predictions import Prediction, Predictions
-from bench.answers.replayscm import MEASURES
-from bench.answers.verdicts import PredictionScorer, json_line
-from bench.cli import main
-from bench.report.rate_rows import CalibrationTable
-from bench.runs import counting
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.answers.input.unread import unread_reason
+from calibrant.bench.answers.measures import LateScore
+from calibrant.bench.answers.predictions import Prediction, Predictions
+from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.answers.verdicts import PredictionScorer, json_line
+from calibrant.bench.cli import main
+from calibrant.bench.report.rate_rows import CalibrationTable
+from calibrant.bench.runs import counting
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool
 

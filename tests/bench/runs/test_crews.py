@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.runs.crews.versions import difference, versions
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.runs.crews.versions import difference, versions
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT
 from tests.support.processes import all_end, blocks, children, command, ended
 from tests.support.stub_protocols import killable_script, small_pool

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.packages import needs
 from tests.support.peak_memory import command_cost
 from tests.support.stub_protocols import small_pool

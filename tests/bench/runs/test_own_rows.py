@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import calibrant
-from bench.cli import main
-from bench.protocols import own
-from bench.protocols.registry import described, left_out, make_protocol, with_installed
-from bench.runs.records import folder_records
-from dsl.errors import CalibrantError
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.cli import main
+from calibrant.bench.protocols import own
+from calibrant.bench.protocols.registry import described, left_out, make_protocol, with_installed
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import CHECKOUT, called, command, refused
 from tests.support.effort import effort
 from tests.support.stub_protocols import small_pool

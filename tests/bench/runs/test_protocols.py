@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import pytest
 
-from bench.benchmarks.replayscm import BENCHMARK
-from bench.cli import main
-from bench.protocols.base import Protocol
-from bench.protocols.registry import chosen_protocols, described
-from bench.runs.records import folder_records
-from dsl.errors import CalibrantError, MissingExtraError
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import chosen_protocols, described
+from calibrant.bench.runs.records import folder_records
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import Stub, small_pool
 
 REAL = BENCHMARK.protocols

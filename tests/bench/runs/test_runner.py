@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.replayscm import BENCHMARK
-from bench.protocols.base import Protocol
-from bench.protocols.registry import make_protocol
-from bench.protocols.replayscm.answers import no_answer
-from bench.protocols.replayscm.exact import Exact, warming_task
-from bench.runs.jobs import Execution
-from bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
-from bench.runs.runner import RunSummary, Selection, run
-from dsl.errors import CalibrantError, MissingExtraError
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.score import Evaluator
+from calibrant.bench.benchmarks.replayscm import BENCHMARK
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.registry import make_protocol
+from calibrant.bench.protocols.replayscm.answers import no_answer
+from calibrant.bench.protocols.replayscm.exact import Exact, warming_task
+from calibrant.bench.runs.jobs import Execution
+from calibrant.bench.runs.records import FILE_NAME, RunFile, folder_records, read_records
+from calibrant.bench.runs.runner import RunSummary, Selection, run
+from calibrant.dsl.errors import CalibrantError, MissingExtraError
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.commands import CHECKOUT, program
 from tests.support.shared import shared_file
 from tests.support.stub_protocols import DiesWarming, LacksLibrary, Stub, killable_script, small_pool
@@ -323,12 +323,12 @@ def test_warming_up_succeeds() -> None:
 
 def test_after_warming_up_nothing_is_compiled_any_more() -> None:
     source = """
-from bench.pools.bundled import bundled_pools
-from bench.protocols.replayscm.exact import Exact
-from dsl.replayscm.pools.files import read_pool
-from solvers.formulas import _kernels_functions
-from solvers.replayscm import _kernels_parents
-from solvers.formulas import _kernels_synthesis
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.solvers.formulas import _kernels_functions
+from calibrant.solvers.replayscm import _kernels_parents
+from calibrant.solvers.formulas import _kernels_synthesis
 
 def compiled():
     modules = (_kernels_functions, _kernels_parents, _kernels_synthesis)

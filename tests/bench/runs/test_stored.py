@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import dsl.stored_items
-from bench.runs.stored import PutAside, StoredLines
-from dsl.errors import CalibrantError
+import calibrant.dsl.stored_items
+from calibrant.bench.runs.stored import PutAside, StoredLines
+from calibrant.dsl.errors import CalibrantError
 
 
 @pytest.mark.parametrize("kept", [1, 2000])
 def test_values_come_in_the_order_of_their_places(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dsl.stored_items, "KEPT", kept)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", kept)
     with PutAside[tuple[str, ...]]() as aside:
         for place in [(1, 0), (0, 10), (0, 9)]:
             aside.put(place, (str(place),))

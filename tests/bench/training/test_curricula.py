@@ -6,9 +6,9 @@ from itertools import islice
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.training.curricula import FIRST_DRAWN, endless, in_stages, in_turns
-from dsl.errors import CalibrantError
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.training.curricula import FIRST_DRAWN, endless, in_stages, in_turns
+from calibrant.dsl.errors import CalibrantError
 
 EASY = {name: benchmark(name).training.stages[0] for name in NAMES}
 

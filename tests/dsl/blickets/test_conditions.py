@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.benchmarks.registry import benchmark
-from bench.cli import main
-from dsl.blickets.conditions import contradiction
-from dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
-from dsl.blickets.records import write_pool
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.sampling import SUITES, drawn
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.cli import main
+from calibrant.dsl.blickets.conditions import contradiction
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.sampling import SUITES, drawn
 
 CONJUNCTIVE, DISJUNCTIVE = Mechanism(Rule(Form.CONJUNCTIVE, 3)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
 ORDERED, ORDER_OF_ONE = replace(CONJUNCTIVE, order=(1, 0)), Mechanism(Rule(Form.CONJUNCTIVE, 1), (0,))

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Exposed, Fault, Split, grade
-from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
-from dsl.blickets.prompt import instructions
-from dsl.blickets.reference import ACTIVE, Ending, run
-from dsl.blickets.rule import Form, Rule
-from dsl.episode import TranscriptError, verified
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Exposed, Fault, Split, grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.prompt import instructions
+from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.episode import TranscriptError, verified
 from tests.support.blickets.items import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 

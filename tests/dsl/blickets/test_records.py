@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
-from dsl.blickets.item import BlicketItem
-from dsl.blickets.prompt import instructions, observation
-from dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
-from dsl.blickets.rule import Form, Rule, all_rules
-from dsl.episode import Step
-from dsl.errors import PoolError
+from calibrant.dsl.blickets.item import BlicketItem
+from calibrant.dsl.blickets.prompt import instructions, observation
+from calibrant.dsl.blickets.records import ItemRecord, item_from_record, read_pool, record_from_item, write_pool
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import PoolError
 from tests.support.blickets.items import items, static_item
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.blickets.grading import grade
-from dsl.blickets.reference import ACTIVE
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.text_game import text_runs
-from dsl.blickets.trace import (
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.reference import ACTIVE
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.text_game import text_runs
+from calibrant.dsl.blickets.trace import (
     Monitor,
     Notes,
     Transition,
@@ -25,8 +25,8 @@ from dsl.blickets.trace import (
     trace_line,
     trace_of,
 )
-from dsl.episode import TranscriptError
-from dsl.errors import CalibrantError, PoolError
+from calibrant.dsl.episode import TranscriptError
+from calibrant.dsl.errors import CalibrantError, PoolError
 from tests.support.blickets.items import JUNK, actions, items, opened, static_item, text_game_expected, text_game_lines
 
 

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calibrant
-from bench.benchmarks.registry import benchmark
-from bench.blickets.text_episode import text_episode
-from bench.cli import main
-from bench.training.conversation import conversation, said
-from dsl.action import ActionError
-from dsl.blickets.records import write_pool
-from dsl.blickets.response import answer_of
-from dsl.blickets.rule import Form, Rule
-from dsl.blickets.wording import stated_action
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.blickets.text_episode import text_episode
+from calibrant.bench.cli import main
+from calibrant.bench.training.conversation import conversation, said
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.blickets.records import write_pool
+from calibrant.dsl.blickets.response import answer_of
+from calibrant.dsl.blickets.rule import Form, Rule
+from calibrant.dsl.blickets.wording import stated_action
 from tests.support.blickets.items import static_item
 
 OBJECTS = tuple("ABCDE")

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dsl.stored_items
-from dsl.causalab.candidates import explains, transitions_of
-from dsl.causalab.configs import config, item_of_config, read_configs, suite_pool
-from dsl.causalab.equations import WrittenTerm, written_equation
-from dsl.causalab.item import Family
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.errors import PoolError
-from dsl.stored_items import StoredItems
+import calibrant.dsl.stored_items
+from calibrant.dsl.causalab.candidates import explains, transitions_of
+from calibrant.dsl.causalab.configs import config, item_of_config, read_configs, suite_pool
+from calibrant.dsl.causalab.equations import WrittenTerm, written_equation
+from calibrant.dsl.causalab.item import Family
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.stored_items import StoredItems
 from tests.support.causalab.laboratories import SUITES, released_suite
 from tests.support.effort import examples
 from tests.support.shared import shared_file
@@ -156,7 +156,7 @@ def test_items_of_a_large_suite_stay_in_a_file(suite: str, monkeypatch: pytest.M
     path = shared_file(f"data/{suite}.jsonl", part="causalab")
     kept = suite_pool(path, 3)
     assert kept.items == tuple(item_of_config(made, 3) for made in released_suite(suite))
-    monkeypatch.setattr(dsl.stored_items, "KEPT", 9)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 9)
     stored = suite_pool(path, 3)
     assert isinstance(stored.items, StoredItems)
     assert stored == kept

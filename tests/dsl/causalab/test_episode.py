@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.episode import LabEpisode, UnknownSetting
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.noise import Draw, Noise
-from dsl.causalab.reactor import Reactor, winnable
-from dsl.causalab.reference import Reading, bases_of, values
-from dsl.episode import TranscriptError, verified
+from calibrant.dsl.causalab.episode import LabEpisode, UnknownSetting
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.noise import Draw, Noise
+from calibrant.dsl.causalab.reactor import Reactor, winnable
+from calibrant.dsl.causalab.reference import Reading, bases_of, values
+from calibrant.dsl.episode import TranscriptError, verified
 from tests.support.causalab.laboratories import items, made_item
 from tests.support.effort import examples
 

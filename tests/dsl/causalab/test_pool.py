@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_pool
-from dsl.errors import PoolError
-from dsl.item import Pool
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import SUITES, items, made_item
 from tests.support.effort import examples
 

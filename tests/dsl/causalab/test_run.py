@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.run import run_score
-from dsl.episode import replayed
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.run import run_score
+from calibrant.dsl.episode import replayed
 from tests.support.causalab.laboratories import made_item
 
 ITEM = made_item("3nodes")

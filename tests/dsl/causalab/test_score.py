@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.equivalence import imec_by_definition, imec_members, imec_size
-from dsl.causalab.formula import formula_score
-from dsl.causalab.hypothesis import hypothesis, stated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.replies import controller_json, parsed
-from dsl.causalab.score import Scorer, visualiser_score
+from calibrant.dsl.causalab.equivalence import imec_by_definition, imec_members, imec_size
+from calibrant.dsl.causalab.formula import formula_score
+from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.score import Scorer, visualiser_score
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
 

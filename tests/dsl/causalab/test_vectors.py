@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from dsl.action import ActionError
-from dsl.causalab.candidates import Transition, candidates, transitions_of
-from dsl.causalab.configs import Config, HiddenNodes, config, released_records
-from dsl.causalab.equivalence import imec_size
-from dsl.causalab.formula import formula_score
-from dsl.causalab.hypothesis import hypothesis
-from dsl.causalab.item import by_name
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.reactor import Reactor
-from dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
-from dsl.causalab.replies import controller_json, parsed
-from dsl.causalab.score import Scorer, VisualiserScore, distance, roots, visualiser_score
-from dsl.graph_metrics import EdgeScores, edge_scores
+from calibrant.dsl.action import ActionError
+from calibrant.dsl.causalab.candidates import Transition, candidates, transitions_of
+from calibrant.dsl.causalab.configs import Config, HiddenNodes, config, released_records
+from calibrant.dsl.causalab.equivalence import imec_size
+from calibrant.dsl.causalab.formula import formula_score
+from calibrant.dsl.causalab.hypothesis import hypothesis
+from calibrant.dsl.causalab.item import by_name
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.reactor import Reactor
+from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
+from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.score import Scorer, VisualiserScore, distance, roots, visualiser_score
+from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
 from tests.support.causalab.laboratories import released_suite, vectors
 
 Vector = dict[str, Any]

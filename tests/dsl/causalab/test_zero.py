@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bench.benchmarks.causalab import BENCHMARK
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.noise import Noise
-from dsl.causalab.pool import read_pool, write_pool
-from dsl.causalab.reference import Reading, bases_after, rounded, values
-from dsl.item import Pool
+from calibrant.bench.benchmarks.causalab import BENCHMARK
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Traced, lab_item
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.pool import read_pool, write_pool
+from calibrant.dsl.causalab.reference import Reading, bases_after, rounded, values
+from calibrant.dsl.item import Pool
 
 MECHANISM = Mechanism(
     {"a": Equation(), "b": Equation((Term("a", 1, 1.0),)), FREQUENCY: Equation((Term("b", 1, 2.0),), -0.0)}

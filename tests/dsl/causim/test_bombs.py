@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dsl.causim.bundle import load_source
-from dsl.causim.language import work
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.values import ModelError
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.language import work
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.values import ModelError
 from tests.support.causim.bombs import BOMBS, chain, wide
 
 CHECKOUT = Path(__file__).resolve().parents[3]

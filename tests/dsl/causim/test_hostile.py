@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dsl.causim.bundle import load_source, module_text
-from dsl.causim.language.modules import statements
-from dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.bundle import load_source, module_text
+from calibrant.dsl.causim.language.modules import statements
+from calibrant.dsl.causim.language.randomness import Unsupported
 from tests.support.causim.vectors import bundles
 
 CHECKOUT = Path(__file__).resolve().parents[3]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsl.causim.bundle import load_source, noise_support
-from dsl.causim.language.driver import parse
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.language.statements import function
-from dsl.causim.language.tables import table
-from dsl.causim.language.work import Work
-from dsl.causim.values import symbol
+from calibrant.dsl.causim.bundle import load_source, noise_support
+from calibrant.dsl.causim.language.driver import parse
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.statements import function
+from calibrant.dsl.causim.language.tables import table
+from calibrant.dsl.causim.language.work import Work
+from calibrant.dsl.causim.values import symbol
 
 MODULE = """
 import random

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dsl.causim.bundle import load_source
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.model import rows
-from dsl.causim.topology import topologies
-from dsl.causim.values import symbol
-from dsl.causim.verifier import graph_of, vacuity
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.model import rows
+from calibrant.dsl.causim.topology import topologies
+from calibrant.dsl.causim.values import symbol
+from calibrant.dsl.causim.verifier import graph_of, vacuity
 from tests.support.causim.vectors import PROGRAMS, models, printed, vectors
 
 

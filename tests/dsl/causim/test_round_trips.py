@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dsl.causim.bundle import Bundle, load_bundle, load_source, module_text
-from dsl.causim.files import (
+from calibrant.dsl.causim.bundle import Bundle, load_bundle, load_source, module_text
+from calibrant.dsl.causim.files import (
     ExpectedOutput,
     Instance,
     Meta,
@@ -19,12 +19,12 @@ from dsl.causim.files import (
     write_queries,
     write_states,
 )
-from dsl.causim.prompt import prompt
-from dsl.causim.prose import prose, read_prose, same_model
-from dsl.causim.question import QuestionRecord, question_from_record, record_of
-from dsl.causim.render import bundle_of
-from dsl.causim.values import ModelError
-from dsl.errors import PoolError
+from calibrant.dsl.causim.prompt import prompt
+from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.question import QuestionRecord, question_from_record, record_of
+from calibrant.dsl.causim.render import bundle_of
+from calibrant.dsl.causim.values import ModelError
+from calibrant.dsl.errors import PoolError
 from tests.support.causim.vectors import bundles, models, questions, vectors
 
 

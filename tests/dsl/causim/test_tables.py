@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from dsl.causim.bundle import load_source, module_text
-from dsl.causim.generation.growth import grow
-from dsl.causim.language import work
-from dsl.causim.language.driver import parse
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.language.tables import table
-from dsl.causim.language.work import Work
-from dsl.causim.model import run
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import symbol, value_of
+from calibrant.dsl.causim.bundle import load_source, module_text
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.language import work
+from calibrant.dsl.causim.language.driver import parse
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.language.tables import table
+from calibrant.dsl.causim.language.work import Work
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import symbol, value_of
 
 HAND = """
 def f_A(p, q, u):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsl.causim.topology import TOPOLOGIES, Insertion, inserted, insertions, is_acyclic, satisfies, topologies
+from calibrant.dsl.causim.topology import TOPOLOGIES, Insertion, inserted, insertions, is_acyclic, satisfies, topologies
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import ParseError
-from dsl.formulas.text import MAX_TEXT, Grammar, parse, render
+from calibrant.dsl.errors import ParseError
+from calibrant.dsl.formulas.text import MAX_TEXT, Grammar, parse, render
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import grammars, spellings, trees
 

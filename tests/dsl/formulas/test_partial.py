@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import ContradictionError, TableError
-from dsl.formulas.partial import PartialTable, complete, from_rows, nothing_known
-from dsl.formulas.table import MAX_TABLE_VARS, TruthTable, from_hex, full_mask, num_rows, projection
+from calibrant.dsl.errors import ContradictionError, TableError
+from calibrant.dsl.formulas.partial import PartialTable, complete, from_rows, nothing_known
+from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, from_hex, full_mask, num_rows, projection
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import partial_tables, truth_tables
 

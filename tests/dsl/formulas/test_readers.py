@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import ParseError
-from dsl.formulas import text as reading
-from dsl.formulas.formula import Formula
-from dsl.formulas.text import MAX_NESTING, STANDARD, Grammar, parse
+from calibrant.dsl.errors import ParseError
+from calibrant.dsl.formulas import text as reading
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import MAX_NESTING, STANDARD, Grammar, parse
 from tests.support.effort import examples
 
 VARIABLES = frozenset({"X1", "X2", "X3", "and"})

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import TableError
-from dsl.formulas.reference import evaluate
-from dsl.formulas.table import (
+from calibrant.dsl.errors import TableError
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.table import (
     MAX_TABLE_VARS,
     TruthTable,
     cofactor,
@@ -29,7 +29,7 @@ from dsl.formulas.table import (
     shrink,
     support,
 )
-from dsl.formulas.text import parse
+from calibrant.dsl.formulas.text import parse
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, trees, truth_tables

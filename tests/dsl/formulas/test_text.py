@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import ParseError
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.reference import evaluate
-from dsl.formulas.table import from_formula
-from dsl.formulas.text import STANDARD, Grammar, parse, render
+from calibrant.dsl.errors import ParseError
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.table import from_formula
+from calibrant.dsl.formulas.text import STANDARD, Grammar, parse, render
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree
 from tests.support.replayscm.strategies import FULL_GRAMMAR, SPACES, any_formulas, formula_of, names, spellings, trees

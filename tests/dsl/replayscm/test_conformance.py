@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import ModelResult, Problem
-from dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import ModelResult, Problem
+from calibrant.dsl.replayscm.score import Evaluator
 from tests.support.shared import shared_file, shared_vectors
 
 SAMPLE = "official_sample.runtime.yaml"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered, Violation, key_violation
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered, Violation, key_violation
 from tests.support.effort import examples
 from tests.support.replayscm.strategies import formulas
 

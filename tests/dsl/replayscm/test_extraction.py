@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dsl.replayscm.extraction
-from dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, paper, published
+import calibrant.dsl.replayscm.extraction
+from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, paper, published
 from tests.dsl.test_json_objects import jsonish
 from tests.support.effort import examples
 from tests.support.shared import shared_file, shared_vectors
@@ -231,7 +231,7 @@ def test_strict_json_is_one_object_on_one_line(rule: str, text: str, strict: boo
 
 
 def test_an_answer_and_nothing_else_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(dsl.replayscm.extraction, "json_objects")
+    monkeypatch.delattr(calibrant.dsl.replayscm.extraction, "json_objects")
     for kind, answer in ANSWERS.items():
         assert paper(f"{answer}\n", kind) == Extraction((json.loads(answer),), True, None)
         assert paper(f"see {answer}.", kind) == Extraction((json.loads(answer),), False, None)

@@ -10,11 +10,11 @@ from functools import partial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula, apply, constant, fold, rename, var
-from dsl.formulas.operators import OPERATORS
-from dsl.replayscm.replay import Candidate, SplitReplay, replay
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.formula import Formula, apply, constant, fold, rename, var
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.replayscm.replay import Candidate, SplitReplay, replay
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import OPERATORS
-from dsl.formulas.table import full_mask, projection
-from dsl.formulas.text import Grammar, parse, render
-from dsl.names import natural_key
-from dsl.replayscm import mechanisms
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.judging import LONGEST, Judge
-from dsl.replayscm.mechanisms import MANY, NOVELTY, JudgedMechanism, mechanism_stats
-from dsl.replayscm.reference import replay_world
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Panel, World
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.table import full_mask, projection
+from calibrant.dsl.formulas.text import Grammar, parse, render
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm import mechanisms
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.judging import LONGEST, Judge
+from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, JudgedMechanism, mechanism_stats
+from calibrant.dsl.replayscm.reference import replay_world
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Panel, World
 from tests.support.replayscm.strategies import arbitrary_worlds, scms
 from tests.support.replayscm.written import written_problem, written_scm, written_world
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from bench.cli import main
-from bench.pools.ids import PublicIds
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Problem, Task, TaskKind
-from dsl.replayscm.prompt import prompt
-from dsl.replayscm.world import Intervention, World
+from calibrant.bench.cli import main
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.prompt import prompt
+from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.commands import refused
 from tests.support.effort import examples
 from tests.support.replayscm.dev_pools import shared_problems

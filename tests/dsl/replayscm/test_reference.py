@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.reference import evaluate
-from dsl.formulas.text import STANDARD, parse
-from dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import STANDARD, parse
+from calibrant.dsl.replayscm.reference import Cell, first_mismatch, replay_row, replay_world, replays_exactly
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, observed_bit, replay_world_row, tree_of, tree_value
 from tests.support.replayscm.strategies import (

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import OPERATORS
-from dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
-from dsl.replayscm.reference import first_mismatch, replay_world
-from dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.replayscm.batch import compile_candidates, pack_panels, replay_batch
+from calibrant.dsl.replayscm.reference import first_mismatch, replay_world
+from calibrant.dsl.replayscm.replay import Candidate, SplitReplay, replay, replay_splits
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, assignments, replay_world_row, truth
 from tests.support.replayscm.replay_oracle import Counts, counts

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import CycleError
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.table import TruthTable
-from dsl.formulas.text import parse
-from dsl.names import natural_key
-from dsl.replayscm.scm import Scm, local_function, scm, topological_order
+from calibrant.dsl.errors import CycleError
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.scm import Scm, local_function, scm, topological_order
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import Tree, assignments, tree_of, tree_value
 from tests.support.replayscm.strategies import FULL_GRAMMAR, formula_of, scms, trees

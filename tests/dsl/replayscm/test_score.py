@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered
-from dsl.replayscm.problem import TaskKind
-from dsl.replayscm.reference import Cell
-from dsl.replayscm.scm import scm
-from dsl.replayscm.score import Evaluator, Score
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, Ordered
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.reference import Cell
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.score import Evaluator, Score
 from tests.support.effort import examples
 from tests.support.replayscm.problems import SETTINGS, answer_of, legal_maps, problems
 from tests.support.replayscm.replay_oracle import counts

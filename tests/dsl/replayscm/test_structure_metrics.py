@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.problems import legal_maps

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.text import Grammar
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.submission import Rejection, Submission, SubmissionChecker
 from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems
 from tests.support.replayscm.strategies import formulas

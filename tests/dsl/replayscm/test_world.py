@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
 from tests.support.effort import examples
 from tests.support.replayscm.oracles import observed_bit
 from tests.support.replayscm.strategies import arbitrary_worlds, scms

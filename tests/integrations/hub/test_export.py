@@ -16,14 +16,14 @@ import datasets
 import mlcroissant
 import pyarrow.parquet
 
-from bench.benchmarks.registry import NAMES, benchmark, benchmark_of
-from bench.cli import main
-from bench.hub.columns import COLUMNS
-from bench.hub.table import exported_items
-from bench.pools.bundled import bundled_pools
-from bench.pools.ids import PublicIds
+from calibrant.bench.benchmarks.registry import NAMES, benchmark, benchmark_of
+from calibrant.bench.cli import main
+from calibrant.bench.hub.columns import COLUMNS
+from calibrant.bench.hub.table import exported_items
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.errors import CalibrantError
 from calibrant.rewards import shaped, verdict
-from dsl.errors import CalibrantError
 from tests.support.commands import refused
 
 pytestmark = [  # of mlcroissant's own code
@@ -117,7 +117,7 @@ def test_what_fails_leaves_nothing_behind(
     def fails(*_: object) -> None:
         raise CalibrantError("not the same")
 
-    monkeypatch.setattr("bench.hub.export._require_same", fails)
+    monkeypatch.setattr("calibrant.bench.hub.export._require_same", fails)
     assert refused(capsys, "export", str(pools[0]), "--out", str(tmp_path / "a" / "out")).endswith("not the same")
     assert not list(tmp_path.iterdir())
 

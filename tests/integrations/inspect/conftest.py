@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.benchmarks.registry import NAMES, benchmark
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.sampling.problems import sample_pool
-from dsl.replayscm.sampling.strata import NAMED_STRATA
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.sampling.problems import sample_pool
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 
 SUITES = {
     "blickets": ("conjunctive", "disjunctive"),

@@ -18,10 +18,10 @@ from inspect_ai import score
 from inspect_ai.log import EvalLog
 from inspect_ai.model import ModelOutput
 
-from bench.benchmarks.registry import benchmark
-from bench.cli import main
-from bench.runs.workers import timed_answer
 from calibrant import inspect as adapter
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.cli import main
+from calibrant.bench.runs.workers import timed_answer
 from calibrant.inspect import verdict
 from tests.integrations.inspect.conftest import pool_of
 from tests.integrations.inspect.logs import all_figures, called, evaluated, metrics, own_id, said, samples

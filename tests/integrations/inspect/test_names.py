@@ -50,7 +50,7 @@ def _from_wheel(folder: Path) -> Path:
 def test_the_first_example_of_the_page_needs_no_key_and_no_network(tmp_path: Path) -> None:
     page = (CHECKOUT / "docs" / "inspect.md").read_text(encoding="utf-8")
     block = page.partition("\n    pip install")[2].partition("\n\n")[0].splitlines()[1:]
-    modules = {"calibrant": ("-m", "bench.cli"), "inspect": ("-m", "inspect_ai")}
+    modules = {"calibrant": ("-m", "calibrant.bench.cli"), "inspect": ("-m", "inspect_ai")}
     said = ""
     for program, *arguments in map(shlex.split, block):
         said = _ran(Path(sys.executable), tmp_path, *modules[program], *arguments)

@@ -13,10 +13,10 @@ from tests.support.packages import needs
 needs("inspect_ai")
 
 import calibrant
-from bench.answers.columns import Means
-from bench.benchmarks.registry import benchmark
-from bench.cli import main
 from calibrant import inspect as adapter
+from calibrant.bench.answers.columns import Means
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.cli import main
 from calibrant.inspect import protocol
 from tests.integrations.inspect.logs import evaluated, figures, metrics, own_id, samples
 

@@ -19,17 +19,17 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput
 
 import calibrant
-from bench.benchmarks.registry import benchmark
-from bench.verbs.base import Solution
 from calibrant import inspect as adapter
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.verbs.base import Solution
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.pools.published_files import PAIR_SUFFIXES
+from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.sampling.problems import sample_pool
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA
 from calibrant.inspect import verdict
 from calibrant.inspect.samples import item_of
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.pools.published_files import PAIR_SUFFIXES
-from dsl.replayscm.problem import Pool
-from dsl.replayscm.sampling.problems import sample_pool
-from dsl.replayscm.sampling.strata import NAMED_STRATA
-from solvers.outcome import Found
+from calibrant.solvers.outcome import Found
 from tests.integrations.inspect.conftest import pool_of
 from tests.integrations.inspect.logs import all_figures, evaluated, figures, metrics, said, samples
 

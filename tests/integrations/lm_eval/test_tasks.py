@@ -17,10 +17,10 @@ from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 import calibrant.lm_eval
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.pools.ids import PublicIds
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.dsl.errors import CalibrantError
 from calibrant.lm_eval.items import documents, results
-from dsl.errors import CalibrantError
 
 FOLDER = Path(calibrant.lm_eval.__file__).parent
 METRICS = ("strict", "extracted", "shaped", "answered")

@@ -19,9 +19,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
-from bench.benchmarks.registry import NAMES, benchmark
-from bench.hub.rows import ExportRows
-from bench.training.curricula import in_turns
+from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.hub.rows import ExportRows
+from calibrant.bench.training.curricula import in_turns
 from calibrant.rewards import attributed, shaped, verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl

@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from solvers.acyclic import count
-from solvers.acyclic.bounds import bounds
-from solvers.acyclic.count import Layers, Weights, total
-from solvers.acyclic.placement import minimal, orderable
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic import count
+from calibrant.solvers.acyclic.bounds import bounds
+from calibrant.solvers.acyclic.count import Layers, Weights, total
+from calibrant.solvers.acyclic.placement import minimal, orderable
+from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]
@@ -95,7 +95,7 @@ def test_bounds_hold_the_sum_between_them(monkeypatch: pytest.MonkeyPatch) -> No
     def spent(weights: Weights) -> int:
         raise BudgetSpent
 
-    monkeypatch.setattr("solvers.acyclic.bounds.total", spent)
+    monkeypatch.setattr("calibrant.solvers.acyclic.bounds.total", spent)
     apart = 0
     for seed in range(150):
         options, roots = random_weights(Random(seed))

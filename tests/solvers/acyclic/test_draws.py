@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from solvers.acyclic import draws
-from solvers.acyclic.count import Layers, Weights, total
-from solvers.acyclic.draws import Draws, down_layers
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic import draws
+from calibrant.solvers.acyclic.count import Layers, Weights, total
+from calibrant.solvers.acyclic.draws import Draws, down_layers
+from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_counting import random_weights
 from tests.solvers.acyclic.test_elimination import near
 from tests.solvers.acyclic.test_estimate import dense

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from solvers.acyclic import count
-from solvers.acyclic.bounds import bounds
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.elimination import eliminated_total, elimination_order
-from solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.acyclic import count
+from calibrant.solvers.acyclic.bounds import bounds
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.elimination import eliminated_total, elimination_order
+from calibrant.solvers.budget import Budget, BudgetSpent
 from tests.solvers.acyclic.test_counting import by_enumeration, random_weights
 
 

@@ -9,9 +9,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.estimate import EXACT, Estimate, estimate, together
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.estimate import EXACT, Estimate, estimate, together
+from calibrant.solvers.budget import BudgetSpent
 from tests.support.effort import effort
 
 SEEDS = 8
@@ -68,7 +68,7 @@ def test_weights_far_beyond_floating_point_sums() -> None:
 
 
 def test_where_every_order_ends_early_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solvers.acyclic.estimate._Run._drawn_again", lambda run: -np.inf)
+    monkeypatch.setattr("calibrant.solvers.acyclic.estimate._Run._drawn_again", lambda run: -np.inf)
     with pytest.raises(BudgetSpent, match="all 20 orders of 11 variables ended where nothing can come next"):
         estimate(dense(11, 1, 0, terms=1), np.random.SeedSequence(0), particles=10, runs=2)
 

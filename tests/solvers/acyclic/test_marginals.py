@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from solvers.acyclic import count
-from solvers.acyclic.count import Weights, total
-from solvers.acyclic.marginals import Marginals
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic import count
+from calibrant.solvers.acyclic.count import Weights, total
+from calibrant.solvers.acyclic.marginals import Marginals
+from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_counting import Options, path, random_weights
 from tests.solvers.acyclic.test_elimination import near
 from tests.solvers.acyclic.test_estimate import dense

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
-from solvers.acyclic.maxsat import clusters, placed
-from solvers.acyclic.optimum import Choice, optimal_choice
-from solvers.acyclic.reduction import ParentSet, Part, parts, undominated
-from solvers.budget import Budget, Undecided
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
+from calibrant.solvers.acyclic.maxsat import clusters, placed
+from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
+from calibrant.solvers.acyclic.reduction import ParentSet, Part, parts, undominated
+from calibrant.solvers.budget import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[Mask, Cost]]
@@ -183,7 +183,7 @@ def test_finely_graded_costs_take_the_same_choice_by_subsets(monkeypatch: pytest
     def refused(part: Part, budget: Budget, *, states: int) -> dict[int, Mask] | None:
         raise AssertionError(f"{len(part)} variables are left to MaxSAT")
 
-    monkeypatch.setattr("solvers.acyclic.optimum.least_by_maxsat", refused)
+    monkeypatch.setattr("calibrant.solvers.acyclic.optimum.least_by_maxsat", refused)
     rng, step = Random("fine"), by_size(50_000, 0)
     for _ in range(12):
         options, roots = drawn(rng, 2, 9, 12)

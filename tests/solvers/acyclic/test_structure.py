@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from solvers.acyclic.least_cost import MAX_FREE_VARIABLES, best_structure
-from solvers.budget import BudgetSpent
+from calibrant.solvers.acyclic.least_cost import MAX_FREE_VARIABLES, best_structure
+from calibrant.solvers.budget import BudgetSpent
 
 Options = dict[int, dict[int, int]]
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from solvers.acyclic.count import Layers, Weights, total
+from calibrant.solvers.acyclic.count import Layers, Weights, total
 
 
 def by_enumeration(options: dict[int, dict[int, int]]) -> int:

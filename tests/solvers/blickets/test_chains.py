@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Count, Mechanism, SwitchBy
-from dsl.blickets.reference import ACTIVE, INACTIVE
-from dsl.blickets.rule import Form, Rule, all_rules, names_of
-from dsl.blickets.sampling import SUITES, drawn
-from solvers.blickets.chains import Chain, ChainSpace
-from solvers.blickets.families import chain_class, exact_learner
-from solvers.blickets.learner import concluded
-from solvers.blickets.switch import SwitchSpace
-from solvers.outcome import Found, Impossible
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, SwitchBy
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.solvers.blickets.chains import Chain, ChainSpace
+from calibrant.solvers.blickets.families import chain_class, exact_learner
+from calibrant.solvers.blickets.learner import concluded
+from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.outcome import Found, Impossible
 from tests.support.blickets.all_detectors import NamedRule, Names, lights, named_rules
 from tests.support.blickets.items import LETTERS
 from tests.support.effort import examples

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Exposed, Grade, grade
-from dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
-from dsl.blickets.readings import moved, readings
-from dsl.blickets.reference import is_active
-from dsl.blickets.rule import Form, Rule, all_rules, set_of
-from solvers.blickets.aware import Seek, SwitchAware
-from solvers.blickets.certificate import certifiable, missing_probes
-from solvers.blickets.chains import ChainLearner, ChainSpace
-from solvers.blickets.geometry import Sequences, Sets
-from solvers.blickets.learner import Greedy, Learned, Learner, Static, answered, learn
-from solvers.blickets.noise import NoiseSpace
-from solvers.blickets.order import OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import SwitchSpace
-from solvers.blickets.universal import UniversalSpace
-from solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Exposed, Grade, grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
+from calibrant.dsl.blickets.readings import moved, readings
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
+from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.certificate import certifiable, missing_probes
+from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
+from calibrant.solvers.blickets.geometry import Sequences, Sets
+from calibrant.solvers.blickets.learner import Greedy, Learned, Learner, Static, answered, learn
+from calibrant.solvers.blickets.noise import NoiseSpace
+from calibrant.solvers.blickets.order import OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import SwitchSpace
+from calibrant.solvers.blickets.universal import UniversalSpace
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.blickets.items import items, static_item
 from tests.support.blickets.twin import Twin
 from tests.support.effort import examples

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.blickets.item import Count as CountBy
-from dsl.blickets.item import OrderReading
-from dsl.blickets.readings import readings
-from dsl.blickets.reference import ACTIVE, INACTIVE, is_active
-from dsl.blickets.rule import Form, Rule, all_rules, names_of
-from solvers.blickets.graded import GradedSpace
-from solvers.blickets.noise import RELIABILITIES, NoiseSpace
-from solvers.blickets.order import OrderSpace
-from solvers.blickets.static import StaticSpace
-from solvers.blickets.switch import Switching, SwitchSpace
-from solvers.blickets.universal import Family, UniversalSpace
+from calibrant.dsl.blickets.item import Count as CountBy
+from calibrant.dsl.blickets.item import OrderReading
+from calibrant.dsl.blickets.readings import readings
+from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, is_active
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
+from calibrant.solvers.blickets.graded import GradedSpace
+from calibrant.solvers.blickets.noise import RELIABILITIES, NoiseSpace
+from calibrant.solvers.blickets.order import OrderSpace
+from calibrant.solvers.blickets.static import StaticSpace
+from calibrant.solvers.blickets.switch import Switching, SwitchSpace
+from calibrant.solvers.blickets.universal import Family, UniversalSpace
 from tests.support.blickets.all_detectors import (
     NamedRule,
     Names,

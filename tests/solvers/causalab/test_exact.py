@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from dsl.causalab.configs import item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
-from dsl.causalab.hypothesis import hypothesis, stated
-from dsl.causalab.item import LabItem, Weights
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.noise import Draw
-from dsl.causalab.reactor import accurate
-from dsl.causalab.reference import Reading
-from dsl.causalab.score import HypothesisScore, Scorer
-from solvers.causalab.answer import Answer, submit_answer
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.experimenter import solve_by_experiments
-from solvers.causalab.space import weighted_dags
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
+from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.noise import Draw
+from calibrant.dsl.causalab.reactor import accurate
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.causalab.score import HypothesisScore, Scorer
+from calibrant.solvers.causalab.answer import Answer, submit_answer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.experimenter import solve_by_experiments
+from calibrant.solvers.causalab.space import weighted_dags
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
 from tests.support.causalab.laboratories import LINEAR, SUITES, items, released_suite
 from tests.support.causalab.twin import TwinEpisode
 from tests.support.effort import examples
@@ -105,7 +105,7 @@ def test_no_solver_names_a_private_member_of_an_episode() -> None:
             if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
                 assert ast.unparse(node.value) in ("self", "cls"), f"{path.name}: {ast.unparse(node)}"
             if isinstance(node, ast.ImportFrom):
-                assert node.module != "dsl.causalab.pool"
+                assert node.module != "calibrant.dsl.causalab.pool"
                 assert not any(alias.name in ("Sealed", "LabItem") for alias in node.names)
 
 

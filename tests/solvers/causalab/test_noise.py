@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.noise import worlds
-from solvers.causalab.noise.experimenter import solve_noisy_by_experiments
-from solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
-from solvers.causalab.replay import predicted
-from solvers.outcome import Found
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.noise import worlds
+from calibrant.solvers.causalab.noise.experimenter import solve_noisy_by_experiments
+from calibrant.solvers.causalab.noise.worlds import SCALES, NoisyDags, noisy_dags
+from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.configs import item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generated
-from dsl.causalab.item import Family
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.reference import Reading
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.exact import solve
-from solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
-from solvers.causalab.quadratic.space import quadratic_dags
-from solvers.causalab.quadratic.weights import solve_to_six_decimals
-from solvers.outcome import Found
+from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generated
+from calibrant.dsl.causalab.item import Family
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.quadratic.solve import ROUNDING, solve_quadratic
+from calibrant.solvers.causalab.quadratic.space import quadratic_dags
+from calibrant.solvers.causalab.quadratic.weights import solve_to_six_decimals
+from calibrant.solvers.outcome import Found
 from tests.support.causalab.laboratories import released_suite
 from tests.support.effort import examples
 

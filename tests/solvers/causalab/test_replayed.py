@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import NoisePlan, Plan, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.noise import Noise
-from dsl.causalab.reference import Reading, bases_after, bases_of, values
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.noise import replayed
-from solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
-from solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import NoisePlan, Plan, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.noise import Noise
+from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.noise import replayed
+from calibrant.solvers.causalab.noise.replayed import ReplayedDags, law_of, replayed_dags
+from calibrant.solvers.causalab.noise.worlds import RELEASED_LAWS, Law, NoisyDags, noisy_dags
 from tests.support.effort import examples
 
 LAWS: tuple[tuple[Law, ...], ...] = (

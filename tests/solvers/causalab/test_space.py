@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.causalab.configs import item_of_config
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, Plan, View, generated
-from dsl.causalab.item import LabItem, Weights
-from dsl.causalab.reference import Reading
-from solvers.budget import BudgetSpent
-from solvers.causalab.evidence import Evidence, evidence_of
-from solvers.causalab.experimenter import candidates
-from solvers.causalab.replay import predicted
-from solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
+from calibrant.dsl.causalab.configs import item_of_config
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, Plan, View, generated
+from calibrant.dsl.causalab.item import LabItem, Weights
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.causalab.evidence import Evidence, evidence_of
+from calibrant.solvers.causalab.experimenter import candidates
+from calibrant.solvers.causalab.replay import predicted
+from calibrant.solvers.causalab.space import MAX_LISTED, WeightedDags, weighted_dags
 from tests.support.causalab.enumerated import key, members_by_reference
 from tests.support.causalab.laboratories import LINEAR, released_suite
 from tests.support.effort import examples

@@ -7,18 +7,18 @@ from itertools import islice
 
 import pytest
 
-from dsl.causim.bundle import load_source
-from dsl.causim.model import rows
-from dsl.causim.networks import network, source_of_tables
-from dsl.causim.nihss import TOTAL, items, nihss, program, running_sums
-from dsl.causim.question import Question, record_of, scenario_of
-from dsl.causim.reference import work_out
-from dsl.causim.values import ModelError, symbol, value_of
-from dsl.causim.verifier import vacuity
-from solvers.causim.answers import AnswerSet
-from solvers.causim.items import BUILT_IN, built_in_items
-from solvers.causim.marginals import conditional, marginal, ways
-from solvers.outcome import Found
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.model import rows
+from calibrant.dsl.causim.networks import network, source_of_tables
+from calibrant.dsl.causim.nihss import TOTAL, items, nihss, program, running_sums
+from calibrant.dsl.causim.question import Question, record_of, scenario_of
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.values import ModelError, symbol, value_of
+from calibrant.dsl.causim.verifier import vacuity
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.items import BUILT_IN, built_in_items
+from calibrant.solvers.causim.marginals import conditional, marginal, ways
+from calibrant.solvers.outcome import Found
 from tests.support.causim.vectors import models, vectors
 
 

@@ -8,16 +8,16 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from dsl.causim.model import Model
-from dsl.causim.question import Question
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES, satisfies
-from dsl.causim.values import assignment_text, symbol
-from solvers.budget import Budget
-from solvers.causim.answers import AnswerSet, TwinAnswerSet
-from solvers.causim.enumeration import enumerated, first_answers
-from solvers.causim.satisfiability import SatQuestion
-from solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.question import Question
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
+from calibrant.dsl.causim.values import assignment_text, symbol
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.enumeration import enumerated, first_answers
+from calibrant.solvers.causim.satisfiability import SatQuestion
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
 from tests.support.causim.vectors import answer_texts, printed, questions, vectors
 

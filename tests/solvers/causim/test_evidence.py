@@ -7,14 +7,14 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Question, project
-from dsl.causim.reference import worlds
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import ModelError, assignment_text, symbol
-from solvers.budget import Budget
-from solvers.causim.evidence import minimal_evidence, observable
-from solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Question, project
+from calibrant.dsl.causim.reference import worlds
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError, assignment_text, symbol
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.causim.evidence import minimal_evidence, observable
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.causim.table_models import random_graph, random_model, random_question
 
 Seen = dict[str, str]

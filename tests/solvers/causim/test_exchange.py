@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dsl.causim.files import read_states, write_queries, write_states
-from dsl.causim.generation.growth import Version, grow
-from dsl.causim.item import CausimItem, Labels
-from dsl.causim.question import TYPES, record_of
-from dsl.causim.reference import work_out
-from dsl.errors import PoolError
-from solvers.causim.exchange import items_from_queries, query_files, scm_of
-from solvers.causim.items import items_of_version
-from solvers.causim.pipeline import Caps, sampled_supports, stored
+from calibrant.dsl.causim.files import read_states, write_queries, write_states
+from calibrant.dsl.causim.generation.growth import Version, grow
+from calibrant.dsl.causim.item import CausimItem, Labels
+from calibrant.dsl.causim.question import TYPES, record_of
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.errors import PoolError
+from calibrant.solvers.causim.exchange import items_from_queries, query_files, scm_of
+from calibrant.solvers.causim.items import items_of_version
+from calibrant.solvers.causim.pipeline import Caps, sampled_supports, stored
 
 
 @pytest.fixture(scope="module")

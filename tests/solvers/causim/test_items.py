@@ -13,17 +13,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bench.answers.causim import MEASURES
-from dsl.causim.item import CausimItem
-from dsl.causim.question import TYPES
-from dsl.causim.records import read_pool, record_of_item, write_pool
-from dsl.causim.reference import work_out
-from dsl.causim.topology import TOPOLOGIES
-from dsl.errors import PoolError
-from solvers.causim.answers import AnswerSet
-from solvers.causim.asking import asked
-from solvers.causim.items import built_in_items, drawn_items, generated_items
-from solvers.outcome import Found
+from calibrant.bench.answers.causim import MEASURES
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import TYPES
+from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
+from calibrant.dsl.causim.reference import work_out
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.errors import PoolError
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.asking import asked
+from calibrant.solvers.causim.items import built_in_items, drawn_items, generated_items
+from calibrant.solvers.outcome import Found
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,8 @@ def test_changed_lines_are_refused_with_the_file(
 
 def test_items_do_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from solvers.causim.items import generated_items\n"
-        "from solvers.causim.evidence import minimal_evidence\n"
+        "from calibrant.solvers.causim.items import generated_items\n"
+        "from calibrant.solvers.causim.evidence import minimal_evidence\n"
         "for item in generated_items(5, 'layered', 1, nodes=5, each=1):\n"
         "    print(item, minimal_evidence(item.task.model, item.task.question, item.sealed.world))\n"
     )

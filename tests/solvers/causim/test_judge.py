@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dsl.causim.bundle import module_text
-from dsl.causim.item import Task
-from dsl.causim.values import plain, symbol
-from solvers.causim.judge import Judge
+from calibrant.dsl.causim.bundle import module_text
+from calibrant.dsl.causim.item import Task
+from calibrant.dsl.causim.values import plain, symbol
+from calibrant.solvers.causim.judge import Judge
 from tests.support.causim.vectors import bundles, questions, vectors
 
 

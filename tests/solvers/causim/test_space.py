@@ -7,14 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from dsl.causim.model import Model, run
-from dsl.causim.question import Question, project
-from dsl.causim.reference import worlds
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import ModelError, assignment_text
-from solvers.budget import Budget, BudgetSpent
-from solvers.causim.space import WorldSpace
-from solvers.space import Space
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.question import Question, project
+from calibrant.dsl.causim.reference import worlds
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import ModelError, assignment_text
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.causim.space import WorldSpace
+from calibrant.solvers.space import Space
 from tests.support.causim.table_models import random_graph, random_model, random_question
 
 Seen = dict[str, str]

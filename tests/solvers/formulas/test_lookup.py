@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import TableError
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import from_formula, full_mask, projection
-from solvers.formulas import catalogue as catalogues
-from solvers.formulas._kernels_synthesis import best_match, first_match
-from solvers.formulas.catalogue import Catalogue, build, catalogue
-from solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
-from solvers.formulas.orbits import plain_changes
+from calibrant.dsl.errors import TableError
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import from_formula, full_mask, projection
+from calibrant.solvers.formulas import catalogue as catalogues
+from calibrant.solvers.formulas._kernels_synthesis import best_match, first_match
+from calibrant.solvers.formulas.catalogue import Catalogue, build, catalogue
+from calibrant.solvers.formulas.lookup import NOT_EXPRESSIBLE, formula_of, least_sizes
+from calibrant.solvers.formulas.orbits import plain_changes
 from tests.support.effort import effort, examples
 from tests.support.replayscm import synthesis_oracle as oracles_synthesis
 

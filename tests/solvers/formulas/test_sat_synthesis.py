@@ -6,17 +6,17 @@ from random import Random
 
 import pytest
 
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable, complete, nothing_known
-from dsl.formulas.table import TruthTable, from_formula
-from dsl.formulas.text import parse
-from solvers.budget import Budget
-from solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
-from solvers.formulas.least import least_formula
-from solvers.formulas.sat_search import SatSynthesis, least_formula_by_sat
-from solvers.outcome import Found, Impossible, OutOfBudget
-from solvers.sat.incremental import Conflicts
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable, complete, nothing_known
+from calibrant.dsl.formulas.table import TruthTable, from_formula
+from calibrant.dsl.formulas.text import parse
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.formulas.cnf_trees import SYMMETRY_BREAKS, SymmetryBreak, TreeEncoding
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.formulas.sat_search import SatSynthesis, least_formula_by_sat
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.sat.incremental import Conflicts
 from tests.support.replayscm.synthesis_oracle import least_size_by_enumeration
 
 NAMES = tuple("abcdefghij")

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable, complete, nothing_known
-from dsl.formulas.table import TruthTable, from_formula, full_mask, permute
-from dsl.formulas.text import parse
-from solvers.budget import Budget
-from solvers.formulas._kernels_synthesis import first_match
-from solvers.formulas.catalogue import Catalogue, build, catalogue
-from solvers.formulas.decomposition import Decomposition
-from solvers.formulas.goal import Goal
-from solvers.formulas.least import LeastSize, least_formula
-from solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable, complete, nothing_known
+from calibrant.dsl.formulas.table import TruthTable, from_formula, full_mask, permute
+from calibrant.dsl.formulas.text import parse
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.formulas._kernels_synthesis import first_match
+from calibrant.solvers.formulas.catalogue import Catalogue, build, catalogue
+from calibrant.solvers.formulas.decomposition import Decomposition
+from calibrant.solvers.formulas.goal import Goal
+from calibrant.solvers.formulas.least import LeastSize, least_formula
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
 from tests.support.commands import CHECKOUT
 from tests.support.effort import effort, examples
 from tests.support.replayscm.strategies import partial_tables
@@ -224,8 +224,8 @@ def test_answers_do_not_depend_on_the_process(capsys: pytest.CaptureFixture[str]
     """Of this one, whose hash seed and history are others in each run, and of a fresh one."""
     program = """
 from random import Random
-from dsl.formulas.partial import PartialTable
-from solvers.formulas.least import least_formula
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.solvers.formulas.least import least_formula
 random = Random(1)
 for num_vars, care in (3, 0xFF), (4, 0xFFFF), (5, 0xE7FF), (5, 0xFFFFFF), (6, 0x3FFFFF):
     value = random.getrandbits(2**num_vars) & care

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import STANDARD, Grammar, parse
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.pools.build import problem_from_record
-from dsl.replayscm.pools.files import record_from_problem
-from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.formulas.least import least_formula
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.build import problem_from_record
+from calibrant.dsl.replayscm.pools.files import record_from_problem
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.support.effort import cases
 from tests.support.replayscm.oracles import assignments, tree_of, tree_value
 from tests.support.replayscm.small_problems import Limits, small_problems
@@ -122,7 +122,8 @@ def test_a_wrong_formula_does_not_pass_the_certificate(
     task = observed(("X1", "X2"), {"X3": "X1", "X4": "(not X2)"}, HiddenOrder)
     assert found(solve(task)).size == 3
     monkeypatch.setattr(
-        "solvers.replayscm.exact.least_formula", lambda *a, **k: Found(tampered(found_formula(least_formula(*a, **k))))
+        "calibrant.solvers.replayscm.exact.least_formula",
+        lambda *a, **k: Found(tampered(found_formula(least_formula(*a, **k)))),
     )
     with pytest.raises(AssertionError, match="failed its certificate"):
         solve(task)
@@ -137,7 +138,7 @@ def test_a_wrong_bit_does_not_pass_the_certificate(monkeypatch: pytest.MonkeyPat
     """Of the same size, over the same parents: only the replay of the rows can tell."""
     task = observed(("X1", "X2"), {"X3": "(and X1 X2)"}, Ordered)
     wrong = parse("(or X1 X2)", STANDARD, frozenset(("X1", "X2")))
-    monkeypatch.setattr("solvers.replayscm.exact.least_formula", lambda *a, **k: Found(wrong))
+    monkeypatch.setattr("calibrant.solvers.replayscm.exact.least_formula", lambda *a, **k: Found(wrong))
     with pytest.raises(AssertionError, match="failed its certificate"):
         solve(task)
 
@@ -146,7 +147,7 @@ def test_a_later_variable_does_not_pass_the_certificate(monkeypatch: pytest.Monk
     """X3 and X4 are copies of X1, so X3 = X4 replays every row and has the right size; the order forbids it."""
     task = observed(("X1", "X2"), {"X3": "X1", "X4": "X1"}, Ordered)
     formulas = iter([var("X4"), var("X1")])
-    monkeypatch.setattr("solvers.replayscm.exact.least_formula", lambda *a, **k: Found(next(formulas)))
+    monkeypatch.setattr("calibrant.solvers.replayscm.exact.least_formula", lambda *a, **k: Found(next(formulas)))
     with pytest.raises(AssertionError, match=r"failed its certificate.*admissible parents: X1, X2"):
         solve(task)
 

@@ -8,14 +8,14 @@ from functools import partial
 
 import pytest
 
-from dsl.formulas.formula import Formula, apply, constant, var
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.scm import Scm
-from solvers.outcome import Found, Impossible, Outcome, OutOfBudget
-from solvers.replayscm.conformance import Breach, Solver, check
-from solvers.replayscm.exact import ExactAnswer, solve
-from solvers.replayscm.exhaustion import least_size
+from calibrant.dsl.formulas.formula import Formula, apply, constant, var
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.outcome import Found, Impossible, Outcome, OutOfBudget
+from calibrant.solvers.replayscm.conformance import Breach, Solver, check
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.solvers.replayscm.exhaustion import least_size
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root, optimum, root_hypotheses
 from tests.support.replayscm.small_problems import Limits, small_problems

@@ -13,19 +13,19 @@ import pytest
 from pysat.formula import CNF
 from pysat.solvers import Solver
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import parse, render
-from dsl.replayscm.problem import Task
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from solvers.budget import Budget
-from solvers.outcome import Found, Impossible, OutOfBudget
-from solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode
-from solvers.replayscm.engines.contract import Counted, Enumeration
-from solvers.replayscm.engines.registry import ENGINES, automatic, engine
-from solvers.replayscm.engines.sat import SatMembers
-from solvers.replayscm.version_space import ModelClass, VersionSpace
-from solvers.sat.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import parse, render
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.budget import Budget
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, Acyclicity, encode
+from calibrant.solvers.replayscm.engines.contract import Counted, Enumeration
+from calibrant.solvers.replayscm.engines.registry import ENGINES, automatic, engine
+from calibrant.solvers.replayscm.engines.sat import SatMembers
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.sat.cnf import Cnf, at_most_one, exactly, linear_order, tight_levels, topological_levels
 from tests.support.effort import effort
 from tests.support.replayscm.brute_force import is_acyclic
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Problem, Task
-from solvers.outcome import Found, Impossible, Outcome
-from solvers.replayscm import exact
-from solvers.replayscm.exact import ExactAnswer, solve
-from solvers.replayscm.parents import ParentSearch, ParentSet
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.solvers.outcome import Found, Impossible, Outcome
+from calibrant.solvers.replayscm import exact
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.solvers.replayscm.parents import ParentSearch, ParentSet
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, optimum, root_hypotheses, seen
 from tests.support.replayscm.oracles import table_bits, tree_of

@@ -10,14 +10,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from audits.replayscm.behaviour import rows_of
-from dsl.replayscm.problem import Problem, Task
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.world import Panel, World
-from solvers.replayscm.drawn_members import draw
-from solvers.replayscm.imagined import ImaginedSpace, ParentSets
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.behaviour import rows_of
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.replayscm.drawn_members import draw
+from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
 from tests.support.replayscm.enumerated_members import all_members, does, observed
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

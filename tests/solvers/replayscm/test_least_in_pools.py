@@ -12,13 +12,13 @@ from pysat.card import CardEnc
 from pysat.examples.rc2 import RC2
 from pysat.formula import WCNF, IDPool
 
-from bench.protocols.replayscm.exact import Exact
-from dsl.formulas.text import STANDARD, render
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Problem, Task, TaskKind
-from dsl.replayscm.score import Evaluator
-from solvers.outcome import Found, Impossible
-from solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.bench.protocols.replayscm.exact import Exact
+from calibrant.dsl.formulas.text import STANDARD, render
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Problem, Task, TaskKind
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import Parents, can_be_root, function_size, least_size, parent_sets, seen
 from tests.support.replayscm.dev_pools import POOLS, T1_POOLS, dev_problems

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.sampling.problems import disclosed, sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from dsl.replayscm.submission import illegality
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.acyclic.least_cost import by_size
-from solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
-from solvers.acyclic.reduction import ParentSet, undominated
-from solvers.budget import Undecided
-from solvers.outcome import BestSoFar, Found, OutOfBudget
-from solvers.replayscm import exact
-from solvers.replayscm.exact import ExactAnswer, solve
-from solvers.replayscm.parents import ParentSearch
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.dsl.replayscm.submission import illegality
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
+from calibrant.solvers.acyclic.reduction import ParentSet, undominated
+from calibrant.solvers.budget import Undecided
+from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
+from calibrant.solvers.replayscm import exact
+from calibrant.solvers.replayscm.exact import ExactAnswer, solve
+from calibrant.solvers.replayscm.parents import ParentSearch
 
 NAMES_30, NAMES_64 = (tuple(f"X{i}" for i in range(1, number + 1)) for number in (30, 64))
 

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import TruthTable
-from dsl.formulas.text import STANDARD, parse, render
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Task
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel
-from solvers.formulas.lookup import formula_for
-from solvers.replayscm.member_sampling import sample
-from solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import TruthTable
+from calibrant.dsl.formulas.text import STANDARD, parse, render
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.formulas.lookup import formula_for
+from calibrant.solvers.replayscm.member_sampling import sample
+from calibrant.solvers.replayscm.members_by_size import members_by_size, smallest_members, spectrum
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import Member, families, function_size, member_size, members, root_hypotheses
 from tests.support.replayscm.dev_pools import POOLS, dev_problems
 from tests.support.replayscm.oracles import table_bits, tree_of

@@ -8,11 +8,11 @@ from itertools import pairwise, product
 
 import pytest
 
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
-from solvers.replayscm.roots import nested_variables, repeats
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World, columns_from_rows
+from calibrant.solvers.replayscm.roots import nested_variables, repeats
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import can_be_root
 from tests.support.replayscm.dev_pools import dev_problems

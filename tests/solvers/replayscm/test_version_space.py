@@ -12,15 +12,15 @@ from random import Random
 
 import pytest
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Task, TaskKind
-from dsl.replayscm.world import Intervention, Panel, World
-from solvers.acyclic.count import Layers, Weights, total
-from solvers.budget import BudgetSpent
-from solvers.replayscm.members_by_size import spectrum
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.disclosure import HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
+from calibrant.solvers.acyclic.count import Layers, Weights, total
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.replayscm.members_by_size import spectrum
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import cases
 from tests.support.replayscm.brute_force import (
     Family,

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from solvers.budget import Budget, BudgetSpent
-from solvers.sat.cnf import Cnf
-from solvers.sat.core_guided import CoreGuided
+from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.sat.cnf import Cnf
+from calibrant.solvers.sat.core_guided import CoreGuided
 
 NUM = 6
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.item import (
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import (
     BlicketItem,
     Condition,
     Count,
@@ -24,8 +24,8 @@ from dsl.blickets.item import (
     SwitchBy,
     Task,
 )
-from dsl.blickets.records import ItemRecord, item_from_record
-from dsl.blickets.rule import Form, Rule, all_rules, names_of, set_of
+from calibrant.dsl.blickets.records import ItemRecord, item_from_record
+from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of, set_of
 from tests.support.shared import shared_file
 
 LETTERS = "ABCDEFGH"

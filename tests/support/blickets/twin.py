@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dsl.action import Action
-from dsl.episode import Episode, Step
+from calibrant.dsl.action import Action
+from calibrant.dsl.episode import Episode, Step
 
 
 class Twin:

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from baselines.structure_learning.averaging import (
+from calibrant.baselines.structure_learning.averaging import (
     ArcStrengths,
     AveragedNetwork,
     is_undirected,
@@ -20,7 +20,7 @@ from baselines.structure_learning.averaging import (
     step_areas,
     without_cycles,
 )
-from baselines.structure_learning.bootstrap import (
+from calibrant.baselines.structure_learning.bootstrap import (
     CountedAs,
     Resamples,
     learn_resampled,
@@ -28,10 +28,10 @@ from baselines.structure_learning.bootstrap import (
     resampled_interventions,
     strengths_of,
 )
-from baselines.structure_learning.constraints import Constraints
-from baselines.structure_learning.frame import Frame
-from baselines.structure_learning.scores import NetworkScore, SameCellPrior
-from baselines.structure_learning.search import Method
+from calibrant.baselines.structure_learning.constraints import Constraints
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.scores import NetworkScore, SameCellPrior
+from calibrant.baselines.structure_learning.search import Method
 from tests.support.bnlearn.quicksort_order import quicksort_order
 
 GOLDEN = (3 - sqrt(5)) / 2  # the smaller part of the golden section of 1

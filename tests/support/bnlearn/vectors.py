@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from baselines.structure_learning.averaging import ArcStrengths
-from baselines.structure_learning.constraints import Constraints, arc_constraints
-from baselines.structure_learning.frame import Dag, Frame, frame_from_rows
-from baselines.structure_learning.scores import (
+from calibrant.baselines.structure_learning.averaging import ArcStrengths
+from calibrant.baselines.structure_learning.constraints import Constraints, arc_constraints
+from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
+from calibrant.baselines.structure_learning.scores import (
     LocalScores,
     NetworkScore,
     VariableSelection,
@@ -24,7 +24,7 @@ from baselines.structure_learning.scores import (
     loglik,
     mbde,
 )
-from baselines.structure_learning.search import UNLIMITED, HillClimbing, Method, Tabu
+from calibrant.baselines.structure_learning.search import UNLIMITED, HillClimbing, Method, Tabu
 from tests.support.bnlearn import compatible as bnlearn_compatible
 from tests.support.shared import shared_file
 

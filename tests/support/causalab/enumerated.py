@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import chain, combinations, product
 from typing import Any
 
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.reference import bases_of
-from solvers.causalab.evidence import Evidence
-from solvers.causalab.replay import EXACT, misfit, predicted
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.reference import bases_of
+from calibrant.solvers.causalab.evidence import Evidence
+from calibrant.solvers.causalab.replay import EXACT, misfit, predicted
 
 
 def weighted_graphs(nodes: tuple[str, ...], *, sink: bool) -> Iterator[dict[str, tuple[Term, ...]]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dsl.causalab.configs import Config, read_configs
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.configs import Config, read_configs
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem
 from tests.support.shared import shared_file
 
 SUITES = tuple(sorted(PLANS))

@@ -11,8 +11,8 @@ import json
 import resource
 import time
 
-from dsl.causim.bundle import load_source
-from dsl.causim.values import ModelError
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.values import ModelError
 
 MAX_BYTES = 1 << 30
 HEADER = "import random\n"

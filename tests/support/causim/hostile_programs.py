@@ -14,13 +14,13 @@ import sys
 import time
 from typing import Any
 
-from dsl.causim.bundle import load_source, module_text
-from dsl.causim.generation.growth import grow
-from dsl.causim.language.randomness import Unsupported
-from dsl.causim.model import Model
-from dsl.causim.prose import read_prose
-from dsl.causim.score import extract
-from dsl.causim.values import ModelError, assignment_text
+from calibrant.dsl.causim.bundle import load_source, module_text
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.language.randomness import Unsupported
+from calibrant.dsl.causim.model import Model
+from calibrant.dsl.causim.prose import read_prose
+from calibrant.dsl.causim.score import extract
+from calibrant.dsl.causim.values import ModelError, assignment_text
 
 STATEMENTS = """
 import os

@@ -14,19 +14,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselines.blickets.replies import read_reply
-from dsl.action import Action
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import grade
-from dsl.blickets.item import BlicketItem, Condition, Count
-from dsl.blickets.readings import followed
-from dsl.blickets.reference import is_active
-from dsl.blickets.rule import Form
-from dsl.blickets.sampling import EASY, SUITES, Later, Plan, drawn
-from solvers.blickets.chains import Chain, ChainSpace
-from solvers.blickets.families import after_step, class_of, space_after
-from solvers.blickets.noise import RELIABILITIES
-from solvers.blickets.switch import MAX_SWITCH, Switching
+from calibrant.baselines.blickets.replies import read_reply
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import grade
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Count
+from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.blickets.reference import is_active
+from calibrant.dsl.blickets.rule import Form
+from calibrant.dsl.blickets.sampling import EASY, SUITES, Later, Plan, drawn
+from calibrant.solvers.blickets.chains import Chain, ChainSpace
+from calibrant.solvers.blickets.families import after_step, class_of, space_after
+from calibrant.solvers.blickets.noise import RELIABILITIES
+from calibrant.solvers.blickets.switch import MAX_SWITCH, Switching
 from tests.support.blickets.all_detectors import Names, all_orders, lights, lights_in_order, named_rules, switchers
 from tests.support.blickets.items import actions
 from tests.support.contract.subject import Evidence, Settled, Subject

@@ -10,18 +10,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from audits.causalab.spaces import decided_frequency, space_of
-from bench.verbs.causalab import LabVerbs
-from dsl.action import Action
-from dsl.causalab.episode import LabEpisode
-from dsl.causalab.generation import PLANS, Plan, generated
-from dsl.causalab.hypothesis import hypothesis
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY
-from dsl.causalab.reference import Reading
-from dsl.episode import Step
-from solvers.causalab.evidence import evidence_of
-from solvers.causalab.noise.worlds import NoisyDags
+from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.bench.verbs.causalab import LabVerbs
+from calibrant.dsl.action import Action
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, Plan, generated
+from calibrant.dsl.causalab.hypothesis import hypothesis
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY
+from calibrant.dsl.causalab.reference import Reading
+from calibrant.dsl.episode import Step
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.noise.worlds import NoisyDags
 from tests.support.causalab.enumerated import members_by_reference
 from tests.support.contract.subject import Evidence, Settled, Subject
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 
-from bench.verbs.causim import CausimVerbs
-from dsl.causim.item import CausimItem
-from dsl.causim.model import run
-from dsl.causim.reference import work_out, worlds
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text, symbols
-from solvers.causim.answers import AnswerSet
-from solvers.causim.items import drawn_items
-from solvers.causim.space import WorldSpace
+from calibrant.bench.verbs.causim import CausimVerbs
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.reference import work_out, worlds
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text, symbols
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.items import drawn_items
+from calibrant.solvers.causim.space import WorldSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 
 LARGEST = 300  # worlds that are run one by one

@@ -7,15 +7,15 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from audits.replayscm.ambiguity import gold_class
-from bench.pools.bundled import bundled_pools
-from dsl.replayscm.pools import files
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import first_mismatch
-from dsl.replayscm.score import Evaluator
-from solvers.outcome import Found
-from solvers.replayscm.exact import solve
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.replayscm.pools import files
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import first_mismatch
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.contract.subject import Evidence, Settled, Subject
 from tests.support.replayscm import brute_force
 from tests.support.replayscm.small_problems import small_problems

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from bench.benchmarks.base import Benchmark
-from bench.benchmarks.registry import benchmark
-from dsl.action import Action
+from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.dsl.action import Action
 
 Evidence = Sequence[tuple[Any, Any]]  # experiments with what they read, oldest first
 

@@ -10,15 +10,15 @@ from math import factorial
 from random import Random
 from typing import Any
 
-from audits.blickets.strategies import quiet
-from audits.claims import Certificate
-from bench.benchmarks.registry import benchmark
-from dsl.blickets.episode import BlicketEpisode
-from dsl.blickets.grading import Split, grade
-from dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
-from dsl.blickets.rule import Form, Rule, rule_from_json
-from dsl.blickets.sampling import SUITES, drawn
-from solvers.blickets.learner import Static, concluded
+from calibrant.audits.blickets.strategies import quiet
+from calibrant.audits.claims import Certificate
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.grading import Split, grade
+from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
+from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.solvers.blickets.learner import Static, concluded
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same
 
 ONE_RULE = "one rule, conjunctive or disjunctive over a non-empty set of the objects"

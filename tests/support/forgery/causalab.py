@@ -8,16 +8,16 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from audits.causalab.items import after_every_setting, mattering_edges
-from audits.causalab.printed import PrintedRow, denominator_findings
-from audits.causalab.spaces import decided_frequency, space_of
-from audits.claims import Certificate
-from bench.benchmarks.registry import benchmark
-from dsl.causalab.generation import PLANS, generated
-from dsl.causalab.item import LabItem
-from dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from dsl.causalab.reactor import winnable
-from solvers.causalab.space import WeightedDags
+from calibrant.audits.causalab.items import after_every_setting, mattering_edges
+from calibrant.audits.causalab.printed import PrintedRow, denominator_findings
+from calibrant.audits.causalab.spaces import decided_frequency, space_of
+from calibrant.audits.claims import Certificate
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
+from calibrant.dsl.causalab.reactor import winnable
+from calibrant.solvers.causalab.space import WeightedDags
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 
 

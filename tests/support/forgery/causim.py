@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations, islice
 from random import Random
 
-from audits.causim.certificates import (
+from calibrant.audits.causim.certificates import (
     answer_count,
     copyable,
     trivial,
@@ -16,18 +16,18 @@ from audits.causim.certificates import (
     vacuous_edge,
     vacuous_intervention,
 )
-from audits.causim.hardening import decided
-from audits.claims import Certificate
-from dsl.causim.item import CausimItem, Sealed, Task
-from dsl.causim.model import run
-from dsl.causim.question import Question, copied, project
-from dsl.causim.reference import work_out, worlds
-from dsl.causim.topology import TOPOLOGIES
-from dsl.causim.values import assignment_text, plain, symbols
-from dsl.causim.verifier import vacuity
-from solvers.causim.answers import AnswerSet
-from solvers.causim.items import generated_items
-from solvers.outcome import Found
+from calibrant.audits.causim.hardening import decided
+from calibrant.audits.claims import Certificate
+from calibrant.dsl.causim.item import CausimItem, Sealed, Task
+from calibrant.dsl.causim.model import run
+from calibrant.dsl.causim.question import Question, copied, project
+from calibrant.dsl.causim.reference import work_out, worlds
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.causim.values import assignment_text, plain, symbols
+from calibrant.dsl.causim.verifier import vacuity
+from calibrant.solvers.causim.answers import AnswerSet
+from calibrant.solvers.causim.items import generated_items
+from calibrant.solvers.outcome import Found
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same, nothing_forged
 
 WORLDS = "all worlds that agree with noise and evidence"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
-from audits.claims import Certificate
+from calibrant.audits.claims import Certificate
 
 Data: TypeAlias = Mapping[str, Any]
 

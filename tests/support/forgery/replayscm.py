@@ -8,11 +8,11 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from audits.replayscm.certificates.certificate import certificate, evidence_digest, to_json
-from dsl.formulas.text import parse
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from solvers.replayscm.version_space import ModelClass
+from calibrant.audits.replayscm.certificates.certificate import certificate, evidence_digest, to_json
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.solvers.replayscm.version_space import ModelClass
 from tests.support.forgery.forger import is_same
 from tests.support.forgery.mutations import one_place_mutants
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem

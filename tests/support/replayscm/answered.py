@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.protocols.base import ProtocolResult
-from bench.protocols.replayscm.answers import no_answer
-from dsl.replayscm.problem import Task
+from calibrant.bench.protocols.base import ProtocolResult
+from calibrant.bench.protocols.replayscm.answers import no_answer
+from calibrant.dsl.replayscm.problem import Task
 
 
 def answered(task: Task, result: ProtocolResult) -> dict[str, Any]:

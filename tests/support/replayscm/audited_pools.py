@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bench.cli import main
-from bench.pools.bundled import bundled_pool
-from dsl.replayscm.pools.files import write_pool
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.stub_protocols import small_pool
 
 ALL_ROWS = ("000", "100", "010", "111")

@@ -11,9 +11,9 @@ from itertools import combinations, product
 from math import prod
 from typing import NamedTuple, TypeAlias
 
-from dsl.formulas.text import Grammar
-from dsl.replayscm.problem import Task
-from dsl.replayscm.world import World
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.world import World
 
 Pattern: TypeAlias = tuple[int, ...]
 """The values of some variables in one row."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from dsl.replayscm.problem import Task
-from dsl.replayscm.world import World
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.world import World
 from tests.support.replayscm.brute_force import Member, families, members, root_hypotheses
 
 Table: TypeAlias = tuple[tuple[int, ...], ...]

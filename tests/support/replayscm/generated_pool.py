@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
-from audits.replayscm.generation.generate import Generated
-from audits.replayscm.generation.plans import MAX_ADDED_WORLDS
-from audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
-from audits.replayscm.generation.record import GenerationAudit
-from dsl.replayscm.problem import Pool
-from dsl.replayscm.sampling.strata import Stratum
+from calibrant.audits.replayscm.generation.generate import Generated
+from calibrant.audits.replayscm.generation.plans import MAX_ADDED_WORLDS
+from calibrant.audits.replayscm.generation.pool import Job, pool_jobs, pool_metadata, pool_name, run_job
+from calibrant.audits.replayscm.generation.record import GenerationAudit
+from calibrant.dsl.replayscm.problem import Pool
+from calibrant.dsl.replayscm.sampling.strata import Stratum
 
 JOBS_PER_MESSAGE = 4  # an instance takes some ten milliseconds
 

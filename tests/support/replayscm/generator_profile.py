@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from math import inf, log10, sqrt
 from statistics import fmean, variance
 
-from audits.replayscm.bounded import LOCAL, BoundedAudit
-from audits.replayscm.exposure import exposure, heldout_balance
-from audits.replayscm.local_patterns import Probe, all_probes, coverage
-from audits.replayscm.patterns import latent_scm
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
-from solvers.replayscm.roots import nested_variables
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
+from calibrant.audits.replayscm.exposure import exposure, heldout_balance
+from calibrant.audits.replayscm.local_patterns import Probe, all_probes, coverage
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
+from calibrant.solvers.replayscm.roots import nested_variables
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 
 
 def fixed(problem: Problem) -> dict[str, int]:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import product
 from random import Random
 
-from dsl.formulas.formula import Formula, apply, var
-from dsl.formulas.text import STANDARD
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
-from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.formula import Formula, apply, var
+from calibrant.dsl.formulas.text import STANDARD
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.replayscm.oracles import replay
 
 SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots")

@@ -10,9 +10,9 @@ from functools import cache, lru_cache
 from itertools import product
 from typing import TypeAlias
 
-from dsl.formulas.formula import Apply, Formula
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.formulas.formula import Apply, Formula
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention, World
 
 Tree: TypeAlias = "str | bool | tuple[str, tuple[Tree, ...]]"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dsl.formulas.text import render
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Intervention
+from calibrant.dsl.formulas.text import render
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Intervention
 from tests.support.replayscm.oracles import assignments, replay
 from tests.support.replayscm.written import written_problem, written_world
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import Grammar, render
-from dsl.names import natural_key
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import Grammar, render
+from calibrant.dsl.names import natural_key
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from tests.support.replayscm.strategies import arbitrary_worlds, formulas, scms, simulated_worlds
 
 Draw = st.DrawFn

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dsl.errors import PoolError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.replayscm.pool_texts import Record
 
 Change = Callable[[Record], object]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsl.replayscm.reference import Cell
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import World
+from calibrant.dsl.replayscm.reference import Cell
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import World
 from tests.support.replayscm.oracles import observed_bit, replay_world_row
 
 

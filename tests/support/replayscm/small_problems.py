@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.text import Grammar
-from dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
-from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.text import Grammar
+from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
 SETTINGS = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
 LABELS = ("X2", "X9", "X10", "X11", "X12")  # natural order; as texts X9 would come last

@@ -10,13 +10,13 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula, apply, constant, var
-from dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
-from dsl.formulas.partial import PartialTable
-from dsl.formulas.table import TruthTable, full_mask
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, World
+from calibrant.dsl.formulas.formula import Formula, apply, constant, var
+from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, full_mask
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.replayscm.oracles import FEWEST_ARGUMENTS, MOST_ARGUMENTS, Tree, replay
 
 Draw = st.DrawFn

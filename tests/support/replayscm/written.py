@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dsl.formulas.text import STANDARD, Grammar, parse
-from dsl.replayscm.disclosure import Disclosure
-from dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, Panel, World
+from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
+from calibrant.dsl.replayscm.disclosure import Disclosure
+from calibrant.dsl.replayscm.problem import Problem, Sealed, Task, TaskKind
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, Panel, World
 
 
 def written_scm(roots: str, **mechanisms: str) -> Scm:

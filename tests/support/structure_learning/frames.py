@@ -8,8 +8,8 @@ from math import log
 
 from hypothesis import strategies as st
 
-from baselines.structure_learning.constraints import Constraints, unconstrained
-from baselines.structure_learning.frame import Frame, frame_from_rows
+from calibrant.baselines.structure_learning.constraints import Constraints, unconstrained
+from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 
 Draw = st.DrawFn
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from bench.speed.comparison import Row
-from bench.speed.options import Options
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import stratum
-from solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
-from solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
-from solvers.replayscm.parents import ParentSearch
-from solvers.replayscm.roots import possible_roots, root_sets
+from calibrant.bench.speed.comparison import Row
+from calibrant.bench.speed.options import Options
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import stratum
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
+from calibrant.solvers.acyclic.optimum import MAX_SUBSET_DP, Choice, optimal_choice
+from calibrant.solvers.replayscm.parents import ParentSearch
+from calibrant.solvers.replayscm.roots import possible_roots, root_sets
 
 TOPIC = "large"
 COMPARED = {12: 67, 14: 67, 16: 66}  # variables: how many problems

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from solvers.acyclic.least_cost import Cost, Mask, total_size
-from solvers.acyclic.reduction import Part, parts
-from solvers.sat.cnf import Cnf, linear_order
+from calibrant.solvers.acyclic.least_cost import Cost, Mask, total_size
+from calibrant.solvers.acyclic.reduction import Part, parts
+from calibrant.solvers.sat.cnf import Cnf, linear_order
 
 
 def least_size(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> int | None:

@@ -14,18 +14,18 @@ from importlib.util import find_spec
 from statistics import median
 from typing import TypeVar
 
-from audits.replayscm.generation.generate import generate
-from bench.speed.comparison import Row, seconds
-from bench.speed.options import Options
-from bench.speed.replayscm.large import orders_in_clauses
-from bench.speed.replayscm.large.agreement import MAX_PARENTS, TOPIC, Question, agreement, question_of
-from dsl.replayscm.problem import Task
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import Stratum, stratum
-from solvers.acyclic.least_cost import total_size
-from solvers.acyclic.optimum import optimal_choice
-from solvers.outcome import Found
-from solvers.replayscm.exact import solve
+from calibrant.audits.replayscm.generation.generate import generate
+from calibrant.bench.speed.comparison import Row, seconds
+from calibrant.bench.speed.options import Options
+from calibrant.bench.speed.replayscm.large import orders_in_clauses
+from calibrant.bench.speed.replayscm.large.agreement import MAX_PARENTS, TOPIC, Question, agreement, question_of
+from calibrant.dsl.replayscm.problem import Task
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum
+from calibrant.solvers.acyclic.least_cost import total_size
+from calibrant.solvers.acyclic.optimum import optimal_choice
+from calibrant.solvers.outcome import Found
+from calibrant.solvers.replayscm.exact import solve
 
 MOST_SECONDS = {20: 10.0, 30: 30.0, 40: 60.0}
 PROBLEMS, ENOUGH = 12, 11

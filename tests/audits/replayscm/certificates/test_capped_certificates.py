@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.certificates.certificate import certificate, to_json
-from audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
-from audits.replayscm.certificates.verification import Refused, verify
-from dsl.formulas.operators import STANDARD_OPERATORS
-from dsl.formulas.table import TruthTable, depends_on, full_mask, projection
-from dsl.formulas.text import STANDARD, Grammar
-from dsl.replayscm.disclosure import Ordered
-from dsl.replayscm.problem import Problem
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
+from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
+from calibrant.audits.replayscm.certificates.verification import Refused, verify
+from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
+from calibrant.dsl.formulas.table import TruthTable, depends_on, full_mask, projection
+from calibrant.dsl.formulas.text import STANDARD, Grammar
+from calibrant.dsl.replayscm.disclosure import Ordered
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.commands import refused
 from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import POOLS, dev_problems

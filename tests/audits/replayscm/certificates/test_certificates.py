@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from audits.replayscm.certificates.certificate import certificate, refutation, to_json
-from audits.replayscm.certificates.rup import ProofError, check_refutation
-from audits.replayscm.certificates.verification import Refused, verify
-from bench.cli import main
-from dsl.replayscm.pools.files import write_pool
-from dsl.replayscm.problem import Pool, Problem
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.certificates.certificate import certificate, refutation, to_json
+from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
+from calibrant.audits.replayscm.certificates.verification import Refused, verify
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 
 SETTINGS = ("ordered", "block", "hidden_order", "hidden_roots")

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.certificates.verification import Refused, verify
+from calibrant.audits.replayscm.certificates.verification import Refused, verify
 from tests.support.effort import effort
 from tests.support.forgery.replayscm import KINDS, forgeries, genuine, is_true
 

@@ -14,17 +14,17 @@ from math import comb, prod
 
 import pytest
 
-from audits.replayscm.bounded import LOCAL, BoundedAudit
-from audits.replayscm.generation.generate import Generated, generate
-from audits.replayscm.generation.plans import PLANS, plan_for
-from dsl.replayscm.disclosure import HiddenRoots
-from dsl.replayscm.pools.files import native_lines
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.problems import SETTINGS
-from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from dsl.replayscm.scm import Scm
-from dsl.replayscm.world import Panel, World
+from calibrant.audits.replayscm.bounded import LOCAL, BoundedAudit
+from calibrant.audits.replayscm.generation.generate import Generated, generate
+from calibrant.audits.replayscm.generation.plans import PLANS, plan_for
+from calibrant.dsl.replayscm.disclosure import HiddenRoots
+from calibrant.dsl.replayscm.pools.files import native_lines
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.replayscm.world import Panel, World
 from tests.support.replayscm.generated_pool import generate_pool
 
 SEEDS = (0, 1, 2)
@@ -280,8 +280,8 @@ def test_a_plan_replaces_the_budgets_of_the_stratum() -> None:
 def test_pools_do_not_depend_on_the_number_of_workers_or_on_hashing() -> None:
     program = (
         "import sys; from tests.support.replayscm.generated_pool import generate_pool;"
-        "from dsl.replayscm.sampling.strata import NAMED_STRATA;"
-        "from dsl.replayscm.pools.files import native_lines\n"
+        "from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA;"
+        "from calibrant.dsl.replayscm.pools.files import native_lines\n"
         "if __name__ == '__main__':\n"
         "    made = generate_pool(NAMED_STRATA[2:4], 3, 9, 'block', workers=2)\n"
         "    sys.stdout.buffer.writelines(native_lines(made.pool))\n"

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from audits.replayscm.generation.generate import Generated, generate
-from audits.replayscm.generation.plans import plan_for
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.prompt import prompt
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.formula_sizes import shortest_sizes
-from dsl.replayscm.sampling.problems import sample_problem
-from dsl.replayscm.sampling.strata import LARGE_STRATA, NAMED_STRATA, stratum
-from dsl.replayscm.score import Evaluator
-from dsl.replayscm.world import Panel, World
+from calibrant.audits.replayscm.generation.generate import Generated, generate
+from calibrant.audits.replayscm.generation.plans import plan_for
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.prompt import prompt
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.formula_sizes import shortest_sizes
+from calibrant.dsl.replayscm.sampling.problems import sample_problem
+from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, NAMED_STRATA, stratum
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Panel, World
 
 TWENTY, FORTY = stratum("large_n20"), stratum("large_n40")
 

@@ -11,23 +11,23 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.exposure import target_novelty
-from audits.replayscm.generation.acceptance import sample_heldout, unmet
-from audits.replayscm.generation.alternatives import functions_over, local_alternatives
-from audits.replayscm.generation.disambiguation import separating_worlds
-from audits.replayscm.generation.plans import PLANS
-from audits.replayscm.generation.proposals import Proposer, with_target
-from audits.replayscm.generation.training import TrainingChoice, num_refuting
-from audits.replayscm.local_patterns import all_probes, outer_probes, patterns
-from dsl.formulas.reference import evaluate
-from dsl.formulas.text import parse
-from dsl.replayscm.sampling.evidence import Evidence
-from dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from dsl.replayscm.sampling.worlds import Drawn, Population, sample_population, sample_world
-from dsl.replayscm.scm import scm
-from dsl.replayscm.world import Intervention, World
-from dsl.yaml_text import load_yaml
+from calibrant.audits.replayscm.exposure import target_novelty
+from calibrant.audits.replayscm.generation.acceptance import sample_heldout, unmet
+from calibrant.audits.replayscm.generation.alternatives import functions_over, local_alternatives
+from calibrant.audits.replayscm.generation.disambiguation import separating_worlds
+from calibrant.audits.replayscm.generation.plans import PLANS
+from calibrant.audits.replayscm.generation.proposals import Proposer, with_target
+from calibrant.audits.replayscm.generation.training import TrainingChoice, num_refuting
+from calibrant.audits.replayscm.local_patterns import all_probes, outer_probes, patterns
+from calibrant.dsl.formulas.reference import evaluate
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.sampling.evidence import Evidence
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.sampling.worlds import Drawn, Population, sample_population, sample_world
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.dsl.yaml_text import load_yaml
 from tests.audits.replayscm.test_bounded import least_sizes
 from tests.support.replayscm.generator_profile import distances
 from tests.support.shared import shared_file

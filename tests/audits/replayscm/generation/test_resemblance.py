@@ -19,10 +19,10 @@ from statistics import fmean, variance
 
 import pytest
 
-from audits.replayscm.generation.generate import generate
-from audits.replayscm.generation.plans import plan_for
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
+from calibrant.audits.replayscm.generation.generate import generate
+from calibrant.audits.replayscm.generation.plans import plan_for
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.strata import STRATA, Stratum, stratum
 from tests.support.effort import effort
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.generator_profile import Distance, distances, figures, fixed

@@ -7,17 +7,17 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
-from audits.replayscm.hardening.harden import Hardening, counterexample_worlds
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.hardening.steps import HardeningEffort
-from audits.replayscm.hardening.thresholds import population
-from bench.pools import hardened as hardened_pools
-from bench.pools.hardened import HardenJob, HardenOptions, harden_instance
-from dsl.replayscm.problem import Problem
-from solvers.budget import BudgetSpent
-from solvers.outcome import Found, OutOfBudget
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
+from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.hardening.steps import HardeningEffort
+from calibrant.audits.replayscm.hardening.thresholds import population
+from calibrant.bench.pools import hardened as hardened_pools
+from calibrant.bench.pools.hardened import HardenJob, HardenOptions, harden_instance
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.solvers.budget import BudgetSpent
+from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.enumerated_members import all_members
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 

@@ -11,23 +11,23 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.ambiguity import gold_class
-from audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
-from audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds, open_patterns
-from audits.replayscm.hardening.limits import HardeningGoal
-from audits.replayscm.hardening.members import Members
-from audits.replayscm.hardening.steps import HardeningEffort
-from audits.replayscm.hardening.thresholds import population
-from audits.replayscm.hardening.world_design import designed_world, only_rows
-from audits.replayscm.patterns import latent_scm, pattern_coverage
-from bench.pools.hardened import HardenJob, HardenOptions, harden_instance
-from dsl.replayscm.disclosure import HiddenOrder
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool, Problem
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, World
-from solvers.outcome import Found, Impossible, OutOfBudget
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.ambiguity import gold_class
+from calibrant.audits.replayscm.hardening.candidate_worlds import WorldFamily, heldout_signatures
+from calibrant.audits.replayscm.hardening.harden import Hardening, counterexample_worlds, extra_worlds, open_patterns
+from calibrant.audits.replayscm.hardening.limits import HardeningGoal
+from calibrant.audits.replayscm.hardening.members import Members
+from calibrant.audits.replayscm.hardening.steps import HardeningEffort
+from calibrant.audits.replayscm.hardening.thresholds import population
+from calibrant.audits.replayscm.hardening.world_design import designed_world, only_rows
+from calibrant.audits.replayscm.patterns import latent_scm, pattern_coverage
+from calibrant.bench.pools.hardened import HardenJob, HardenOptions, harden_instance
+from calibrant.dsl.replayscm.disclosure import HiddenOrder
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.enumerated_members import all_members, does, observed
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, assignments_of_roots, gold_problem, normal_form

@@ -10,22 +10,22 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.hardening.candidate_worlds import (
+from calibrant.audits.replayscm.hardening.candidate_worlds import (
     AnyThresholds,
     WorldFamily,
     heldout_signatures,
     under_any_thresholds,
 )
-from audits.replayscm.hardening.harden import counterexample_worlds
-from audits.replayscm.hardening.thresholds import population, threshold_ranges
-from audits.replayscm.patterns import latent_scm
-from bench.cli import main
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.sampling.worlds import Population, sample_assigned
-from dsl.replayscm.world import Intervention, World
-from solvers.outcome import Found, Impossible
-from solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
+from calibrant.audits.replayscm.hardening.thresholds import population, threshold_ranges
+from calibrant.audits.replayscm.patterns import latent_scm
+from calibrant.bench.cli import main
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.sampling.worlds import Population, sample_assigned
+from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.outcome import Found, Impossible
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.gold_problems import LEVELS, SETTINGS, Shape, gold_problem
 from tests.support.replayscm.written import written_scm
 from tests.support.shared import shared_file

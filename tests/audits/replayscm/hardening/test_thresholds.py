@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from audits.replayscm.hardening.thresholds import RootOnes, population, threshold_bounds
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.world import Panel
+from calibrant.audits.replayscm.hardening.thresholds import RootOnes, population, threshold_bounds
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Panel
 from tests.support.replayscm.dev_pools import dev_problems
 from tests.support.replayscm.gold_problems import SETTINGS, Shape, gold_problem
 

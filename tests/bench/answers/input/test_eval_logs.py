@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from bench.answers.input import eval_logs
-from bench.answers.input.eval_logs import EvalLog, is_eval_log
-from bench.benchmarks.registry import benchmark
-from bench.cli import main
-from bench.pools.bundled import bundled_pools
-from bench.runs.records import step_records
-from bench.runs.workers import timed_answer
-from dsl.errors import CalibrantError
+from calibrant.bench.answers.input import eval_logs
+from calibrant.bench.answers.input.eval_logs import EvalLog, is_eval_log
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.runs.records import step_records
+from calibrant.bench.runs.workers import timed_answer
+from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 
 POOL = bundled_pools()[0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from audits.attribution import Kind
-from bench.answers.blickets import MEASURES
-from bench.cli import main
-from bench.report.blickets.part import KINDS
-from bench.report.part import Answer
-from bench.report.rate_rows import AnswerOrigin, Grouping
-from bench.report.standing.attribution import attribution_plot, kind_shares
-from bench.report.standing.rows import SettingRow, named_answers, setting_rows
+from calibrant.audits.attribution import Kind
+from calibrant.bench.answers.blickets import MEASURES
+from calibrant.bench.cli import main
+from calibrant.bench.report.blickets.part import KINDS
+from calibrant.bench.report.part import Answer
+from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
+from calibrant.bench.report.standing.attribution import attribution_plot, kind_shares
+from calibrant.bench.report.standing.rows import SettingRow, named_answers, setting_rows
 from tests.support.graded_records import blicket_record, graded, write_records
 
 

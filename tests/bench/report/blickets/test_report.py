@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from baselines.blickets.monitors import first_firings
-from bench.cli import main
-from bench.runs.records import Record, folder_records
-from dsl.blickets.records import read_pool
-from dsl.episode import Step
-from dsl.errors import shown
+from calibrant.baselines.blickets.monitors import first_firings
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import Record, folder_records
+from calibrant.dsl.blickets.records import read_pool
+from calibrant.dsl.episode import Step
+from calibrant.dsl.errors import shown
 from tests.support.commands import refused
 from tests.support.graded_records import blicket_record, graded, write_records
 from tests.support.report_rows import Answers, answer, write_run

@@ -9,8 +9,8 @@ from statistics import mean
 
 import pytest
 
-from bench.cli import main
-from bench.runs.records import Record, folder_records
+from calibrant.bench.cli import main
+from calibrant.bench.runs.records import Record, folder_records
 from tests.bench.report.test_html import Page
 from tests.support.browser import needs_chromium, pressed
 from tests.support.commands import refused

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from bench.answers.attribution import KEY
-from bench.benchmarks.causim import BENCHMARK
-from bench.cli import main
-from bench.report.causim.part import TABLE_IDS, by_level, by_topology, causim_part
-from bench.report.causim.profile import NOTHING, RIGHT, UNTOLD, fates
-from bench.report.layout import Source, Table
-from bench.report.part import Answer, ReportContents
-from bench.report.rate_rows import AnswerOrigin
-from bench.report.standing.rows import named_answers
+from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.cli import main
+from calibrant.bench.report.causim.part import TABLE_IDS, by_level, by_topology, causim_part
+from calibrant.bench.report.causim.profile import NOTHING, RIGHT, UNTOLD, fates
+from calibrant.bench.report.layout import Source, Table
+from calibrant.bench.report.part import Answer, ReportContents
+from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.report.standing.rows import named_answers
 from tests.support.commands import jsonl
 
 OK = {"ok": 4}

@@ -8,15 +8,15 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from dsl.causim.bundle import load_bundle, module_text
-from dsl.causim.generation.draws import Draws
-from dsl.causim.generation.growth import Tally, grow
-from dsl.causim.generation.questions import QuestionOptions, draw_question, draw_world
-from dsl.causim.model import Model, run
-from dsl.causim.prose import prose, read_prose, same_model
-from dsl.causim.question import TYPES, check_question
-from dsl.causim.topology import TOPOLOGIES, satisfies
-from dsl.causim.verifier import bundle_objections, graph_of
+from calibrant.dsl.causim.bundle import load_bundle, module_text
+from calibrant.dsl.causim.generation.draws import Draws
+from calibrant.dsl.causim.generation.growth import Tally, grow
+from calibrant.dsl.causim.generation.questions import QuestionOptions, draw_question, draw_world
+from calibrant.dsl.causim.model import Model, run
+from calibrant.dsl.causim.prose import prose, read_prose, same_model
+from calibrant.dsl.causim.question import TYPES, check_question
+from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
+from calibrant.dsl.causim.verifier import bundle_objections, graph_of
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsl.errors import PoolError
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
-from dsl.replayscm.pools.files import file_digest, native_lines, read_pool, write_pool
-from dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
-from dsl.replayscm.scm import scm
-from dsl.replayscm.world import Intervention
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.files import file_digest, native_lines, read_pool, write_pool
+from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
+from calibrant.dsl.replayscm.scm import scm
+from calibrant.dsl.replayscm.world import Intervention
 from tests.support.effort import examples
 from tests.support.replayscm.official_records import POOLS, official_records, read_records
 from tests.support.replayscm.pool_texts import (

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dsl.errors import PoolError
-from dsl.parse_limits import MAX_DEPTH, check_nesting
-from dsl.replayscm.pools.files import read_pool, write_pool
-from dsl.replayscm.problem import Pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
+from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Pool
 from tests.support.commands import CHECKOUT
 from tests.support.replayscm.pool_texts import (
     HEADER,
@@ -76,8 +76,8 @@ def test_a_hostile_text_is_refused_in_one_line(what: str, tmp_path: Path) -> Non
 
 PROGRAM = """
 import sys
-from dsl.errors import PoolError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.pools.files import read_pool
 try:
     read_pool(sys.argv[1])
 except PoolError:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dsl.errors import PoolError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.replayscm.pool_texts import official_file, official_record, read_text
 from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
 

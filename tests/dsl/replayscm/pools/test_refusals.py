@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dsl.errors import PoolError
-from dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.replayscm.pool_texts import native_file, native_record, official_file, official_record
 from tests.support.replayscm.record_changes import Change, both, check_refused, drop, put
 

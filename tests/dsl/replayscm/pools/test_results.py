@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dsl.errors import PoolError
-from dsl.replayscm.pools.files import read_pool
-from dsl.replayscm.problem import ModelResult, Pool
+from calibrant.dsl.errors import PoolError
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import ModelResult, Pool
 from tests.support.replayscm.official_records import POOLS
 from tests.support.replayscm.pool_texts import Record, official_file, official_record
 from tests.support.shared import shared_file

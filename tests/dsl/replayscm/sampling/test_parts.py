@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsl.formulas.formula import Formula
-from dsl.formulas.normal_form import canonical_formula
-from dsl.formulas.table import from_formula
-from dsl.formulas.text import parse
-from dsl.replayscm.problem import Problem
-from dsl.replayscm.reference import replay_row
-from dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
-from dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut, sample_mechanism, sample_scm
-from dsl.replayscm.sampling.strata import (
+from calibrant.dsl.formulas.formula import Formula
+from calibrant.dsl.formulas.normal_form import canonical_formula
+from calibrant.dsl.formulas.table import from_formula
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.reference import replay_row
+from calibrant.dsl.replayscm.sampling.formula_sizes import published_sizes, shortest_sizes
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, has_equivalent_shortcut, sample_mechanism, sample_scm
+from calibrant.dsl.replayscm.sampling.strata import (
     ENVIRONMENT_LEVELS,
     NAMED_STRATA,
     NUM_ROOTS,
@@ -34,15 +34,15 @@ from dsl.replayscm.sampling.strata import (
     Stratum,
     stratum,
 )
-from dsl.replayscm.sampling.worlds import (
+from calibrant.dsl.replayscm.sampling.worlds import (
     Population,
     sample_assigned,
     sample_environment,
     sample_intervention,
     sample_population,
 )
-from dsl.replayscm.scm import Scm
-from dsl.yaml_text import load_yaml
+from calibrant.dsl.replayscm.scm import Scm
+from calibrant.dsl.yaml_text import load_yaml
 from tests.support.replayscm.dev_pools import shared_problems
 from tests.support.replayscm.oracles import Tree, table_bits
 from tests.support.replayscm.strategies import interventions, scms

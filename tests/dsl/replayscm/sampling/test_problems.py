@@ -13,19 +13,25 @@ from random import Random
 
 import pytest
 
-from bench.pools.bundled import BUNDLED_PER_STRATUM, BUNDLED_SEED, bundled_pool, bundled_pools, write_bundled_pools
-from dsl.formulas.text import parse
-from dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
-from dsl.replayscm.pools.files import native_lines, read_pool, write_pool
-from dsl.replayscm.problem import Problem, TaskKind
-from dsl.replayscm.reference import replays_exactly
-from dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
-from dsl.replayscm.sampling.problems import SETTINGS, cut_blocks, disclosed, sample_pool, sample_problem
-from dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from dsl.replayscm.sampling.shortcuts import shortcut_classes, unrefuted
-from dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
-from dsl.replayscm.scm import Scm, scm
-from dsl.replayscm.world import Intervention, World
+from calibrant.bench.pools.bundled import (
+    BUNDLED_PER_STRATUM,
+    BUNDLED_SEED,
+    bundled_pool,
+    bundled_pools,
+    write_bundled_pools,
+)
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
+from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_pool
+from calibrant.dsl.replayscm.problem import Problem, TaskKind
+from calibrant.dsl.replayscm.reference import replays_exactly
+from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
+from calibrant.dsl.replayscm.sampling.problems import SETTINGS, cut_blocks, disclosed, sample_pool, sample_problem
+from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
+from calibrant.dsl.replayscm.sampling.shortcuts import shortcut_classes, unrefuted
+from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.world import Intervention, World
 from tests.support.replayscm.dev_pools import dev_problems
 
 SEEDS = (0, 1, 2)
@@ -314,9 +320,9 @@ def test_a_sampled_pool_survives_its_file(tmp_path: Path) -> None:
 
 def test_bytes_do_not_depend_on_hash_randomisation() -> None:
     program = (
-        "import sys; from dsl.replayscm.sampling.problems import sample_pool;"
-        "from dsl.replayscm.sampling.strata import NAMED_STRATA;"
-        "from dsl.replayscm.pools.files import native_lines;"
+        "import sys; from calibrant.dsl.replayscm.sampling.problems import sample_pool;"
+        "from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA;"
+        "from calibrant.dsl.replayscm.pools.files import native_lines;"
         "sys.stdout.buffer.writelines(native_lines(sample_pool(NAMED_STRATA[3:4], 2, 9, 'block')))"
     )
     outputs = [

@@ -7,8 +7,8 @@ from random import Random
 
 import numpy as np
 
-from solvers.acyclic.integer_program._kernels_cuts import outside as shares_outside
-from solvers.acyclic.integer_program.cutting import Cluster, Support, most_violated, violated
+from calibrant.solvers.acyclic.integer_program._kernels_cuts import outside as shares_outside
+from calibrant.solvers.acyclic.integer_program.cutting import Cluster, Support, most_violated, violated
 from tests.support.packages import needs
 
 needs("highspy")

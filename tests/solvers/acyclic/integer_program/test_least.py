@@ -7,15 +7,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from dsl.errors import MissingExtraError
-from solvers import highs
-from solvers.acyclic.integer_program import tree
-from solvers.acyclic.integer_program.cutting import Bits
-from solvers.acyclic.integer_program.relaxation import Relaxation
-from solvers.acyclic.least_cost import by_size
-from solvers.acyclic.optimum import optimal_choice
-from solvers.budget import Undecided
-from solvers.highs import empty_program, run
+from calibrant.dsl.errors import MissingExtraError
+from calibrant.solvers import highs
+from calibrant.solvers.acyclic.integer_program import tree
+from calibrant.solvers.acyclic.integer_program.cutting import Bits
+from calibrant.solvers.acyclic.integer_program.relaxation import Relaxation
+from calibrant.solvers.acyclic.least_cost import by_size
+from calibrant.solvers.acyclic.optimum import optimal_choice
+from calibrant.solvers.budget import Undecided
+from calibrant.solvers.highs import empty_program, run
 from tests.solvers.acyclic.test_optimum import by_enumeration, by_subsets, drawn
 from tests.solvers.acyclic.test_structure import is_acyclic
 from tests.support.packages import needs

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.acyclic.integer_program.relaxation import SCALE, Relaxation, Row
+from calibrant.solvers.acyclic.integer_program.relaxation import SCALE, Relaxation, Row
 from tests.support.packages import needs
 
 needs("highspy")

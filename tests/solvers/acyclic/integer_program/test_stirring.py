@@ -7,10 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve
-from solvers.acyclic.integer_program.stirring import Stirring
-from solvers.acyclic.least_cost import best_structure
-from solvers.acyclic.order_search import Orders
+from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve
+from calibrant.solvers.acyclic.integer_program.stirring import Stirring
+from calibrant.solvers.acyclic.least_cost import best_structure
+from calibrant.solvers.acyclic.order_search import Orders
 from tests.solvers.acyclic.test_order_search import random_options
 from tests.solvers.acyclic.test_structure import is_acyclic
 
