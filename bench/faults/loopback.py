@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from calibrant.bench.runs.crews.connection import connected
+from calibrant.bench.runs.crews.connection import connected, disconnect
 from calibrant.bench.runs.crews.parent import ask_the_kernel
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
@@ -43,6 +43,7 @@ class Loopback:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        disconnect(self.address)
         for process in (*self.nodes, self.scheduler):
             kill_group(process)
 

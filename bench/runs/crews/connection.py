@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.runs.jobs import error_line
@@ -62,7 +62,14 @@ class Connection:
     def seconds_to_look(self) -> float:
         return max(0.0, self._looked + LOOK - time.monotonic())
 
+    def close(self) -> None:
+        """End the client and its thread, which would go on trying to reconnect to a scheduler that is lost."""
+        with suppress(Exception):  # the scheduler may be gone by now
+            self.client.close(timeout=CONNECTING)
+
     def lost(self) -> CalibrantError:
+        """Close the connection and return the error that says so."""
+        self.close()
         why = f"the scheduler at {self.address} is lost; start it again, then the same command goes on from here"
         return CalibrantError(why)
 
@@ -90,8 +97,15 @@ def connected(address: str) -> Connection:
         raise CalibrantError(f"{shown(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT")
     known = _connections.get(address)
     if known is None or not known.alive:
+        disconnect(address)
         _connections[address] = known = Connection(address)
     return known
+
+
+def disconnect(address: str) -> None:
+    """Close the connection to a scheduler, if there is one."""
+    if (known := _connections.pop(address, None)) is not None:
+        known.close()
 
 
 def _client(address: str) -> Client:

@@ -266,6 +266,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
 ) -> None:
     with Loopback(tmp_path, 0) as made:
         made.wait()
+        client = connection.connected(made.address).client
         monkeypatch.setattr("calibrant.bench.runs.crews.connection.PATIENCE", 0.5)
         with open_crew(print, Execution(cluster=made.address)) as crew:
             killer = threading.Timer(2.5, made.scheduler.kill)
@@ -275,6 +276,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
             killer.join()
         lost = f"the scheduler at {made.address} is lost; start it again, then the same command goes on from here"
         assert str(caught.value) == lost
+        assert client.status == "closed"  # else its thread goes on trying to reconnect
         waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
         assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
