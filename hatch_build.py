@@ -21,7 +21,7 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)\s]+)\)")
 
 
 FOLDERS = ("dsl", "solvers", "audits", "baselines", "bench")
-NOT_SHIPPED = ("__pycache__",)
+NOT_SHIPPED = ("__pycache__", "lab")  # measurements of speed and limits are for a checkout
 
 
 class PackagesHook(BuildHookInterface):

@@ -37,7 +37,7 @@ TYPES = ("mypy",)  # one process, which would leave a core idle: it works while 
 # three workers on two cores: tests of processes, browsers and servers wait for a fifth of their time
 TESTS = ("pytest", "-q", "-n", "3", "--dist", "worksteal")
 # with the types of the packages that there are adapters for
-TYPED = ("calibrant", "calibrant_tasks", "calibrant.bench.speed.inspect", "tests.integrations")
+TYPED = ("calibrant", "calibrant_tasks", "calibrant.bench.lab.speed.inspect", "tests.integrations")
 INTEGRATION_TESTS = (
     ("mypy", *(part for package in TYPED for part in ("-p", package))),
     ("pytest", "-q", "-n", "2", "--dist", "worksteal", "tests/integrations"),

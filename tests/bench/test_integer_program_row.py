@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.bench.limits import published
+from calibrant.bench.lab.limits import published
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.protocols.replayscm.exact import Exact, ExactIntegerProgram
 from calibrant.dsl.errors import MissingExtraError

@@ -14,10 +14,9 @@ from calibrant.baselines.replayscm.discovery.gies_search import intervention_tar
 from calibrant.baselines.replayscm.frames import frame_from_panel
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.scores import bde
-from calibrant.bench.pools.bundled import bundled_pool
-from calibrant.bench.speed.__main__ import main
-from calibrant.bench.speed.replayscm import structures
-from calibrant.bench.speed.replayscm.structure_rivals import (
+from calibrant.bench.lab.speed.__main__ import main
+from calibrant.bench.lab.speed.replayscm import structures
+from calibrant.bench.lab.speed.replayscm.structure_rivals import (
     agrum_climbed,
     exact_searchers,
     hill_climbers,
@@ -28,6 +27,7 @@ from calibrant.bench.speed.replayscm.structure_rivals import (
     tabu_searchers,
     without_interventions,
 )
+from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
 

@@ -95,9 +95,7 @@ def properties(tally: Tally, until: float) -> None:
 def fuzzing(target: str) -> Callable[[Tally, float], None]:
     def fuzzed(tally: Tally, until: float) -> None:
         seconds = max(1.0, until - time.time())
-        done = run_python(
-            "calibrant.bench.fuzz", target, "--count", "100000000", "--seconds", f"{seconds:.0f}", "--workers", "2"
-        )
+        done = run_python("tests.fuzz", target, "--count", "100000000", "--seconds", f"{seconds:.0f}", "--workers", "2")
         cases = re.match(r"(\d+) cases", done.stdout)
         failures = done.stdout.count("\nFAILED case") or int(done.returncode != 0)
         tally.add(int(cases[1]) if cases else 0, failures, done.stdout)

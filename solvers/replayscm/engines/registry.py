@@ -45,7 +45,7 @@ MAX_SUBSET_DP = 13  # variables that may lie on a cycle together; with more the 
 def automatic(task: Task, model_class: ModelClass) -> Engine:
     """The engine that is fastest for a task: dynamic programming unless too many variables compete for an order.
 
-    Measured with `python -m calibrant.bench.speed engines`: docs/speed.md has the table for MAX_SUBSET_DP.
+    Measured with `python -m calibrant.bench.lab.speed engines`: docs/speed.md has the table for MAX_SUBSET_DP.
     """
     if task.disclosure.num_root_sets() > MAX_ROOT_SETS:  # the others go through them
         return engine("sat")

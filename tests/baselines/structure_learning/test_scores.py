@@ -35,7 +35,7 @@ from calibrant.baselines.structure_learning.scores import (
     loglik,
     mbde,
 )
-from calibrant.bench.speed.replayscm.structures import all_families, dictionary_score, local_scores
+from calibrant.bench.lab.speed.replayscm.structures import all_families, dictionary_score, local_scores
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.world import Intervention, Panel, World

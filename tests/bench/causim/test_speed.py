@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.speed.causim.rates import SPARSE, _half_seen, _questions, _right
+from calibrant.bench.lab.speed.causim.rates import SPARSE, _half_seen, _questions, _right
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.question import project
 from calibrant.dsl.causim.topology import TOPOLOGIES

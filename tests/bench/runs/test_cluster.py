@@ -16,7 +16,6 @@ import pytest
 
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
-from calibrant.bench.faults.loopback import Loopback
 from calibrant.bench.pools.bundled import bundled_files
 from calibrant.bench.runs.crews import cluster, connection
 from calibrant.bench.runs.crews.opening import completed, open_crew
@@ -25,6 +24,7 @@ from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.replayscm.pools.files import write_pool
+from tests.faults.loopback import Loopback
 from tests.support.commands import jsonl, refused
 from tests.support.packages import needs
 from tests.support.processes import all_end

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from calibrant.bench.fuzz.texts import case
 from calibrant.dsl.errors import ParseError
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import Grammar
 from calibrant.dsl.replayscm import _kernels_replay, _kernels_texts
 from calibrant.dsl.replayscm.batch import TextCompiler
+from tests.fuzz.texts import case
 from tests.support.effort import effort
 
 LOAD, STORE = 6, 8

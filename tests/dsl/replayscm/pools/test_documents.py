@@ -11,8 +11,6 @@ import pytest
 import yaml
 
 import calibrant.dsl.stored_items
-from calibrant.bench.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
-from calibrant.bench.fuzz.pools import TOKENS
 from calibrant.bench.pools.unread import unread_fields
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.replayscm.pools import documents
@@ -20,6 +18,8 @@ from calibrant.dsl.replayscm.pools.documents import read_official, read_official
 from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.stored_items import StoredItems
 from calibrant.dsl.yaml_text import load_whole
+from tests.fuzz.corruption import CHARACTER_DAMAGE, LINE_DAMAGE
+from tests.fuzz.pools import TOKENS
 from tests.support.effort import effort
 from tests.support.replayscm.pool_texts import official_record
 from tests.support.shared import shared_file

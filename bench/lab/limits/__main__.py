@@ -1,0 +1,72 @@
+"""The command `python -m calibrant.bench.lab.limits`: what docs/limits.md shows."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+from calibrant.bench.lab.limits.pages import plot, table
+from calibrant.bench.lab.limits.sweep import Point, Sweep, points
+from calibrant.dsl.errors import CalibrantError
+
+TOPICS = ("replayscm", "rows", "commands", "networks", "blickets", "causalab", "causim")
+MINUTES = 2.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0, or 2 for bad input."""
+    given = _arguments().parse_args(arguments)
+    sweeps = [sweep for name in TOPICS for sweep in _sweeps(name)]
+    known = [sweep.key for sweep in sweeps]
+    if unknown := [key for key in given.key if key not in known]:
+        print(f"bench.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    given.out.mkdir(parents=True, exist_ok=True)
+    try:
+        for sweep in sweeps:
+            if not given.key or sweep.key in given.key:
+                _write(sweep, list(_measured(sweep, given.minutes)), given.out)
+    except CalibrantError as error:
+        print(f"bench.limits: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.lab.limits",
+        description="Processor seconds of a problem against its size, until it takes too long: a plot, a table in "
+        "Markdown and the figures as JSON for every sweep.",
+    )
+    parser.add_argument("key", nargs="*", metavar="SWEEP", help="which sweeps; all if none is named")
+    parser.add_argument("--out", type=Path, default=Path("limits"), metavar="DIR", help="where the files go [limits]")
+    parser.add_argument(
+        "--minutes", type=float, default=MINUTES, help=f"a curve begins no further size after that time [{MINUTES:.0f}]"
+    )
+    return parser
+
+
+def _sweeps(name: str) -> tuple[Sweep, ...]:
+    sweeps: tuple[Sweep, ...] = import_module(f"calibrant.bench.lab.limits.{name}").sweeps()
+    return sweeps
+
+
+def _measured(sweep: Sweep, minutes: float) -> Iterator[Point]:
+    for point in points(sweep, range(sweep.problems), minutes):
+        print(f"{sweep.key}: {point.curve} at {point.x}, {point.median:.3g} s {point.stop}", file=sys.stderr)
+        yield point
+
+
+def _write(sweep: Sweep, found: Sequence[Point], out: Path) -> None:
+    (out / f"{sweep.key}.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    (out / f"{sweep.key}.svg").write_text(plot(sweep, found), encoding="utf-8")
+    print(f"### {sweep.title}\n\n{table(sweep, found)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

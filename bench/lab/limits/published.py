@@ -1,0 +1,172 @@
+"""The command `python -m calibrant.bench.lab.limits.published`: least scores at the sizes of published networks.
+
+    python -m calibrant.bench.lab.limits.published --seconds 60 --problems 2
+
+The literature's problems are local scores of rows drawn from a known network. Those networks are not distributed here.
+Problems of their sizes are drawn in their stead, by these rules: an order of the variables at random; as many arcs as
+the network has, drawn one after another from the pairs of at most `WITHIN` places in that order, three parents at most;
+binary mechanisms with independent probabilities from Beta(1, 1); as many rows as published; BDeu with one imaginary
+row; parent sets of up to three; a set is left out if one of its subsets scores no less. The seed of a problem is its
+number. Published numbers of parent sets: bench.limits.networks says whose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from math import inf
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.scores import LocalScores, bde
+from calibrant.bench.lab.limits.networks import PER_NAT, Options, worth_it
+from calibrant.dsl.errors import CalibrantError
+from calibrant.solvers.acyclic.least_cost import total_size
+from calibrant.solvers.acyclic.optimum import optimal_choice
+from calibrant.solvers.budget import Undecided
+
+WITHIN = 8
+MAX_PARENTS = 3
+SECONDS, PROBLEMS = 60.0, 2
+
+
+class Network(NamedTuple):
+    """sets: as published for that number of rows, parents limited to three; None where we know of no such number"""
+
+    name: str
+    variables: int
+    arcs: int
+    rows: int
+    sets: int | None
+
+
+NETWORKS = (
+    Network("insurance", 27, 52, 1_000, 786),
+    Network("water", 32, 66, 1_000, None),
+    Network("mildew", 35, 46, 1_000, None),
+    Network("alarm", 37, 46, 1_000, 1_928),
+    Network("hailfinder", 56, 66, 1_000, 761),
+    Network("carpo", 60, 74, 100, 6_754),
+)
+
+
+class Answer(NamedTuple):
+    """took: processor seconds; low, high: bounds of the least score, in thousandths of a nat above the best sets
+
+    high: None if no choice was met
+    """
+
+    sets: int
+    took: float
+    low: int
+    high: int | None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0, or 2 for bad input."""
+    given = _arguments().parse_args(arguments)
+    known = {network.name: network for network in NETWORKS}
+    if unknown := [name for name in given.name if name not in known]:
+        print(f"bench.limits.published: unknown network '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+        return 2
+    print("| size of | variables | rows | sets published | sets here | proved | seconds, median (most) | gap, nats |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    try:
+        for network in NETWORKS:
+            if not given.name or network.name in given.name:
+                answers = [_answer(network, seed, given.seconds) for seed in range(given.problems)]
+                print(f"| {' | '.join(_cells(network, answers))} |", flush=True)
+    except CalibrantError as error:
+        print(f"bench.limits.published: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.lab.limits.published",
+        description="Least scores by the integer program at the sizes of published networks: proved, or the gap left.",
+    )
+    parser.add_argument("name", nargs="*", metavar="NETWORK", help="which sizes; all if none is named")
+    parser.add_argument("--seconds", type=_seconds, default=SECONDS, help=f"of the clock for a problem [{SECONDS:.0f}]")
+    parser.add_argument("--problems", type=_number, default=PROBLEMS, help=f"of each size [{PROBLEMS}]")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    if not 0 <= (seconds := float(text)) < inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds, 0 or more")
+    return seconds
+
+
+def _number(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
+def _answer(network: Network, seed: int, seconds: float) -> Answer:
+    options = scored(network, seed)
+    number, begun = sum(map(len, options.values())), time.process_time()
+    try:
+        best = optimal_choice(options, 0, network.variables, engine="integer_program", seconds=seconds)
+    except Undecided as late:
+        took = time.process_time() - begun
+        met = None if late.known is None else sum(options[v][mask] for v, mask in late.known.items())
+        return Answer(number, took, total_size(late.at_least), None if met is None else total_size(met))
+    assert best is not None
+    return Answer(number, time.process_time() - begun, total_size(best.cost), total_size(best.cost))
+
+
+def _cells(network: Network, answers: Sequence[Answer]) -> Iterator[str]:
+    yield network.name
+    yield f"{network.variables}"
+    yield f"{network.rows:,}"
+    yield "" if network.sets is None else f"{network.sets:,}"
+    yield " to ".join(f"{n:,}" for n in sorted({min(a.sets for a in answers), max(a.sets for a in answers)}))
+    yield f"{sum(a.low == a.high for a in answers)} of {len(answers)}"
+    yield f"{median(a.took for a in answers):.1f} ({max(a.took for a in answers):.1f})"
+    yield "; ".join(_gap(one) for one in answers if one.low != one.high) or "none"
+
+
+def _gap(answer: Answer) -> str:
+    if answer.high is None:
+        return f"at least {answer.low / PER_NAT:.0f}"
+    return f"{(answer.high - answer.low) / PER_NAT:.1f} of {answer.high / PER_NAT:.0f}"
+
+
+def scored(network: Network, seed: int) -> Options:
+    """Of each variable its parent sets that are worth it, and what they cost."""
+    scores = LocalScores(_rows(network, seed), bde(1.0))
+    return {v: worth_it(scores, v) for v in range(network.variables)}
+
+
+def _rows(network: Network, seed: int) -> Frame:
+    num, rows = network.variables, network.rows
+    random = np.random.Generator(np.random.PCG64([num, rows, seed]))
+    order = random.permutation(num)
+    pairs = [(before, place) for place in range(num) for before in range(max(0, place - WITHIN), place)]
+    parents: list[list[int]] = [[] for _ in range(num)]
+    arcs = 0
+    for at in random.permutation(len(pairs)).tolist():
+        before, place = pairs[at]
+        if len(parents[place]) < MAX_PARENTS and arcs < network.arcs:
+            parents[place].append(int(order[before]))
+            arcs += 1
+    values = np.zeros(rows, np.uint64)
+    for place, v in enumerate(order.tolist()):
+        state = np.zeros(rows, np.int64)
+        for parent in parents[place]:
+            state = 2 * state + (values >> np.uint64(parent) & np.uint64(1)).astype(np.int64)
+        ones = random.random(rows) < random.random(1 << len(parents[place]))[state]
+        values |= ones.astype(np.uint64) << np.uint64(v)
+    return Frame(tuple(f"V{v}" for v in range(num)), values, np.zeros_like(values))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,203 @@
+"""ReplaySCM: least SCMs, members, engines and formulas against variables, parents, rows and candidates.
+
+Problems are those of the strata `large_n12` to `large_n40`, and of sizes between them: three roots, mechanisms of up to
+four parents, worlds of ten rows, each variable a target as often as in ten variables; in Hidden-order form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from random import Random
+
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
+from calibrant.bench.lab.speed.replayscm.synthesis import planted_tables
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
+from calibrant.dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
+from calibrant.dsl.replayscm.sampling.scms import sample_scm
+from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
+from calibrant.dsl.replayscm.world import Panel
+from calibrant.solvers.formulas.least import least_formula
+from calibrant.solvers.outcome import OutOfBudget
+from calibrant.solvers.replayscm.engines.contract import Counted
+from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.exact import solve
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+
+VARIABLES = (8, 10, 12, 14, 16, 18, 20, 25, 30, 35, 40)
+PARENTS = (1, 2, 3, 4, 5, 6)
+UNITS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+CANDIDATES = (10, 20, 30, 40, 50)
+AT_PARENTS, AT_VARIABLES = 4, 12
+NAMES = "ABCDEF"
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    return (
+        Sweep(
+            "least-variables",
+            f"least SCM, up to {AT_PARENTS} parents",
+            "variables",
+            [
+                Curve("order hidden", VARIABLES, partial(_least, "hidden-order")),
+                Curve("order told", VARIABLES, partial(_least, "ordered")),
+            ],
+        ),
+        Sweep(
+            "least-parents",
+            f"least SCM, {AT_VARIABLES} variables, order hidden",
+            "parents, at most",
+            [Curve("least SCM", PARENTS, _least_parents), Curve("number of members", PARENTS, _count_parents)],
+        ),
+        Sweep(
+            "least-rows",
+            f"{AT_VARIABLES} variables, order hidden, up to {AT_PARENTS} parents",
+            "rows of a world",
+            [Curve("least SCM", UNITS, _least_rows), Curve("number of members", UNITS, _count_rows)],
+        ),
+        Sweep(
+            "least-candidates",
+            "least SCM, order told: any earlier variable may be a parent",
+            "variables",
+            [Curve(f"up to {k} parents", CANDIDATES, partial(_least_candidates, k)) for k in (2, 3, 4)],
+        ),
+        Sweep(
+            "engines",
+            "a member, another one, and how many up to 2",
+            "variables",
+            [Curve(name, VARIABLES, partial(_members, name)) for name in ENGINES],
+        ),
+        Sweep(
+            "count-variables",
+            f"number of members, up to {AT_PARENTS} parents",
+            "variables",
+            [
+                Curve("order hidden", VARIABLES, _count_variables),
+                Curve("and shares of parent sets, each variable", VARIABLES, _shares),
+                Curve("estimate, a third of the worlds", VARIABLES, _estimate),
+            ],
+        ),
+        Sweep("formulas", "least formula of a partial table", "parents", [Curve("least_formula", PARENTS, _formula)]),
+    )
+
+
+def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
+    like = stratum(f"large_n{AT_VARIABLES}")
+    return replace(
+        like,
+        name=f"limits_n{num_variables}_{num_units or like.num_units}",
+        num_variables=num_variables,
+        num_worlds=worlds_for(num_variables),
+        num_units=num_units or like.num_units,
+    )
+
+
+def sampled(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
+    """With its gold; the stratum `large_n12`, drawn for so many variables."""
+    return disclosed(sample_problem(_stratum(num_variables), seed), setting)
+
+
+def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:
+    return sampled(num_variables, seed, setting).task
+
+
+def _wide(num_units: int, seed: int) -> Task:
+    """A problem with that many rows a world; not filtered, because few rows leave shortcuts."""
+    drawn = _stratum(AT_VARIABLES, num_units)
+    rng = Random(f"{drawn.name}:{seed}")
+    latent = sample_scm(drawn, rng)
+    return problem_of(drawn, drawn.name, seed, latent, sample_evidence(drawn, latent, rng)).task
+
+
+def _solving(task: Task, max_parents: int) -> Ask:
+    def ask() -> str | None:
+        outcome = solve(task, max_parents=max_parents)
+        return outcome.reached if isinstance(outcome, OutOfBudget) else None
+
+    return ask
+
+
+def _least(setting: str, num_variables: int, seed: int) -> Ask:
+    return _solving(_task(num_variables, seed, setting), AT_PARENTS)
+
+
+def _least_parents(max_parents: int, seed: int) -> Ask:
+    return _solving(_task(AT_VARIABLES, seed), max_parents)
+
+
+def _least_candidates(max_parents: int, num_variables: int, seed: int) -> Ask:
+    return _solving(_task(num_variables, seed, "ordered"), max_parents)
+
+
+def _least_rows(num_units: int, seed: int) -> Ask:
+    return _solving(_wide(num_units, seed), AT_PARENTS)
+
+
+def _counting(task: Task, max_parents: int) -> Ask:
+    def ask() -> str | None:
+        _ = VersionSpace(task, ModelClass(max_parents)).count
+        return None
+
+    return ask
+
+
+def _count_parents(max_parents: int, seed: int) -> Ask:
+    return _counting(_task(AT_VARIABLES, seed), max_parents)
+
+
+def _count_rows(num_units: int, seed: int) -> Ask:
+    return _counting(_wide(num_units, seed), AT_PARENTS)
+
+
+def _count_variables(num_variables: int, seed: int) -> Ask:
+    return _counting(_task(num_variables, seed), AT_PARENTS)
+
+
+def _shares(num_variables: int, seed: int) -> Ask:
+    """Of every variable the share of members with each parent set."""
+    task = _task(num_variables, seed)
+
+    def ask() -> str | None:
+        space = VersionSpace(task, ModelClass(AT_PARENTS))
+        for variable in task.variables:
+            space.parent_set_marginals(variable)
+        return None
+
+    return ask
+
+
+def _estimate(num_variables: int, seed: int) -> Ask:
+    """With its usual effort, whether or not the count is in reach."""
+    task = _task(num_variables, seed)
+    worlds = task.training.worlds[: -(-len(task.training.worlds) // 3)]
+    fewer = replace(task, training=Panel(task.training.variables, worlds))
+
+    def ask() -> str | None:
+        VersionSpace(fewer, ModelClass(AT_PARENTS), terms=1).estimate(seed)
+        return None
+
+    return ask
+
+
+def _members(name: str, num_variables: int, seed: int) -> Ask:
+    chosen, task, model_class = engine(name), _task(num_variables, seed), ModelClass(AT_PARENTS)
+
+    def ask() -> str | None:
+        first = chosen.first(task, model_class)
+        if isinstance(first, OutOfBudget):
+            return first.reached
+        counted = chosen.count_up_to(task, model_class, 2)
+        return None if isinstance(counted, Counted) else counted.reached
+
+    return ask
+
+
+def _formula(num_parents: int, seed: int) -> Ask:
+    table = planted_tables(num_parents, seed + 1)[seed]
+
+    def ask() -> str | None:
+        outcome = least_formula(table, NAMES[:num_parents])
+        return outcome.reached if isinstance(outcome, OutOfBudget) else None
+
+    return ask

@@ -1,0 +1,50 @@
+"""ReplaySCM: a whole audit, and whole answers of the rows that are not exact, against variables.
+
+Problems are those of bench.limits.replayscm, their order hidden; an item has MOST_SECONDS.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
+from calibrant.bench.lab.limits.replayscm import sampled
+from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
+from calibrant.bench.protocols.base import Protocol
+from calibrant.bench.protocols.replayscm.posterior import MostPosterior
+from calibrant.bench.protocols.replayscm.score_portfolios import BnlearnThenFit
+from calibrant.bench.protocols.replayscm.staged import StagedExactSearch
+
+VARIABLES = (10, 12, 16, 20, 30, 40)
+MOST_SECONDS = 120.0
+PROBLEMS = 3
+ROWS: tuple[Protocol, ...] = (StagedExactSearch(), BnlearnThenFit(), MostPosterior())
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    rows = [Curve(row.name, VARIABLES, partial(_answer, row)) for row in ROWS]
+    audit = [Curve("audit", VARIABLES, _audit)]
+    return (
+        Sweep("audit", "a whole audit, order hidden", "variables", audit, PROBLEMS, MOST_SECONDS),
+        Sweep("rows", "rows that are not exact, order hidden", "variables", rows, PROBLEMS, MOST_SECONDS),
+    )
+
+
+def _audit(num_variables: int, seed: int) -> Ask:
+    problem = sampled(num_variables, seed)
+
+    def ask() -> str | None:
+        audit_instance(problem, AuditOptions())
+        return None
+
+    return ask
+
+
+def _answer(row: Protocol, num_variables: int, seed: int) -> Ask:
+    task = sampled(num_variables, seed).task
+
+    def ask() -> str | None:
+        found = row.answer(task)
+        return None if found.answer is not None else found.outcome.replace("_", " ")
+
+    return ask

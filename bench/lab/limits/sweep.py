@@ -1,0 +1,164 @@
+"""A sweep: the same question asked of ever larger problems, until it takes too long or is refused."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from math import ceil
+from statistics import median
+from types import FrameType
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from calibrant.bench.lab.speed.comparison import seconds
+from calibrant.dsl.errors import CalibrantError
+
+MOST_SECONDS = 30.0  # of a problem, which is interrupted then if Python has control
+PROBLEMS = 5
+
+Ask: TypeAlias = Callable[[], str | None]
+"""Asks the question; None if it was answered, else in a few words why not."""
+
+
+class Curve(NamedTuple):
+    """One way to answer.
+
+    xs: sizes, ascending; prepare: makes the question of a size and a seed, which is not timed
+    """
+
+    name: str
+    xs: Sequence[int]
+    prepare: Callable[[int, int], Ask]
+
+
+class Sweep(NamedTuple):
+    """What is asked, against what.
+
+    key: of the file of its plot; title: the question; axis: what the sizes are
+    problems: of each size; most_seconds: a curve ends where half of them took longer
+    apart: each problem in a process of its own, for what Python cannot interrupt
+    """
+
+    key: str
+    title: str
+    axis: str
+    curves: Sequence[Curve]
+    problems: int = PROBLEMS
+    most_seconds: float = MOST_SECONDS
+    apart: bool = False
+
+
+class Point(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One size on one curve.
+
+    median, most: processor seconds of a problem; answered: of how many of the `problems` asked
+    stop: why the curve ends here, empty if it does not or if no larger size was to be asked
+    """
+
+    key: str
+    curve: str
+    x: int
+    problems: int
+    answered: int
+    median: float
+    most: float
+    stop: str = ""
+
+
+def points(sweep: Sweep, seeds: Sequence[int], minutes: float) -> Iterator[Point]:
+    """Every curve as far as it goes. minutes: after which a curve begins no further size"""
+    for curve in sweep.curves:
+        until = time.monotonic() + 60 * minutes
+        for x in curve.xs:
+            if time.monotonic() >= until:
+                break
+            if x == curve.xs[0]:
+                _within(curve.prepare(x, len(seeds)), sweep.most_seconds)  # imports and compiles
+            point = _point(sweep, curve, x, seeds)
+            yield point
+            if point.stop:
+                break
+
+
+def _point(sweep: Sweep, curve: Curve, x: int, seeds: Sequence[int]) -> Point:
+    took: list[float] = []
+    refused: list[str] = []
+    for seed in seeds:
+        ask = partial(_measured, curve.prepare(x, seed), sweep.most_seconds)
+        one, why = _apart(ask, sweep.most_seconds) if sweep.apart else ask()
+        took.append(one)
+        refused += [why] if why else []
+        if 2 * sum(one >= sweep.most_seconds for one in took) > len(seeds):
+            break
+    stop = ""
+    if len(refused) == len(took):
+        stop = refused[0]
+    elif median(took) >= sweep.most_seconds:
+        stop = _late(sweep.most_seconds)
+    return Point(sweep.key, curve.name, x, len(took), len(took) - len(refused), median(took), max(took), stop)
+
+
+def _measured(ask: Ask, most_seconds: float) -> tuple[float, str]:
+    refused: list[str] = []
+    took = seconds(lambda: refused.extend(filter(None, [_within(ask, most_seconds)])), 1)
+    why = "".join(refused)
+    # the system's clock that interrupts may be a few milliseconds ahead of the one that measures
+    return max(took, most_seconds) if why == _late(most_seconds) else took, why
+
+
+def _apart(ask: Callable[[], tuple[float, str]], most_seconds: float) -> tuple[float, str]:
+    """In a copy of this process, which the system ends after twice the time; `CalibrantError` if it ends otherwise."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (ceil(2 * most_seconds),) * 2)
+            os.write(writing, msgspec.json.encode(ask()))
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as answer:
+        said = answer.read()
+    _, status = os.waitpid(child, 0)
+    if said:
+        return msgspec.json.decode(said, type=tuple[float, str])
+    if not os.WIFSIGNALED(status):
+        raise CalibrantError("a problem was not asked to its end: its process crashed")
+    return 2 * most_seconds, _late(most_seconds)
+
+
+def _late(most_seconds: float) -> str:
+    return f"a problem took over {most_seconds:.0f} s"
+
+
+def _within(ask: Ask, most_seconds: float) -> str | None:
+    try:
+        with _interrupted(most_seconds):
+            return ask()
+    except TimeoutError:
+        return _late(most_seconds)
+
+
+@contextmanager
+def _interrupted(after: float) -> Iterator[None]:
+    """After so much processor time `TimeoutError`, as soon as Python has control again."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, after, 1.0)  # again, where a destructor swallowed the first
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

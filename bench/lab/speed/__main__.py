@@ -1,0 +1,105 @@
+"""The command `python -m calibrant.bench.lab.speed`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+
+from rich.console import Console
+
+from calibrant.bench.lab.speed.comparison import QUICK, THOROUGH, Row
+from calibrant.bench.lab.speed.options import Options, usable
+from calibrant.bench.lab.speed.report import json_report, print_report
+from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
+
+# name on the command line -> module with a function rows(options); in the order in which they run
+BENCHMARKS = {
+    "replay": "replayscm.replay",
+    "parse": "replayscm.parsing",
+    "score": "replayscm.scoring",
+    "bulk": "replayscm.bulk",
+    "tables": "replayscm.tables",
+    "synthesis": "replayscm.synthesis",
+    "solve": "replayscm.solving",
+    "load": "replayscm.loading",
+    "structures": "replayscm.structures",
+    "engines": "replayscm.engines",
+    "audits": "replayscm.audits",
+    "large": "replayscm.large.proofs",
+    "sat": "replayscm.formulas_by_sat",
+    "blickets": "blickets.rates",
+    "causalab": "causalab.rates",
+    "causim": "causim.rates",
+    "rewards": "rewards",
+    "inspect": "inspect.rates",
+    "memory": "memory",
+    "startup": "startup",
+}
+QUICK_SCALE = 0.005
+WIDTH = 160  # of tables that go into a file
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; 0, 1 if a target was missed and --check was given, 2 for bad input."""
+    parser = _arguments()
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.name if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}")
+    try:
+        options = _options(given.pool or list(bundled_pools()), given.rival, quick=given.quick)
+        rows = list(_measured(given.name or list(BENCHMARKS), options))
+    except (CalibrantError, ValueError) as error:
+        print(f"bench.speed: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    _write(rows, as_json=given.json)
+    return int(given.check and any(row.met is False for row in rows))
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calibrant.bench.lab.speed",
+        description="Ratios of speed between our implementations and their rivals, measured in turns in one run.",
+    )
+    parser.add_argument("name", nargs="*", metavar="NAME", help=f"{', '.join(BENCHMARKS)}; all if none is named")
+    parser.add_argument("--pool", nargs="+", type=Path, metavar="FILE", help="pool files instead of the bundled ones")
+    parser.add_argument(
+        "--rival", type=Path, metavar="PYTHON", help="the Python of an environment with another state of the project"
+    )
+    parser.add_argument("--quick", action="store_true", help="a glance: one round, small batches; figures mean little")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+    return parser
+
+
+def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Options:
+    if rival is not None and not rival.is_file():
+        raise CalibrantError(f"--rival {rival}: no such file; the Python of another environment is expected")
+    problems = tuple(p for path in pools for p in read_pool(path, keep_results=False).problems if usable(p))
+    if not problems:
+        raise CalibrantError("the pools have no problem that asks for an SCM and tells the latent one")
+    official = next((path for path in pools if path.suffix in (".yaml", ".yml")), None)
+    return Options(problems, official, QUICK if quick else THOROUGH, QUICK_SCALE if quick else 1.0, rival)
+
+
+def _measured(names: Sequence[str], options: Options) -> Iterator[Row]:
+    for name in names:
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        benchmark: Callable[[Options], Iterator[Row]] = import_module(f"bench.speed.{BENCHMARKS[name]}").rows
+        yield from benchmark(options)
+
+
+def _write(rows: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json_report(rows).decode() + "\n")
+    else:
+        print_report(rows, Console(width=None if sys.stdout.isatty() else WIDTH))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+"""Moves, episodes and audited traces a second on one core. There is no rival but our own reference interpreter.
+
+The static learner remembers its decisions within a process and is measured when it has: all items were played once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, islice
+from random import Random
+
+from msgspec.structs import replace
+
+from calibrant.audits.blickets.public_runs import attributed_runs
+from calibrant.baselines.blickets.grid import GRID
+from calibrant.bench.blickets.agents import agent
+from calibrant.bench.blickets.standing import SEED, all_played
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.options import Options
+from calibrant.dsl.action import Action
+from calibrant.dsl.blickets.episode import BlicketEpisode
+from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
+from calibrant.dsl.blickets.reference import ACTIVE, run
+from calibrant.dsl.blickets.rule import Rule, all_rules
+from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.text_game import text_runs
+
+TOPIC = "blickets"
+EPISODES = 200
+GRID_SUITES = ("conjunctive", "easy-3", "easy-5", "hard-3", "stochastic", "order")
+GRID_EPISODES = 8  # of each agent in each suite
+TRACES, TRACE_MOVES = 400, 24
+MOVES_A_SECOND = 200_000
+TRACES_A_SECOND = 8_750 / 10
+GRID_A_SECOND = 27 * 6 * 500 / (10 * 60 * 2)  # ten minutes on two cores
+
+# learner, number of objects, episodes a second that are wanted
+LEARNERS = (("static", 5, 10_000), ("static", 8, 1_000 / 3), ("switch-aware", 5, 50), ("universal", 5, 1_000 / 150))
+
+
+Work = tuple[Callable[[], object], int]  # what is timed, and how many items it does
+
+
+def rows(options: Options) -> Iterator[Row]:
+    yield from _moves(options)
+    for learner, num_objects, wanted in LEARNERS:
+        number = EPISODES if learner != "universal" else EPISODES // 10
+        work = _playing(learner, _static_items(num_objects, _scaled(number, options)))
+        yield from _rate(options, f"{learner} learner, {num_objects} objects", "episode", wanted, work)
+    yield from _rate(options, "grid of 27 agents, 6 conditions", "episode", GRID_A_SECOND, _grid(options))
+    yield from _rate(options, f"audit of traces, {TRACE_MOVES} moves", "trace", TRACES_A_SECOND, _audit(options))
+
+
+def _scaled(number: int, options: Options) -> int:
+    return max(1, round(number * options.scale))
+
+
+def _rate(options: Options, case: str, item: str, wanted: float, work: Work) -> Iterator[Row]:
+    comparison = Comparison(TOPIC, case, item, [Rival("calibrant", *work)])
+    yield from (_wanted(row, wanted) for row in measured(comparison, options.discipline))
+
+
+def _wanted(row: Row, least: float) -> Row:
+    reached = row.per_second is not None and row.per_second >= least
+    return replace(row, met=reached, note=f"at least {least:,.0f} a second")
+
+
+def _moves(options: Options) -> Iterator[Row]:
+    """Random toggles, submitted nothing, under a switch."""
+    item = next(drawn(SUITES["hard-3"], SEED))
+    actions = toggles(item.task.objects, item.task.budget, Random(1))
+
+    def played_fast() -> None:
+        episode = BlicketEpisode(item)
+        for action in actions:
+            episode.act(action)
+
+    rivals = [
+        Rival("episode", played_fast, len(actions)),
+        Rival("reference interpreter", lambda: run(item, actions), len(actions)),
+    ]
+    fast, reference = measured(Comparison(TOPIC, "moves, 5 objects, a switch", "move", rivals), options.discipline)
+    yield _wanted(fast, MOVES_A_SECOND)
+    yield reference
+
+
+def toggles(objects: Sequence[str], number: int, rng: Random) -> list[Action]:
+    """Moves that are all possible."""
+    on: set[str] = set()
+    actions: list[Action] = []
+    for _ in range(number):
+        name = rng.choice(objects)
+        actions.append({"remove" if name in on else "place": name})
+        on ^= {name}
+    return actions
+
+
+def _static_items(num_objects: int, number: int) -> list[BlicketItem]:
+    """Detectors with one rule, every rule in turn."""
+    task = Task(tuple("ABCDEFGH"[:num_objects]), 75)
+    rules = list(all_rules(num_objects))
+    Random(num_objects).shuffle(rules)
+    return [
+        BlicketItem(f"rule-{number}", Condition.CONJUNCTIVE, task, Sealed((Mechanism(rule),)))
+        for number, rule in enumerate(islice(cycle(rules), number))
+    ]
+
+
+def _playing(name: str, items: Sequence[BlicketItem]) -> Work:
+    """Learning and submitting, without the grade."""
+    player, rng = agent(name), Random(0)
+
+    def play_all() -> None:
+        for item in items:
+            player.play(BlicketEpisode(item), rng)
+
+    return play_all, len(items)
+
+
+def _grid(options: Options) -> Work:
+    """With grades, and with what would have fired."""
+    episodes = _scaled(GRID_EPISODES, options)
+    agents = [member.name for member in GRID]
+    return lambda: all_played(agents, GRID_SUITES, episodes), len(agents) * len(GRID_SUITES) * episodes
+
+
+def _audit(options: Options) -> Work:
+    """From lines of text to counts."""
+    rng = Random(8)
+    lines = [text_log(rng.choice(all_rules(8)), TRACE_MOVES, rng) for _ in range(_scaled(TRACES, options))]
+    return lambda: attributed_runs(text_runs(lines)), len(lines)
+
+
+def text_log(rule: Rule, num_moves: int, rng: Random) -> str:
+    """A run as the public text game tells it: eight objects, an empty machine, random moves that are all possible."""
+    names = [f"object {i}" for i in range(8)]
+    task = Task(tuple(names), num_moves)
+    episode = BlicketEpisode(BlicketItem("log", Condition.CONJUNCTIVE, task, Sealed((Mechanism(rule),))))
+    places = ", ".join(f"{name} is on the floor" for name in names)
+    told = [f"You observe them: {places}. {_light(active=False)}"]
+    for action in toggles(names, num_moves, rng):
+        ((verb, name),) = action.items()
+        asked, done = ("put {} on the machine", "You put {} on the machine.")
+        if verb == "remove":
+            asked, done = ("take {} off the machine", "You took {} off of the machine.")
+        told.append(f"> {asked}\n{done} {_light(active=episode.act(action).reading == ACTIVE)}".format(name, name))
+    line = {
+        "metric_type": "trial",
+        "obj_name_list": names,
+        "blicket_indices": [i for i in range(8) if rule.blickets >> i & 1],
+        "num_questions": 8,
+        "num_correct": rng.randrange(9),
+        "expl_cfg": {"env_kwargs": {"rule": str(rule.form)}},
+        "qa_cfg": {},
+        "history_obs": "\n".join(told),
+    }
+    return json.dumps(line)
+
+
+def _light(*, active: bool) -> str:
+    return f"The light on the machine is {'now on' if active else 'currently off'}."

@@ -1,0 +1,90 @@
+"""Readings, scores, answers and counts a second on one core, against what is wanted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.options import Options
+from calibrant.dsl.causalab.episode import LabEpisode
+from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.score import Scorer
+from calibrant.solvers.causalab.evidence import evidence_of
+from calibrant.solvers.causalab.exact import solve
+from calibrant.solvers.causalab.space import weighted_dags
+
+TOPIC = "causalab"
+ITEMS = 50
+READINGS, HYPOTHESES = 4_000, 2_000
+READINGS_A_SECOND = 20_000
+HYPOTHESES_A_SECOND = 20_000
+
+# suite, milliseconds that an item may take
+SOLVED = (("4nodes", 2), ("7nodes", 2), ("4nodes_hidden_n2", 20), ("4nodes_quad_hard", 30))
+COUNTED = (("5nodes", 5), ("7nodes", 100))
+
+Work = tuple[Callable[[], object], int]  # what is timed, and how many items it does
+
+
+def rows(options: Options) -> Iterator[Row]:
+    yield from _rate(options, "episode, 7 nodes", "reading", READINGS_A_SECOND, _readings(_scaled(READINGS, options)))
+    scoring = _scores(_scaled(HYPOTHESES, options))
+    yield from _rate(options, "hypotheses, 7 nodes", "hypothesis", HYPOTHESES_A_SECOND, scoring)
+    for suite, milliseconds in SOLVED:
+        items = _items(suite, _scaled(ITEMS, options))
+        yield from _rate(options, f"exact, {suite}", "item", 1_000 / milliseconds, _solving(items))
+    for suite, milliseconds in COUNTED:
+        items = _items(suite, _scaled(ITEMS, options))
+        yield from _rate(options, f"count, {suite}", "space", 1_000 / milliseconds, _counting(items))
+
+
+def _scaled(number: int, options: Options) -> int:
+    return max(1, round(number * options.scale))
+
+
+def _items(suite: str, number: int) -> list[LabItem]:
+    return list(generated(PLANS[suite], 1, number))
+
+
+def _rate(options: Options, case: str, item: str, wanted: float, work: Work) -> Iterator[Row]:
+    comparison = Comparison(TOPIC, case, item, [Rival("calibrant", *work)])
+    for row in measured(comparison, options.discipline):
+        reached = row.per_second is not None and row.per_second >= wanted
+        yield replace(row, met=reached, note=f"at least {wanted:,.0f} a second")
+
+
+def _readings(number: int) -> Work:
+    (item,) = _items("7nodes", 1)
+    names = item.task.properties
+    allowance = item.task.allowance
+    episodes = -(-number // allowance)
+    actions = [{"set": names[i % len(names)], "value": (37 * i) % 100} for i in range(allowance)]
+
+    def play_all() -> None:
+        for _ in range(episodes):
+            episode = LabEpisode(item)
+            for action in actions:
+                episode.act(action)
+
+    return play_all, episodes * allowance
+
+
+def _scores(number: int) -> Work:
+    """From decoded JSON to every metric."""
+    (item,) = _items("7nodes", 1)
+    scorer, raw = Scorer(item.sealed.mechanism), stated(item.sealed.mechanism)
+    return lambda: [scorer.score(hypothesis(raw)) for _ in range(number)], number
+
+
+def _solving(items: Sequence[LabItem]) -> Work:
+    """With the settings it makes, and with the replay of its answer."""
+    return lambda: [solve(LabEpisode(item)) for item in items], len(items)
+
+
+def _counting(items: Sequence[LabItem]) -> Work:
+    """Before any setting, with any bases: the most that there are."""
+    return lambda: [weighted_dags(evidence_of(item.task), bounded=False).count for item in items], len(items)

@@ -1,0 +1,102 @@
+"""Programs loaded, answers judged, answer sets counted and questions made a second on one core, at ten nodes.
+
+What depends on a question alone is compiled anew for a count, and once for all answers that are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace as copied
+from functools import partial
+
+from msgspec.structs import replace
+
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.options import Options
+from calibrant.dsl.causim.bundle import load_source
+from calibrant.dsl.causim.generation.growth import grow
+from calibrant.dsl.causim.item import CausimItem
+from calibrant.dsl.causim.question import TYPES, Answer
+from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
+from calibrant.solvers.causim.items import generated_items, items_of_version
+from calibrant.solvers.outcome import Found
+
+TOPIC = "causim"
+NODES, SEED, EACH = 10, 1, 20
+REPEATS = 500  # answers judged on each question
+LOADED_A_SECOND = 1 / 0.020
+JUDGED_A_SECOND = 1 / 0.0003
+COUNTED_A_SECOND = 1 / 0.001
+TWINS_A_SECOND = 1 / 0.030
+MADE_A_SECOND = 60_000 / (5 * 60 * 2)  # five minutes on two cores
+SPARSE = tuple(name for name in TOPOLOGIES if name != "inverted_star")  # one table of which is exponential in its nodes
+
+
+def rows(options: Options) -> Iterator[Row]:
+    each = max(1, round(EACH * options.scale))
+    items = [item for topology in SPARSE for item in _questions(topology, each)]
+    sources = sorted({item.task.source for item in items})
+    load = partial(_each, load_source, sources)
+    yield from _rate(options, "loading", "program", LOADED_A_SECOND, load, len(sources))
+    repeats = max(1, round(REPEATS * options.scale))
+    judged = [(AnswerSet(item.task.model, item.task.question), _right(item)) for item in items]
+    judge = partial(_judge, judged, repeats)
+    yield from _rate(options, "membership", "answer", JUDGED_A_SECOND, judge, len(judged) * repeats)
+    yield from _rate(
+        options, "answers counted", "question", COUNTED_A_SECOND, partial(_each, _count, items), len(items)
+    )
+    asked = [_half_seen(item) for item in items if item.task.question.type == "counterfactual"]
+    twins = [(TwinAnswerSet(item.task.model, item.task.question), _right(item)) for item in asked]
+    yield from _rate(options, "twin membership", "answer", TWINS_A_SECOND, partial(_judge, twins, 1), len(twins))
+    number = len(TYPES) * NODES * len(TOPOLOGIES)
+    yield from _rate(options, "items made with labels", "question", MADE_A_SECOND, _made, number)
+
+
+def _rate(
+    options: Options, case: str, item: str, wanted: float, work: Callable[[], object], number: int
+) -> Iterator[Row]:
+    comparison = Comparison(TOPIC, f"{case}, {NODES} nodes", item, [Rival("calibrant", work, number)])
+    for row in measured(comparison, options.discipline):
+        reached = row.per_second is not None and row.per_second >= wanted
+        yield replace(row, met=reached, note=f"at least {wanted:,.0f} a second")
+
+
+def _questions(topology: str, each: int) -> Iterator[CausimItem]:
+    version = grow(SEED, f"{topology}-0000", topology, NODES)[-1]
+    yield from items_of_version(version, f"{topology}-0000", each=each, seed=SEED)
+
+
+def _half_seen(item: CausimItem) -> CausimItem:
+    """With the evidence of every other node, so that the fitting worlds are no product."""
+    question = item.task.question
+    seen = {name: question.observed[name] for name in item.task.model.names[::2]}
+    return copied(item, task=copied(item.task, question=copied(question, observed=seen)))
+
+
+def _right(item: CausimItem) -> Answer:
+    found = AnswerSet(item.task.model, item.task.question).pick()
+    assert isinstance(found, Found)
+    return found.value
+
+
+def _each(work: Callable[..., object], given: Iterable[object]) -> None:
+    for one in given:
+        work(one)
+
+
+def _judge(judged: Iterable[tuple[AnswerSet, Answer]], repeats: int) -> None:
+    for members, answer in judged:
+        for _ in range(repeats):
+            assert members.contains(answer)
+
+
+def _count(item: CausimItem) -> object:
+    return AnswerSet(item.task.model, item.task.question).size()
+
+
+def _made() -> None:
+    """Versions of 1 to NODES nodes of a program of each topology, a question of each type about each."""
+    for topology in TOPOLOGIES:
+        items = list(generated_items(SEED, topology, 1, nodes=NODES, each=1))
+        assert len(items) == len(TYPES) * NODES

@@ -1,0 +1,125 @@
+"""An evaluation by Inspect, in processor seconds a sample: the adapter's own share, the whole, its log read back.
+
+The adapter is asked for by the names that it registers. Its share is what passes inside of it: the samples are made of
+the pool, each is given its tools, and its answer is scored, after one pool and one answer that load what is needed.
+The answers are the latent SCMs; no model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.answers.predictions import Predictions
+from calibrant.bench.answers.verdicts import PredictionScorer
+from calibrant.bench.lab.speed.comparison import Row
+from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.replayscm.candidates import gold_of
+from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.dsl.replayscm.pools.files import write_pool
+from calibrant.dsl.replayscm.problem import Pool, Problem
+from calibrant.dsl.replayscm.score import Evaluator
+
+TOPIC = "inspect"
+INSTANCES, EPOCHS = 320, 4
+MOST_SECONDS = 0.002  # of the adapter, a sample
+
+
+@dataclass
+class Spent:
+    """Processor seconds inside of the adapter."""
+
+    seconds: float = 0.0
+
+
+def rows(options: Options) -> Iterator[Row]:
+    problems = list(islice(_copies(options.problems), max(2, round(INSTANCES * options.scale))))
+    case, samples = f"{len(problems)} instances x {EPOCHS} epochs", len(problems) * EPOCHS
+    if find_spec("inspect_ai") is None:
+        yield Row(TOPIC, case, "adapter", note="needs inspect-ai: pip install 'calibrant[inspect]'")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        pool = Path(folder, "pool.jsonl")
+        write_pool(Pool("speed", tuple(problems)), pool)
+        own, whole, log = _evaluated(pool, problems)
+        start = time.process_time()
+        scorer = PredictionScorer([pool])
+        right = sum(scorer.score(one).line["correct"] for one in Predictions(log, scorer.items))
+        read = time.process_time() - start
+    assert right == samples
+    limit = f"at most {1_000 * MOST_SECONDS:g} ms a sample"
+    yield Row(TOPIC, case, "adapter's share", "sample", samples / own, met=own <= MOST_SECONDS * samples, note=limit)
+    yield Row(TOPIC, case, "whole evaluation", "sample", samples / whole)
+    yield Row(TOPIC, case, "calibrant score on its log", "sample", samples / read)
+
+
+def _copies(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """The problems again and again, under ids of their own."""
+    for place, problem in enumerate(cycle(problems)):
+        yield replace(problem, id=f"{problem.id}-{place}")
+
+
+def _evaluated(pool: Path, problems: Sequence[Problem]) -> tuple[float, float, Path]:
+    """Seconds of the adapter and of all, and the log."""
+    from inspect_ai import Task, eval
+    from inspect_ai.util import registry_create
+
+    texts = {problem.id: json.dumps(scm_answer(problem.task.kind, gold_of(problem))) for problem in problems}
+    Evaluator(problems[0]).score_text(texts[problems[0].id])  # loads the kernels
+    registry_create("task", "calibrant/replayscm", pool=str(pool))  # loads the adapter
+    spent, start = Spent(), time.process_time()
+    task: Task = registry_create("task", "calibrant/replayscm", pool=str(pool))
+    spent.seconds += time.process_time() - start
+    setup, solved, scored = _timed(spent, texts)
+    task.setup, task.solver, task.scorer = setup, solved, [scored]
+    (log,) = eval(task, model="none/none", epochs=EPOCHS, log_dir=str(pool.parent), display="none")
+    assert log.status == "success"
+    return spent.seconds, time.process_time() - start, Path(log.location)
+
+
+def _timed(spent: Spent, texts: dict[str, str]) -> tuple[Any, Any, Any]:
+    """The adapter's setup, a solver that gives these answers, and the adapter's scorer."""
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import mean, scorer, stderr
+    from inspect_ai.solver import solver
+    from inspect_ai.util import registry_create
+
+    tools, verdict = registry_create("solver", "calibrant/experiments"), registry_create("scorer", "calibrant/verdict")
+
+    async def clocked(work: Any) -> Any:
+        start = time.thread_time()
+        try:
+            return await work
+        finally:
+            spent.seconds += time.thread_time() - start
+
+    @solver
+    def prepared() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            return await clocked(tools(state, generate))
+
+        return solve
+
+    @solver
+    def answered() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            state.output = ModelOutput.from_content("latent", texts[state.sample_id])
+            return state
+
+        return solve
+
+    @scorer(metrics={"*": [mean(), stderr(cluster="cluster")]})
+    def judged() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            return await clocked(verdict(state, target))
+
+        return score
+
+    return prepared(), answered(), judged()

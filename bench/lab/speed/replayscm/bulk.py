@@ -1,0 +1,85 @@
+"""A million responses to a pool of 320 instances through `calibrant score`, as a process of its own.
+
+One file repeats itself as samples of models do, the other has no mechanism of an instance twice, so that nothing that
+was kept helps. Targets are those of a machine with two cores, and of the file that repeats itself. The other file, and
+both with verdicts written, are a tenth as long; a rival scores a twentieth of the million.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from calibrant.bench.commands.progress import usable_cores
+from calibrant.bench.lab.speed.comparison import Row
+from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
+from calibrant.bench.lab.speed.replayscm import published
+from calibrant.bench.lab.speed.replayscm.responses import write_large_pool, write_responses
+
+TOPIC = "bulk"
+INSTANCES = 320
+RESPONSES = 1_000_000
+SHARE, RIVAL_SHARE = 10, 20
+MOST_SECONDS, MOST_BYTES = 90, 500_000_000
+MEGABYTE = 1_000_000
+
+
+def rows(options: Options) -> Iterator[Row]:
+    count = RESPONSES if options.scale == 1 else INSTANCES  # a glance shows that it works
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        pool = folder / "pool.jsonl"
+        problems = write_large_pool(options.problems, pool, INSTANCES)
+        said, fewer, written = (folder / f"{name}.jsonl" for name in ("responses", "fewer", "verdicts"))
+        for mixed, case in ((True, "as models repeat themselves"), (False, "all mechanisms new")):
+            number = count if mixed else max(INSTANCES, count // SHARE)
+            different = write_responses(problems, said, number, mixed=mixed)
+            cost = command_cost(OURS, "score", str(pool), str(said), folder=folder)
+            told: dict[str, float] = {"different responses": different}
+            yield _row(case, "calibrant score", number, cost, told, goal=number >= RESPONSES)
+            if options.scale == 1:  # a glance needs no second process
+                number = _beginning(said, fewer, max(INSTANCES, count // SHARE))
+                cost = command_cost(OURS, "score", str(pool), str(fewer), "--out", str(written), folder=folder)
+                yield _row(case, "calibrant score --out", number, cost, {})
+                written.unlink()
+            if options.rival is not None:
+                number = _beginning(said, fewer, max(INSTANCES, count // RIVAL_SHARE))
+                cost = command_cost(options.rival, "score", str(pool), str(fewer), folder=folder)
+                yield _row(case, "the rival, a part", number, cost, {})
+
+
+def _beginning(whole: Path, part: Path, most: int) -> int:
+    """Copies the first lines of a file; how many."""
+    with whole.open("rb") as lines, part.open("wb") as some:
+        number = 0
+        for line in islice(lines, most):
+            some.write(line)
+            number += 1
+    return number
+
+
+def _peak(cost: Cost) -> int:
+    """Of all processes; where the system does not tell, no more than if each were as large as the largest one."""
+    return cost.peaks or cost.peak * (1 + usable_cores())
+
+
+def _row(case: str, name: str, count: int, cost: Cost, counts: dict[str, float], *, goal: bool = False) -> Row:
+    rate = count / cost.processor
+    figures = f"{cost.wall:.1f} s, processor {cost.processor:.1f} s, "
+    figures += f"peaks of its processes together {_peak(cost) / MEGABYTE:.0f} MB"
+    wanted = f"; at most {MOST_SECONDS} s and {MOST_BYTES // MEGABYTE} MB" if goal else ""
+    said = "".join(f"; {value:,} {name}" for name, value in counts.items())
+    usual = published.submissions("Ordered")
+    return Row(
+        TOPIC,
+        f"{count:,} responses, {case}",
+        name,
+        "response",
+        rate,
+        times_published=rate / usual if usual else None,
+        met=(cost.wall <= MOST_SECONDS and _peak(cost) <= MOST_BYTES) if goal else None,
+        note=figures + wanted + said,
+    )

@@ -1,0 +1,134 @@
+"""The engines for "is there one, is there a second one, how many": on pools, and as the problems grow.
+
+On the pools' problems of 10 variables whose order is hidden: the exact count by dynamic programming, and beside it what
+six variants of the CNF take to say whether there is a member and a second one. On a scaling suite, drawn by the
+project's sampler with 5 to 30 endogenous variables of up to 3 parents, every engine answers the same questions; one
+that took longer than MOST_SECONDS is not asked about larger problems. `solvers.replayscm.engines.registry.automatic` is
+read from that table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from random import Random
+from statistics import median
+
+from msgspec.structs import replace
+
+from calibrant.bench.lab.speed.comparison import Row, seconds
+from calibrant.bench.lab.speed.options import Options
+from calibrant.dsl.replayscm.problem import Problem, Task
+from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
+from calibrant.dsl.replayscm.sampling.problems import problem_of
+from calibrant.dsl.replayscm.sampling.scms import sample_scm
+from calibrant.dsl.replayscm.sampling.strata import NUM_ROOTS, Stratum
+from calibrant.solvers.outcome import Found, OutOfBudget
+from calibrant.solvers.replayscm.engines.cnf_encoding import SYMMETRY_BREAKS, SymmetryBreak
+from calibrant.solvers.replayscm.engines.contract import Counted, Engine, Enumeration
+from calibrant.solvers.replayscm.engines.registry import ENGINES, engine
+from calibrant.solvers.replayscm.engines.sat import SatMembers
+from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
+from calibrant.solvers.sat.cnf import linear_order, tight_levels, topological_levels
+
+TOPIC = "engines"
+LARGEST = 10  # variables of the pools' largest problems
+MOST_MEDIAN_MS = {4: 20.0, 5: 200.0}  # targets for count and uniqueness, by largest number of parents
+MOST_SECONDS = 10.0
+SIZES = (5, 7, 9, 11, 13, 14, 15, 16, 17, 18, 20, 25, 30)
+SCALING_CLASS = ModelClass(3)
+NUM_UNITS = 16
+ACYCLICITIES = {"linear order": linear_order, "levels": topological_levels, "tight levels": tight_levels}
+BREAKS: dict[str, Sequence[SymmetryBreak]] = {"with breaks": SYMMETRY_BREAKS, "without": ()}
+SEEDS = (1, 2, 3)
+
+
+def rows(options: Options) -> Iterator[Row]:
+    problems = [p for p in options.problems if p.setting == "Hidden-order"]
+    largest = [p for p in problems if len(p.task.variables) == LARGEST]
+    for max_parents, most in MOST_MEDIAN_MS.items():
+        if largest:
+            yield from _on_pools(largest, ModelClass(max_parents), most, options.discipline.rounds)
+    yield from _scaling(SIZES, SEEDS) if options.scale == 1 else _scaling(SIZES[:1], SEEDS[:1])
+
+
+def _on_pools(problems: Sequence[Problem], model_class: ModelClass, most: float, rounds: int) -> Iterator[Row]:
+    case = f"Hidden-order, {LARGEST} variables, up to {model_class.max_parents} parents"
+    ways: dict[str, Callable[[Task], object]] = {
+        "subset DP: exact count": lambda task: VersionSpace(task, model_class).count,
+    }
+    for (order, acyclicity), (breaks, chosen) in product(ACYCLICITIES.items(), BREAKS.items()):
+        variant = Enumeration("sat", partial(SatMembers, acyclicity=acyclicity, symmetry_breaks=chosen))
+        ways[f"CNF, {order}, {breaks}: one and a second"] = partial(_up_to_one, variant, model_class)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for problem in problems:
+        for name, way in ways.items():
+            call = partial(way, problem.task)
+            times[name].append(1000 * median([seconds(call, 1) for _ in range(rounds + 1)][1:] or [seconds(call, 1)]))
+    first = next(iter(times.values()))
+    for name, own in times.items():
+        counts = {"median ms": median(own), "max ms": max(own), "problems": len(own)}
+        row = Row(TOPIC, case, name, "problem", 1000 * len(own) / sum(own), counts=counts)
+        ratios = [b / a for a, b in zip(first, own, strict=True)]
+        if own is first:
+            yield replace(row, met=median(own) <= most)
+        else:
+            yield replace(row, ratio=median(ratios), low=min(ratios), high=max(ratios))
+
+
+def _up_to_one(variant: Engine, model_class: ModelClass, task: Task) -> object:
+    return variant.count_up_to(task, model_class, 1)
+
+
+# --- scaling --------------------------------------------------------------------------------------------------------
+
+
+def scaling_problem(num_endogenous: int, seed: int) -> Problem:
+    """A sampled problem without the checks that pools make, in Hidden-order form: large ones would not pass them."""
+    name = f"scaling_{num_endogenous}"
+    stratum = Stratum(
+        name, name, NUM_ROOTS + num_endogenous, NUM_UNITS, 3, (4, 9), (0.6, 0.3, 0.1), 0.5, max_survivors=num_endogenous
+    )
+    rng = Random(f"{name}:{seed}")
+    latent = sample_scm(stratum, rng)
+    return problem_of(stratum, name, seed, latent, sample_evidence(stratum, latent, rng))
+
+
+def _scaling(sizes: Sequence[int], seeds: Sequence[int]) -> Iterator[Row]:
+    asked = list(ENGINES)
+    for name in asked:  # imports and compiles
+        _answers(engine(name), scaling_problem(min(sizes), 0).task)
+    for num_endogenous in sizes:
+        tasks = [scaling_problem(num_endogenous, seed).task for seed in seeds]
+        case = f"{num_endogenous} endogenous variables, up to {SCALING_CLASS.max_parents} parents"
+        for name in tuple(asked):
+            times = []
+            for task in tasks:
+                took = _answers(engine(name), task)
+                if took is None:
+                    yield Row(TOPIC, case, name, note="more variables than it supports may lie on a cycle together")
+                    asked.remove(name)
+                    break
+                times.append(took)
+            else:
+                counts = {"median ms": 1000 * median(times), "max ms": 1000 * max(times), "problems": len(times)}
+                yield Row(TOPIC, case, name, "problem", len(times) / sum(times), counts=counts)
+                if max(times) > MOST_SECONDS:
+                    asked.remove(name)
+
+
+def _answers(chosen: Engine, task: Task) -> float | None:
+    """Processor seconds for a member, a second one, and how many up to 2; None if the engine cannot."""
+    complete = True
+
+    def ask() -> None:
+        nonlocal complete
+        first = chosen.first(task, SCALING_CLASS)
+        assert isinstance(first, Found | OutOfBudget)  # the latent SCM is a member
+        complete = isinstance(first, Found) and isinstance(chosen.count_up_to(task, SCALING_CLASS, 2), Counted)
+        if isinstance(first, Found):
+            chosen.second(task, SCALING_CLASS, first.value)
+
+    took = seconds(ask, 1)
+    return took if complete else None

@@ -1,0 +1,192 @@
+"""Score-based structure learning on training panels: local scores, greedy searches, the exact optimum, bootstraps.
+
+Rivals are libraries, where they are installed, and counting in dictionaries with gamma functions in plain Python. Every
+call starts from the rows with nothing cached. Where a library has one of our scores, the values are compared too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from math import lgamma
+
+import numpy as np
+
+from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
+from calibrant.baselines.replayscm.frames import frame_from_panel
+from calibrant.baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
+from calibrant.baselines.structure_learning.constraints import unconstrained
+from calibrant.baselines.structure_learning.frame import Frame
+from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
+from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
+from calibrant.baselines.structure_learning.search import HillClimbing, Tabu, learn
+from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
+from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.replayscm.structure_rivals import (
+    SOME,
+    ScoreRival,
+    exact_searchers,
+    hill_climbers,
+    interventional_searchers,
+    missing_libraries,
+    on_one_core,
+    resampled_climbers,
+    score_rivals,
+    tabu_searchers,
+    without_interventions,
+)
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.world import Panel
+
+TOPIC = "structures"
+MAX_PARENTS = 5
+REPLICATES = 96
+RIVALS_REPLICATES = 1  # libraries learn from so many of the resamples
+SEED = 6
+SHARED_SCORES = {"bic": bic(), "k2": k2(), "bdeu": bde()}
+
+# bnlearn 4.9 on 6 to 10 variables and about 100 rows took 7 to 16 ms for a tabu search and 0.6 to 1.6 s for 96
+# bootstrap replicates of it; the shorter times are held against us
+BNLEARN_TABU_SECONDS = 0.007
+BNLEARN_BOOTSTRAP_SECONDS = 0.6 / 96
+
+
+def rows(options: Options) -> Iterator[Row]:
+    for name in missing_libraries():
+        yield Row(TOPIC, "libraries", name, note="not installed")
+    with on_one_core():
+        for panel in panels_by_size(options.problems)[: None if options.scale == 1 else 1]:
+            frame = frame_from_panel(panel)
+            yield from agreements(frame)
+            for comparison in _comparisons(panel, frame, max(2, round(REPLICATES * options.scale))):
+                yield from measured(comparison, options.discipline)
+
+
+def panels_by_size(problems: Sequence[Problem]) -> list[Panel]:
+    """The first training panel of the least and of the greatest number of variables."""
+    panels = {len(p.task.variables): p.task.training for p in reversed(problems)}
+    return [panels[size] for size in sorted({min(panels), max(panels)})]
+
+
+def agreements(frame: Frame) -> Iterator[Row]:
+    """Whether the libraries' local scores are our numbers, on a share of all families."""
+    pooled = without_interventions(frame)
+    families = sampled(all_families(frame.num_vars), SOME)
+    for kind, score in SHARED_SCORES.items():
+        ours = local_scores(pooled, families, score=score)
+        for rival in score_rivals(kind):
+            theirs = rival_scores(rival, pooled, families)
+            apart = max(abs(b / a - 1) for a, b in zip(ours, theirs, strict=True))
+            met = None if rival.tolerance is None else apart <= rival.tolerance
+            note = f"{len(families)} values, apart by at most {apart:.1g} of the value"
+            if rival.tolerance is None:
+                note += "; known to differ"
+            yield Row(TOPIC, f"{frame.num_vars} variables, same {kind}", rival.library, met=met, note=note)
+
+
+def _comparisons(panel: Panel, frame: Frame, replicates: int) -> Iterator[Comparison]:
+    yield from _scores(frame)
+    yield from _searches(panel, frame)
+    yield from _bootstraps(frame, replicates)
+
+
+def _scores(frame: Frame) -> Iterator[Comparison]:
+    """Local scores; of mbde on the rows as they are, of the others as if nobody had set anything."""
+    pooled = without_interventions(frame)
+    families = all_families(frame.num_vars)
+    few = sampled(families, SOME)
+    counts = {"rows": frame.num_rows, "families": len(families)}
+    dictionaries = Rival("dictionaries", lambda: [dictionary_score(frame, *family) for family in few], len(few))
+    ours = Rival("LocalScores", lambda: local_scores(frame, families), len(families))
+    yield Comparison(TOPIC, f"{frame.num_vars} variables, mbde", "score", [ours, dictionaries], counts=counts)
+    for kind, score in SHARED_SCORES.items():
+        rivals = [Rival("LocalScores", partial(local_scores, pooled, families, score=score), len(families))]
+        for rival in score_rivals(kind):
+            own = sampled(families, rival.num_families)
+            rivals.append(Rival(rival.library, partial(rival_scores, rival, pooled, own), len(own)))
+        yield Comparison(TOPIC, f"{frame.num_vars} variables, {kind}", "score", rivals)
+
+
+def _searches(panel: Panel, frame: Frame) -> Iterator[Comparison]:
+    pooled, free = without_interventions(frame), unconstrained(frame.num_vars, max_parents=MAX_PARENTS)
+    targets = intervention_targets(panel)
+
+    def optimum() -> ScoreOptimum:
+        return ScoreOptimum(LocalScores(frame, mbde()), free)
+
+    climb = Rival("learn", lambda: learn(LocalScores(pooled, bde()), free, HillClimbing()))
+    climb_set = Rival("learn", lambda: learn(LocalScores(frame, mbde()), free, HillClimbing()))
+    tabu = Rival("learn", lambda: learn(LocalScores(pooled, bde()), free, Tabu()))
+    tabu_set = Rival("learn", lambda: learn(LocalScores(frame, mbde()), free, Tabu()))
+    cases: dict[str, tuple[list[Rival], float | None]] = {
+        "hill climbing, bdeu": ([climb, *hill_climbers(frame, MAX_PARENTS)], None),
+        "hill climbing, mbde": ([climb_set, *interventional_searchers(frame, targets)], None),
+        "tabu 10, bdeu": ([tabu, *tabu_searchers(frame, MAX_PARENTS)], None),
+        "tabu 10, mbde": ([tabu_set], 1 / BNLEARN_TABU_SECONDS),
+        "exact optimum": (
+            [Rival("ScoreOptimum", lambda: optimum().best()), *exact_searchers(frame, MAX_PARENTS)],
+            None,
+        ),
+        "exact arc posteriors": ([Rival("ScoreOptimum", lambda: optimum().posteriors())], None),
+        "100 best": ([Rival("ScoreOptimum", lambda: optimum().k_best(100))], None),
+    }
+    for case, (rivals, published) in cases.items():
+        yield Comparison(TOPIC, f"{frame.num_vars} variables, {case}", "call", rivals, published)
+
+
+def _bootstraps(frame: Frame, replicates: int) -> Iterator[Comparison]:
+    pooled, free = without_interventions(frame), unconstrained(frame.num_vars, max_parents=MAX_PARENTS)
+    resamples = draw_resamples(np.random.default_rng(SEED), frame.num_rows, frame.num_vars, replicates=replicates)
+    climb = Rival("arc_strengths", lambda: arc_strengths(pooled, bde(), free, HillClimbing(), resamples), replicates)
+    tabu = Rival("arc_strengths", lambda: arc_strengths(frame, mbde(), free, Tabu(), resamples), replicates)
+    rivals = [climb, *resampled_climbers(frame, MAX_PARENTS, list(resamples.rows[:RIVALS_REPLICATES]))]
+    case = f"{frame.num_vars} variables, {replicates} bootstraps,"
+    yield Comparison(TOPIC, f"{case} hill climbing, bdeu", "replicate", rivals)
+    yield Comparison(TOPIC, f"{case} tabu 10, mbde", "replicate", [tabu], 1 / BNLEARN_BOOTSTRAP_SECONDS)
+
+
+def all_families(num_vars: int) -> list[tuple[int, int]]:
+    """Every child with every set of at most MAX_PARENTS parents."""
+    return [
+        (child, sum(1 << parent for parent in parents))
+        for child in range(num_vars)
+        for size in range(min(MAX_PARENTS, num_vars - 1) + 1)
+        for parents in combinations([v for v in range(num_vars) if v != child], size)
+    ]
+
+
+def sampled(families: Sequence[tuple[int, int]], number: int) -> Sequence[tuple[int, int]]:
+    """At most that many families at equal distances: all children, and parent sets of all sizes."""
+    return families[:: -(-len(families) // number)]
+
+
+def local_scores(
+    frame: Frame, families: Sequence[tuple[int, int]], *, score: NetworkScore | None = None
+) -> Sequence[float]:
+    """All the scores, mbde unless another is given; each computed once."""
+    children, parents = zip(*families, strict=True)
+    scores: list[float] = LocalScores(frame, score or mbde()).of_families(children, parents).tolist()
+    return scores
+
+
+def rival_scores(rival: ScoreRival, frame: Frame, families: Sequence[tuple[int, int]]) -> list[float]:
+    """A library's scores, each computed once, by a score object that is new."""
+    score = rival.make(frame)
+    variables = range(frame.num_vars)
+    return [score(child, [u for u in variables if parents >> u & 1]) for child, parents in families]
+
+
+def dictionary_score(frame: Frame, child: int, parents: int) -> float:
+    """Rival: mbde with one imaginary row, from counts in dictionaries."""
+    cells: Counter[tuple[int, int]] = Counter()
+    for value, clamped in zip(frame.values.tolist(), frame.clamped.tolist(), strict=True):
+        if not clamped >> child & 1:
+            cells[value & parents, value >> child & 1] += 1
+    configurations: Counter[int] = Counter()
+    for (configuration, _), count in cells.items():
+        configurations[configuration] += count
+    cell_prior = 0.5 / (1 << parents.bit_count())
+    total = sum(lgamma(cell_prior + count) - lgamma(cell_prior) for count in cells.values())
+    return total + sum(lgamma(2 * cell_prior) - lgamma(2 * cell_prior + n) for n in configurations.values())

@@ -1,0 +1,118 @@
+"""What a first run costs: commands in processes of their own, with an empty cache of kernels and with a full one.
+
+A command alone: from an empty cache of its own. All commands: one after another, from one cache that was empty before
+the first, so that every kernel is compiled once; that is what a version of the program costs somebody in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from calibrant.bench.lab.speed.comparison import QUICK, Row
+from calibrant.bench.lab.speed.options import Options
+from calibrant.bench.lab.speed.processes import OURS, command_cost
+from calibrant.bench.lab.speed.replayscm.responses import write_responses
+from calibrant.bench.pools.bundled import bundled_files
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.replayscm.pools.files import read_pool
+
+MOST = 20.0  # processor seconds: of a command with an empty cache, and of what all commands compile
+TOPIC = "startup"
+INSTANCES = 3  # of each pool: what is compiled does not depend on how many there are
+RESPONSES = 12
+TOGETHER = "all of these, one after another"
+
+Commands = Mapping[str, tuple[str, ...]]
+
+
+class Measured(NamedTuple):
+    """Processor seconds of a command: with an empty cache of its own, in its turn among all, with a full cache."""
+
+    empty: float
+    turn: float
+    full: float
+
+
+def rows(options: Options) -> Iterator[Row]:
+    """A row a command and state; targets: what a command's first run costs, and what all commands compile."""
+    with TemporaryDirectory(prefix="calibrant-startup-") as scratch:
+        folder = Path(scratch)
+        commands = _commands(folder, quick=options.discipline == QUICK)
+        ours = _measured(OURS, commands, folder / "ours")
+        rival = _measured(options.rival, commands, folder / "rival") if options.rival else {}
+    for name, cost in ours.items():
+        yield _row(name, cost.empty, cost.full, met=cost.empty <= MOST)
+        if name in rival:
+            yield _of_rival(name, rival[name].empty, rival[name].full, cost.empty)
+    turns, full = sum(cost.turn for cost in ours.values()), sum(cost.full for cost in ours.values())
+    yield _row(TOGETHER, turns, full, met=turns - full <= MOST)
+    if rival.keys() == ours.keys():
+        of_rival = rival.values()
+        yield _of_rival(TOGETHER, sum(cost.turn for cost in of_rival), sum(cost.full for cost in of_rival), turns)
+
+
+def _row(case: str, empty: float, full: float, *, met: bool) -> Row:
+    counts = {"empty": empty, "full": full, "more": empty - full, "at most": MOST}
+    return Row(TOPIC, case, "this state", met=met, counts=counts)
+
+
+def _of_rival(case: str, empty: float, full: float, ours: float) -> Row:
+    counts = {"empty": empty, "full": full, "more": empty - full}
+    return Row(TOPIC, case, "rival", ratio=empty / ours, counts=counts)
+
+
+def _commands(folder: Path, *, quick: bool) -> Commands:
+    """Of every benchmark, on the first few items of a bundled pool."""
+    pools = {name: _few(next(iter(files)), folder / f"{name}.jsonl") for name, files in bundled_files().items()}
+    hidden = next(path for path in bundled_files()["replayscm"] if "hidden_order" in path.name)
+    pool, responses = _few(hidden, folder / "hidden_order.jsonl"), folder / "responses.jsonl"
+    write_responses(read_pool(Path(pool)).problems, responses, RESPONSES, mixed=True)
+    others = {name: few for name, few in pools.items() if name != "replayscm"}
+    one, stratum = ("--workers", "1"), ("--strata", "hs_n6_easy_calibration")
+    commands = {
+        "run exact": ("run", "exact", pool, "--out", "runs", *one),
+        "score": ("score", pool, str(responses), "--out", "scores.jsonl", *one),
+        "alternatives": ("alternatives", "runs", "--sweep", pool, "--seeds", "2", "--out", "alternatives.jsonl"),
+        "audit": ("audit", pool, "--out", "audits", *one),
+        "harden": ("harden", pool, "--out", "hardened.jsonl", *one),
+        "generate": (*("generate", "--seed", "1", "--per-stratum", "1"), *stratum, "--out", "generated.jsonl", *one),
+        "run all": ("run", "all", pool, "--out", "all", *one),
+        **{f"{name}: run all": ("run", "all", few, "--out", name, *one) for name, few in others.items()},
+        "demo": ("demo", "--out", "demo", *one),
+    }
+    return {"run exact": commands["run exact"]} if quick else commands
+
+
+def _few(pool: Path, path: Path) -> str:
+    lines = pool.read_text(encoding="utf-8").splitlines(keepends=True)[: INSTANCES + 1]
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def _measured(python: Path, commands: Commands, folder: Path) -> Mapping[str, Measured]:
+    """Of every command; of another state, of those that it knows."""
+    together = folder / "together"
+    together.mkdir(mode=0o700, parents=True)
+    turns = {name: _seconds(python, line, folder / "turns", together) for name, line in commands.items()}
+    measured = {}
+    for index, (name, line) in enumerate(commands.items()):
+        with TemporaryDirectory(dir=folder) as own:
+            empty = _seconds(python, line, folder / str(index), Path(own))
+        full, turn = _seconds(python, line, folder / "again", together), turns[name]
+        if turn is not None and empty is not None and full is not None:
+            measured[name] = Measured(empty, turn, full)
+    return measured
+
+
+def _seconds(python: Path, line: tuple[str, ...], folder: Path, cache: Path) -> float | None:
+    """None if another state does not know the command."""
+    folder.mkdir(exist_ok=True)
+    try:
+        return command_cost(python, *line, folder=folder, environment={"NUMBA_CACHE_DIR": str(cache)}).processor
+    except CalibrantError:
+        if python == OURS:
+            raise
+        return None

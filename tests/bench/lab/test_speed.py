@@ -1,0 +1,385 @@
+"""Micro-benchmarks: the rivals do the same work as the code they are compared with, and the suite runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from calibrant.bench.cli import main as command
+from calibrant.bench.lab.speed.__main__ import BENCHMARKS, main
+from calibrant.bench.lab.speed.comparison import Comparison, Discipline, Rival, Row, measured
+from calibrant.bench.lab.speed.options import by_stratum
+from calibrant.bench.lab.speed.processes import OURS, Cost, command_cost
+from calibrant.bench.lab.speed.replayscm import published, scoring, synthesis, tables
+from calibrant.bench.lab.speed.replayscm.c_loop import CLoop, NoCompilerError, compiled_loop
+from calibrant.bench.lab.speed.replayscm.candidates import gold_of, random_candidates, typical
+from calibrant.bench.lab.speed.replayscm.official_file import write_official_file
+from calibrant.bench.lab.speed.replayscm.parsing import nested
+from calibrant.bench.lab.speed.replayscm.rowwise import RowwisePanels
+from calibrant.bench.lab.speed.report import print_report
+from calibrant.bench.pools.bundled import bundled_pool
+from calibrant.dsl.errors import CalibrantError
+from calibrant.dsl.formulas.operators import OPERATORS
+from calibrant.dsl.formulas.partial import PartialTable
+from calibrant.dsl.formulas.table import TruthTable, full_mask, num_rows
+from calibrant.dsl.formulas.text import parse
+from calibrant.dsl.replayscm.batch import compile_candidates, pack_panels
+from calibrant.dsl.replayscm.pools.files import read_pool
+from calibrant.dsl.replayscm.problem import Problem
+from calibrant.dsl.replayscm.replay import Candidate
+from calibrant.dsl.replayscm.scm import Scm, scm
+from calibrant.dsl.replayscm.score import Evaluator
+from calibrant.dsl.replayscm.world import Panel, World
+from tests.support.effort import SOAKING
+from tests.support.replayscm.replay_oracle import counts
+from tests.support.replayscm.strategies import arbitrary_worlds, scms, simulated_worlds
+from tests.support.shared import shared_file
+
+
+@pytest.fixture(scope="module")
+def pool() -> tuple[Problem, ...]:
+    return tuple(read_pool(bundled_pool("hidden-order")).problems)
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[CLoop]:
+    try:
+        with compiled_loop() as compiled:
+            yield compiled
+    except NoCompilerError as error:
+        pytest.skip(str(error))
+
+
+# --- replay -------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def replays(draw: st.DrawFn) -> tuple[Scm, list[tuple[World, ...]]]:
+    """A model and the worlds of two panels, which it explains or not."""
+    model = draw(scms(operators=tuple(OPERATORS)))
+    return model, [draw(draw(st.sampled_from([arbitrary_worlds, simulated_worlds]))(model)) for _ in range(2)]
+
+
+def _expected(model: Scm, panels: list[tuple[World, ...]]) -> list[list[int]]:
+    found = [counts(model, worlds, model.order) for worlds in panels]
+    return [[count.cells, len(count.wrong), count.worlds, count.exact_worlds] for count in found]
+
+
+@given(replays())
+def test_rowwise_replay_counts_what_the_oracle_counts(case: tuple[Scm, list[tuple[World, ...]]]) -> None:
+    model, worlds = case
+    rowwise = RowwisePanels(Panel(model.variables, some) for some in worlds)
+    assert rowwise.replay(Candidate(model.mechanisms, model.order)).tolist() == _expected(model, worlds)
+
+
+@settings(deadline=None)  # the first example compiles the loop
+@given(replays())
+def test_the_c_loop_counts_what_the_oracle_counts(loop: CLoop, case: tuple[Scm, list[tuple[World, ...]]]) -> None:
+    model, worlds = case
+    wrong = scm(model.roots, {v: parse(f"(not {model.roots[0]})") for v in model.mechanisms})
+    models = [model, wrong, model]
+    programs = compile_candidates([Candidate(m.mechanisms, m.order) for m in models], model.variables)
+    packed = pack_panels([Panel(model.variables, some) for some in worlds])
+    assert loop.replay(programs, packed).tolist() == [_expected(m, worlds) for m in models]
+
+
+def test_without_a_compiler_the_c_loop_is_left_out_visibly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert main(["replay", "--quick", "--json", "--pool", str(bundled_pool("ordered"))]) == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["note"] for row in found if row["rival"] == "C loop"] == ["left out: no C compiler 'cc' on the path"]
+
+
+def test_a_compiler_that_fails_is_no_compiler() -> None:
+    with pytest.raises(NoCompilerError, match=r"'false .*' failed"), compiled_loop("false"):
+        pass
+
+
+def test_random_candidates_are_different_and_mention_earlier_variables_only(pool: tuple[Problem, ...]) -> None:
+    for problem in (pool[0], pool[-1]):
+        gold = gold_of(problem)
+        candidates = random_candidates(problem, 50, seed=1)
+        assert len({tuple(map(str, candidate.mechanisms.values())) for candidate in candidates}) > 25
+        for candidate in candidates:
+            known = set(gold.roots)
+            for variable in candidate.order:
+                assert candidate.mechanisms[variable].mentioned <= known
+                assert candidate.mechanisms[variable].size == gold.mechanisms[variable].size
+                known.add(variable)
+            assert known == set(problem.task.variables)
+
+
+def test_the_typical_problem_has_the_median_size(pool: tuple[Problem, ...]) -> None:
+    size = gold_of(typical(pool)).size
+    sizes = [gold_of(problem).size for problem in pool]
+    assert sum(other < size for other in sizes) <= len(pool) / 2
+    assert sum(other > size for other in sizes) <= len(pool) / 2
+
+
+# --- texts --------------------------------------------------------------------------------------------------------
+
+
+def test_the_unchecked_reader_nests_what_it_reads() -> None:
+    assert nested("X1") == "X1"
+    assert nested("(and X1 (not X2)(xor X3 X4 X5 ) )") == ["and", "X1", ["not", "X2"], ["xor", "X3", "X4", "X5"]]
+
+
+@pytest.mark.parametrize("setting", ["ordered", "hidden-roots"])
+def test_other_spellings_are_correct_answers_and_different(setting: str) -> None:
+    problem = read_pool(bundled_pool(setting)).problems[-1]
+    answers = scoring.spellings(problem, 20)
+    assert len({json.dumps(answer) for answer in answers}) == 20
+    for answer in answers:
+        score = Evaluator(problem).score_answer(answer)
+        assert score.correct
+        assert score.model is not None
+        assert score.model.equivalent(gold_of(problem))
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_vars", [4, 6, 10])
+def test_table_rivals_give_the_same_functions(num_vars: int) -> None:
+    calls = [make(num_vars) for make in (tables.table_calls, tables.array_calls, tables.list_calls)]
+    for operation in calls[0]:
+        ours, array, listed = (call[operation]() for call in calls)
+        assert np.asarray(array).tolist() == list(listed), operation  # type: ignore[call-overload]
+        assert (tables.bits(ours) if isinstance(ours, TruthTable) else ours) == listed, operation
+
+
+def test_table_operands_leave_something_to_find() -> None:
+    for num_vars in tables.NUM_VARS:
+        _, second = tables.operands(num_vars)
+        assert tables.list_support(tables.bits(second)[: num_rows(num_vars)], num_vars) == tuple(range(num_vars - 1))
+
+
+# --- synthesis ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("digits", "size"),
+    [(0xAA, 1), (0x55, 2), (0x88, 3), (0x96, 4), (0x80, 4), (0x81, 4), (0x7F, 5)],
+)
+def test_bottom_up_enumeration_finds_sizes_known_by_hand(digits: int, size: int) -> None:
+    """Projection, not, and, parity, and3, all-equal, nand3."""
+    table = PartialTable(3, full_mask(3), digits)
+    assert synthesis.enumerated_size(table)[0] == synthesis.least_size(table)[0] == size
+
+
+@pytest.mark.parametrize("num_parents", [2, 3])
+def test_enumeration_and_solver_agree_on_planted_tables(num_parents: int) -> None:
+    planted = synthesis.planted_tables(num_parents, 10)
+    assert planted == synthesis.planted_tables(num_parents, 10)
+    for table in planted:
+        assert synthesis.least_size(table)[0] == synthesis.enumerated_size(table)[0]
+
+
+# --- the large file -----------------------------------------------------------------------------------------------
+
+
+def test_the_large_file_is_a_pool_of_copies_with_model_results(tmp_path: Path) -> None:
+    source = shared_file("pool_dev_t1_hidden_roots.runtime.yaml")
+    target = tmp_path / "large.yaml"
+    wanted = 5_000_000
+    count = write_official_file(source, target, wanted)
+    assert 0.9 * wanted < target.stat().st_size < 1.1 * wanted
+    copies, originals = read_pool(target).problems, read_pool(source).problems
+    assert len(copies) == count > len(originals)
+    assert len({problem.id for problem in copies}) == count
+    for index, problem in enumerate(copies):
+        assert problem.task == originals[index % len(originals)].task
+    results = copies[-1].results()
+    assert len(results) == 9
+    for result in results:
+        score = Evaluator(copies[-1]).score_text(result.raw_response or "")
+        assert score.correct
+        assert result.extracted_answer == score.answer
+        assert result.evaluation["trainExact"] is True
+
+
+def test_a_file_of_another_layout_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CalibrantError, match="block-style YAML"):
+        write_official_file(bundled_pool("ordered"), tmp_path / "large.yaml", 1_000_000)
+
+
+# --- measuring ----------------------------------------------------------------------------------------------------
+
+
+def test_rivals_take_turns_and_ratios_are_formed_within_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0, 1, 10, 16, 20, 22, 30, 34, 40, 44, 50, 58])  # 1, 6 | 2, 4 | 4, 8 seconds
+    monkeypatch.setattr(time, "process_time", lambda: next(clock))
+    calls: list[str] = []
+    rivals = [
+        Rival("ours", lambda: calls.append("ours"), 4, least_times_published=1),
+        Rival("theirs", lambda: calls.append("theirs"), 2, least_ratio=5),
+    ]
+    comparison = Comparison("topic", "case", "item", rivals, published=4.0, counts={"rows": 8})
+    ours, theirs = measured(comparison, Discipline(3, 0.0))
+    assert calls == ["ours", "theirs"] * 3
+    assert (ours.per_second, ours.ratio, ours.times_published, ours.counts) == (2, None, 0.5, {"rows": 8})
+    assert (theirs.low, theirs.ratio, theirs.high) == (4, 4, 12)  # per item: 1/4, 3 | 1/2, 2 | 1, 4
+    assert (theirs.per_second, theirs.times_published) == (1 / 3, 1 / 12)
+    assert (ours.at_least, ours.met, theirs.at_least, theirs.met) == (1, False, 5, False)
+
+
+@pytest.mark.parametrize(("target", "met"), [(3.9, True), (4.0, True), (4.1, False)])
+def test_a_target_is_judged_by_the_median(monkeypatch: pytest.MonkeyPatch, target: float, met: bool) -> None:
+    clock = iter([0, 1, 1, 3, 3, 4, 4, 8, 8, 9, 9, 109])
+    monkeypatch.setattr(time, "process_time", lambda: next(clock))
+    rivals = [Rival("ours", lambda: None), Rival("theirs", lambda: None, least_ratio=target)]
+    _, theirs = measured(Comparison("topic", "case", "item", rivals), Discipline(3, 0.0))
+    assert theirs.met is met
+
+
+def test_a_turn_is_filled_with_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0, 2, 2, 12])  # a call takes 2 seconds and 9 are asked for: 5 calls
+    monkeypatch.setattr(time, "process_time", lambda: next(clock))
+    calls: list[int] = []
+    (row,) = measured(Comparison("topic", "case", "item", [Rival("ours", lambda: calls.append(1))]), Discipline(1, 9.0))
+    assert len(calls) == 1 + 1 + 5
+    assert row.per_second == 0.5
+
+
+def test_published_rates_are_those_of_the_reference_document() -> None:
+    text = shared_file("REFERENCE_SPEED.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (\S+) \|" + r" (\d+) \|" * 4 + "$", text, re.MULTILINE)
+    assert {name: tuple(map(int, rates)) for name, *rates in lines} == published.SUBMISSIONS_PER_STRATUM
+    assert f"**{published.EXPRESSIONS:,} expressions/s**" in text
+    medians = re.search(r"median of the 8\*\* \|" + r" \*\*(\d+)\*\* \|" * 4, text)
+    assert medians is not None
+    for setting, rounded in zip(published.SETTINGS, medians.groups(), strict=True):
+        assert published.submissions(setting) == pytest.approx(int(rounded), abs=0.5)
+    assert published.submissions("Alt-Ordered") is None
+    assert published.submissions("Ordered", "no such stratum") is None
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+def _rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert main(["--quick", "--json", *arguments]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {"processor", "python", "numpy", "numba"} <= report["machine"].keys()
+    rows: list[dict[str, Any]] = report["rows"]
+    return rows
+
+
+MEASURED_FROM_OUTSIDE = ("memory", "startup", "replayscm.audits", "replayscm.bulk")
+
+
+def cost_in_this_process(_: Path, *arguments: str, folder: Path, **_options: object) -> Cost:
+    """Of a command that has to end with 0; what is measured here is a process that has started long ago."""
+    printed, said = io.StringIO(), io.StringIO()
+    start = time.process_time()
+    with chdir(folder), redirect_stdout(printed), redirect_stderr(said):
+        code = command(list(arguments))
+    assert code == 0, f"{arguments}: {said.getvalue()}"
+    return Cost(time.process_time() - start + 1e-6, 1.0, 1)
+
+
+def test_a_command_is_measured_from_outside(tmp_path: Path) -> None:
+    pool = str(bundled_pool("block"))
+    cost = command_cost(OURS, "pool", "stats", pool, folder=tmp_path)
+    assert 0.02 < cost.processor < 60
+    assert 10e6 < cost.peak < 2e9
+    assert cost.wall > 0
+    assert "sample_block" in (tmp_path / "printed.txt").read_text(encoding="utf-8")
+    with pytest.raises(CalibrantError, match=r"-m calibrant.bench\.cli pool: calibrant: .*gone"):
+        command_cost(OURS, "pool", "stats", "gone.jsonl", folder=tmp_path)
+    with pytest.raises(CalibrantError, match="pool: not done in 0 s"):
+        command_cost(OURS, "pool", "stats", pool, folder=tmp_path, budget=0.01)
+
+
+@pytest.mark.soak
+def test_every_benchmark_runs_in_a_tiny_mode(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that are measured as processes run here, where they need not start 40 times; in a soak they do."""
+    if not SOAKING:
+        for place in MEASURED_FROM_OUTSIDE:
+            monkeypatch.setattr(f"calibrant.bench.lab.speed.{place}.command_cost", cost_in_this_process)
+        # row by row, 16 variables take a second; `test_tables_are_printed_for_people` has them
+        monkeypatch.setattr(tables, "NUM_VARS", [number for number in tables.NUM_VARS if number < 16])
+        monkeypatch.setattr("calibrant.bench.lab.speed.memory.ITEMS", 500)
+        monkeypatch.setattr("calibrant.bench.lab.speed.memory.OFFICIAL_ITEMS", 500)
+    rows = _rows(capsys, "--pool", str(bundled_pool("block")))
+    assert list(dict.fromkeys(row["topic"] for row in rows)) == list(BENCHMARKS)
+    assert {row["topic"] for row in rows if "per_second" not in row and "times_published" not in row} <= {
+        "load",
+        "replay",
+        "structures",
+        "inspect",  # needs its package
+        "large",  # needs highspy; agreement is no rate
+        "audits",  # what starting costs is none
+        "startup",
+    }
+    agreements = [row for row in rows if row["topic"] == "structures" and ", same " in row["case"]]
+    assert {row["rival"] for row in agreements} == {"pgmpy", "causal-learn", "pyAgrum"}
+    assert not any(row.get("met") is False for row in agreements)
+    assert all("peak MB" in row["counts"] for row in rows if row["topic"] == "memory")  # no command has failed
+    assert all(row["per_second"] > 0 for row in rows if "per_second" in row)
+    strata = by_stratum(read_pool(bundled_pool("block")).problems)
+    for topic in ("score", "solve"):
+        cases = {row["case"] for row in rows if row["topic"] == topic}
+        assert {f"Block, {stratum}" for stratum in strata} < cases
+        assert len(cases) == len(strata) + 1
+
+
+def test_loading_runs_on_an_official_file(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = _rows(capsys, "load", "--pool", str(shared_file("pool_dev_t1_ordered.runtime.yaml")))
+    assert len(rows) == 6
+    assert all(row["ratio"] > 0 for row in rows[1:])
+
+
+def test_tables_are_printed_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tables", "parse", "--quick", "--pool", *(str(bundled_pool(s)) for s in ("ordered", "block"))]) == 0
+    printed = capsys.readouterr().out
+    for text in ("16 variables, from_formula", "list of bools", "Block", "recursive descent", "x published", "numba"):
+        assert text in printed
+    assert "target" not in printed  # neither benchmark has one
+
+
+def test_brackets_of_a_note_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report([Row("load", "a case", "ours", note="pip install 'calibrant[hub]'")], Console(width=120))
+    assert "'calibrant[hub]'" in capsys.readouterr().out
+
+
+def test_check_fails_when_a_target_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["score", "--quick", "--json", "--check", "--pool", str(bundled_pool("ordered"))]
+    monkeypatch.setattr(scoring, "TIMES_PUBLISHED", 1e9)
+    assert main(arguments) == 1
+    monkeypatch.setattr(scoring, "TIMES_PUBLISHED", 1e-9)
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bogus"], "unknown benchmark 'bogus'; known: replay, parse, score, bulk, tables, synthesis, solve, load"),
+        (["parse", "--pool", "no/such/file"], "file: cannot be read"),
+        (["--bogus"], "unrecognized arguments: --bogus"),
+    ],
+)
+def test_bad_usage_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        code: Any = main(arguments)
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    assert code == 2
+    assert message in capsys.readouterr().err

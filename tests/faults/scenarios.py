@@ -1,0 +1,162 @@
+"""One run of a command on a cluster of which something is killed when a third of the work is done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from calibrant.bench.runs.records import FILE_NAME
+from calibrant.dsl.replayscm.pools.files import read_pool
+from tests.faults.loopback import Loopback, kill_group
+from tests.faults.paced import mark
+
+ROW = f"{Path(__file__).with_name('paced.py')}:Paced"
+NODES = 2
+
+
+class Fault(NamedTuple):
+    """what: killed; kill: with the command at hand; dies: the first instance kills the process that answers it"""
+
+    what: str
+    kill: Callable[[Loopback, subprocess.Popen[bytes]], None] | None
+    dies: bool = False
+
+
+def _worker(cluster: Loopback, command: subprocess.Popen[bytes]) -> None:
+    os.kill(cluster.worker_pids()[0], signal.SIGKILL)
+
+
+def _node(cluster: Loopback, command: subprocess.Popen[bytes]) -> None:
+    kill_group(cluster.nodes[0])
+
+
+def _scheduler(cluster: Loopback, command: subprocess.Popen[bytes]) -> None:
+    cluster.scheduler.kill()
+
+
+def _driver(cluster: Loopback, command: subprocess.Popen[bytes]) -> None:
+    command.kill()
+
+
+FAULTS = {
+    "nothing": Fault("nothing", None),
+    "worker": Fault("a worker, kill -9", _worker),
+    "node": Fault("a node: nanny, worker, their processes", _node),
+    "scheduler": Fault("the scheduler, kill -9", _scheduler),
+    "driver": Fault("the command itself, kill -9", _driver),
+    "job": Fault("its own process, by a job", None, dies=True),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one fault cost.
+
+    commands: how many times the command was given; said: its last line on standard error, where it ended with an error
+    lost: instances without a record, or with another one than a local run gives but for timing; digest: of all of them
+    crashed: instances whose record says so; seconds: of all commands
+    """
+
+    what: str
+    commands: int
+    said: str
+    instances: int
+    lost: int
+    crashed: int
+    digest: str
+    same: bool
+    seconds: float
+
+
+def outcome(fault: Fault, pools: Sequence[Path], folder: Path, pause: float) -> Outcome:
+    """Run locally, then on a cluster with the fault, and compare."""
+    options = ["--option", f"pause={pause}"]
+    if fault.dies:
+        options += ["--option", f"dies={mark(read_pool(pools[0]).problems[0].task)}"]
+    line = [sys.executable, "-m", "calibrant.bench.cli", "run", ROW, *map(str, pools), *options]
+    local = folder / "local"
+    subprocess.run([*line, "--out", local, "--workers", str(NODES)], capture_output=True, check=False)
+    made = folder / "cluster"
+    with Loopback(folder, NODES) as cluster:
+        cluster.wait()
+        started = time.perf_counter()
+        commands, said = _until_done([*line, "--out", str(made), "--cluster", cluster.address], cluster, fault, made)
+        seconds = time.perf_counter() - started
+    left = compared(local, made)
+    return Outcome(fault.what, commands, said, *left, round(seconds, 1))
+
+
+class Compared(NamedTuple):
+    """The part of an `Outcome` that two folders of records show."""
+
+    instances: int
+    lost: int
+    crashed: int
+    digest: str
+    same: bool
+
+
+def compared(local: Path, made: Path) -> Compared:
+    """The records of a run on a cluster, with those of a local run."""
+    wanted, found = _records(local), _records(made)
+    lost = sum(found.get(key) != record for key, record in wanted.items())
+    crashed = sum(msgspec.json.decode(record)["outcome"] == "crashed" for record in found.values())
+    digest = _digest(found)
+    return Compared(len(wanted), lost, crashed, digest, digest == _digest(wanted))
+
+
+def _until_done(line: list[str], cluster: Loopback, fault: Fault, folder: Path) -> tuple[int, str]:
+    """Give the command until it is through; how often, and its last line if the fault ended it."""
+    said = ""
+    for number in (1, 2, 3):
+        with (folder.parent / f"command{number}.log").open("w+b") as log:
+            command = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=log)
+            if number == 1 and fault.kill:
+                _wait_for_third(folder, command)
+                fault.kill(cluster, command)
+            code = command.wait()
+            log.seek(0)
+            told = log.read().decode().splitlines()
+        if code in (0, 1):
+            return number, said
+        said = said or (told[-1] if code == 2 and told else f"exit code {code}")
+        if cluster.scheduler.poll() is not None:
+            cluster.restart_scheduler()
+            cluster.wait()
+    return 3, said
+
+
+def _wait_for_third(folder: Path, command: subprocess.Popen[bytes]) -> None:
+    """Until a third of what will be there is there; the local run says how much that is."""
+    third = len(_lines(folder.parent / "local")) // 3
+    while len(_lines(folder)) < third and command.poll() is None:
+        time.sleep(0.02)
+
+
+def _lines(folder: Path) -> list[bytes]:
+    path = folder / FILE_NAME
+    return path.read_bytes().splitlines() if path.exists() else []
+
+
+def _records(folder: Path) -> dict[tuple[str, str], bytes]:
+    """By pool and instance, without their timing."""
+    found = {}
+    for line in _lines(folder):
+        record = msgspec.json.decode(line)
+        record.pop("timing")
+        found[record["pool"], record["instance"]] = msgspec.json.encode(record)
+    return found
+
+
+def _digest(records: Mapping[tuple[str, str], bytes]) -> str:
+    return hashlib.sha256(b"\n".join(records.values())).hexdigest()[:16]

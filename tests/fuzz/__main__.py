@@ -1,0 +1,55 @@
+"""Run a fuzzer; exit code 1 if a case failed. See the package's docstring."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from importlib import import_module
+
+from tests.fuzz.campaign import CampaignPlan, Case, run
+
+DESCRIPTION = (
+    "Fuzz the scorer, whole responses, the pool reader, compiled texts, or what reads blickets, CausaLab or CauSim."
+)
+SHOWN_FAILURES = 20
+# module with a function case(rng), loaded when it is asked for -> cases per chunk
+TARGETS = {
+    "submissions": 1_000,
+    "responses": 1_000,
+    "pools": 100,
+    "blickets": 1_000,
+    "causalab": 1_000,
+    "causim": 1_000,
+    "texts": 1_000,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=DESCRIPTION)
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("--count", type=int, default=10_000, help="number of cases")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after this long")
+    parser.add_argument("--workers", type=int, default=1)
+    options = parser.parse_args()
+    case: Case = import_module(f"tests.fuzz.{options.target}").case
+    chunk = TARGETS[options.target]
+    started = time.perf_counter()
+    plan = CampaignPlan(options.seed, options.count, options.first, options.seconds, options.workers, chunk)
+    tally = run(case, plan)
+    seconds = time.perf_counter() - started
+    print(
+        f"{tally.num_cases} cases in {seconds:.0f} s, {tally.num_cases / seconds:.0f} a second; digest {tally.digest}"
+    )
+    for outcome, number in tally.outcomes.most_common():
+        print(f"{number:9}  {outcome}")
+    print(f"slowest: case {tally.slowest[1]} with {tally.slowest[0]:.3f} s")
+    for number, what in tally.failures[:SHOWN_FAILURES]:
+        print(f"FAILED case {number}: {what}")
+    sys.exit(1 if tally.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
