@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,9 +12,7 @@ from typing import TypeAlias
 from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
 from calibrant.audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
 from calibrant.dsl.errors import in_one_line, shown
-
-MAX_BYTES = 1 << 26  # a certificate of 40 variables has some megabytes
-MAX_PARTS = 8_000_000  # commas and brackets: bounds what parsing makes, some 100 bytes each
+from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 Check: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]  # whether a certificate holds, and one line
 
@@ -46,7 +43,10 @@ def check_file(
     path: Path, check: Check, seconds: float, listen: Listener = lambda part, done, total: None
 ) -> FileCheck:
     """Read and check a certificate; `OSError` only where the file cannot be read."""
-    text = read_bounded(path)
+    try:
+        text = read_bounded(path)
+    except TooLargeError as refusal:
+        return FileCheck(path, Verdict.REFUSED, in_one_line(str(refusal)))
     try:
         with limited_recount(seconds, listen):
             holds, reason = check(parse_certificate(text))
@@ -60,20 +60,12 @@ def check_file(
     return FileCheck(path, verdict, in_one_line(reason)[:MAX_REASON_CHARS])
 
 
-def read_bounded(path: Path) -> bytes:
-    """Return the content, cut one byte after MAX_BYTES."""
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
 def parse_certificate(text: bytes) -> Mapping[str, object]:
     """Return the object of a file; `Refused` for what is too large, no JSON, or has a field twice in one object."""
-    if len(text) > MAX_BYTES:
-        raise Refused(f"larger than {MAX_BYTES} bytes")
-    if sum(map(text.count, (b",", b"[", b"{"))) > MAX_PARTS:
-        raise Refused(f"more than {MAX_PARTS} parts")
     try:
-        parsed = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite)
+        parsed = load_json(text, object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_finite)
+    except TooLargeError as error:
+        raise Refused(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise Refused(f"not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(parsed, dict):

@@ -14,12 +14,13 @@ import pytest
 from calibrant.audits.causim.hardening import decided
 from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
 from calibrant.bench.benchmarks.registry import benchmark
-from calibrant.bench.claims.certificate_files import MAX_BYTES, Verdict, check_file, parse_certificate
+from calibrant.bench.claims.certificate_files import Verdict, check_file, parse_certificate
 from calibrant.bench.claims.findings import checked
 from calibrant.bench.cli import main
 from calibrant.dsl.blickets.sampling import SUITES, drawn
 from calibrant.dsl.causalab.generation import PLANS, generated
 from calibrant.dsl.causim.topology import TOPOLOGIES
+from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
@@ -121,7 +122,9 @@ def test_a_malformed_file_is_one_line_and_hides_no_other(tmp_path: Path) -> None
         "nan": '{"instance": NaN}',
         "infinite": '{"instance": 1e999}',
         "lists": "[" + "[]," * 5_000_000 + "[]]",
-        "long": b'{"instance":"' + b"x" * MAX_BYTES + b'"}',
+        "numbers": '{"instance": [' + "0," * MAX_JSON_TOKENS + "0]}",
+        "strings": '{"instance": "' + '","'.join(["a"] * MAX_JSON_TOKENS) + '"}',
+        "long": b'{"instance":"' + b"x" * MAX_JSON_BYTES + b'"}',
         "surrogate": '{"instance": "\\ud800", "certificate": {"claim": "\\ud800"}}',
         "claim": json.dumps({**made, "certificate": {**made["certificate"], "claim": "\x1b[31m\n" + "c" * 10**6}}),
         "binary": b"\xff\xfe\x00\xd8",
@@ -137,6 +140,10 @@ def test_a_malformed_file_is_one_line_and_hides_no_other(tmp_path: Path) -> None
     assert len(lines) == len(forged) + len(files)
     assert [line.split()[0] for line in lines] == ["refused"] * len(forged) + ["ok"] * len(files)
     assert all(len(line) < 1_000 and line.isprintable() for line in lines)
+    reasons = dict(zip(hostile, lines, strict=False))
+    for name in ("lists", "numbers", "strings"):
+        assert f"more than {MAX_JSON_TOKENS} strings, lists, objects and commas" in reasons[name]
+    assert f"more than {MAX_JSON_BYTES} bytes" in reasons["long"]
 
 
 @pytest.mark.parametrize("setting", DISCLOSURES)
