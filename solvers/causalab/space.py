@@ -23,6 +23,7 @@ from calibrant.solvers.acyclic.least_cost import members_of
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.choices import choices, edge_numbers, graph_number
 from calibrant.solvers.causalab.evidence import Evidence, Floats
+from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
 from calibrant.solvers.causalab.replay import mechanism_of, predicted
 from calibrant.solvers.space import space_repr
@@ -33,7 +34,7 @@ MAX_LISTED = 20_000  # members that are written out
 
 
 @dataclass(frozen=True)
-class WeightedDags:
+class WeightedDags(GraphSpace):
     """Mechanisms with weights 1, 2, 3 and acyclic parents that explain the evidence."""
 
     evidence: Evidence
@@ -181,21 +182,6 @@ class WeightedDags:
     def having_graph(self, edges: Set[Edge]) -> int:
         """How many members have exactly these edges."""
         return graph_number(self._options, edges, self.evidence.nodes)
-
-    @cached_property
-    def certain_edges(self) -> frozenset[Edge]:
-        """The edges of every member; none if there is no member."""
-        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
-
-    @cached_property
-    def possible_edges(self) -> frozenset[Edge]:
-        """The edges of some member."""
-        return frozenset(self.edge_counts)
-
-    @property
-    def graph_decided(self) -> bool:
-        """Whether all members have the same edges, and there is a member."""
-        return self.count > 0 and self.certain_edges == self.possible_edges
 
 
 def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:

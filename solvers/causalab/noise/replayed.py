@@ -18,6 +18,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.causalab.choices import masks_of
 from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
 from calibrant.solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
 from calibrant.solvers.causalab.space import frequencies
@@ -27,7 +28,7 @@ MAX_REPLAYED = 4_000  # members that are listed, which takes 50 ms
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayedDags:
+class ReplayedDags(GraphSpace):
     """Members with their weights.
 
     matrices: (members, nodes, nodes), weights with row = child; weights: (members,), numbers of sequences of draws
@@ -85,18 +86,6 @@ class ReplayedDags:
         """The weight of members with exactly these edges."""
         masks = masks_of(edges, self.evidence.nodes)
         return 0 if masks is None else self.graphs.get(tuple(masks), 0)
-
-    @property
-    def certain_edges(self) -> frozenset[Edge]:
-        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
-
-    @property
-    def possible_edges(self) -> frozenset[Edge]:
-        return frozenset(self.edge_counts)
-
-    @property
-    def graph_decided(self) -> bool:
-        return len(self.graphs) == 1
 
 
 def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | ReplayedDags:

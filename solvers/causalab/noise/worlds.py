@@ -24,6 +24,7 @@ from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.choices import choices, masks_of
 from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
 from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit
 from calibrant.solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
@@ -120,7 +121,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class NoisyDags:
+class NoisyDags(GraphSpace):
     """Mechanisms, affected nodes, scales and draws that explain the evidence."""
 
     evidence: Evidence
@@ -198,18 +199,6 @@ class NoisyDags:
         """How many members have exactly these edges."""
         masks = masks_of(edges, self.evidence.nodes)
         return 0 if masks is None else sum(world.with_parents(masks) for world in self.worlds)
-
-    @property
-    def certain_edges(self) -> frozenset[Edge]:
-        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
-
-    @property
-    def possible_edges(self) -> frozenset[Edge]:
-        return frozenset(self.edge_counts)
-
-    @property
-    def graph_decided(self) -> bool:
-        return self.count > 0 and self.certain_edges == self.possible_edges
 
     def mechanisms(self) -> list[Mechanism]:
         """The mechanisms of members, each once; `BudgetSpent` if members are too many to list."""

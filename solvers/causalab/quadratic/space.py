@@ -21,6 +21,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.choices import Options, choices, edge_numbers, graph_number
 from calibrant.solvers.causalab.evidence import Evidence, Floats
+from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.quadratic.solve import ROUNDING
 from calibrant.solvers.causalab.replay import EXACT
 from calibrant.solvers.space import space_repr
@@ -53,7 +54,7 @@ class SquareWeights:
 
 
 @dataclass(frozen=True)
-class QuadraticDags:
+class QuadraticDags(GraphSpace):
     """Graphs with square weights that some linear weights complete to an explanation of the evidence."""
 
     evidence: Evidence
@@ -119,18 +120,6 @@ class QuadraticDags:
     def having_graph(self, edges: Set[Edge]) -> int:
         """How many members have exactly these edges."""
         return graph_number(self._options, edges, self.evidence.nodes)
-
-    @property
-    def certain_edges(self) -> frozenset[Edge]:
-        return frozenset(edge for edge, number in self.edge_counts.items() if number == self.count)
-
-    @property
-    def possible_edges(self) -> frozenset[Edge]:
-        return frozenset(self.edge_counts)
-
-    @property
-    def graph_decided(self) -> bool:
-        return self.count > 0 and self.certain_edges == self.possible_edges
 
 
 def quadratic_dags(evidence: Evidence) -> QuadraticDags:
