@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, bases_of, values
 from calibrant.dsl.errors import CalibrantError
-from calibrant.solvers.causalab.evidence import Evidence
+from calibrant.solvers.causalab.evidence import Evidence, Floats
 
 EXACT = 1e-6  # readings are multiples of 0.01
+SAME_BASE = 0.005  # bases are multiples of 0.01
 MIDDLE_BASE = 50.0  # of a property of the reactor crystal that is not shown
 
 
@@ -27,6 +30,19 @@ def mechanism_of(
         terms += [Term(nodes[p], 1, linear[i][p]) for p in sorted(linear[i])]
         equations[node] = Equation(tuple(terms), base if node == FREQUENCY else None)
     return Mechanism(equations)
+
+
+def linear_matrix(mechanism: Mechanism, evidence: Evidence) -> Floats | None:
+    """Return the weights, row = child; None for other nodes, for squares, or for a base that the weights rule out.
+
+    The frequency's base is what its weights leave of the first reading, which is free of noise.
+    """
+    nodes, first = evidence.nodes, evidence.table[0]
+    if set(mechanism.equations) != set(nodes) or any(mechanism.weights(node, 2) for node in nodes):
+        return None
+    matrix = np.array([[mechanism.weights(child).get(parent, 0.0) for parent in nodes] for child in nodes])
+    base = np.round(first[-1] - first @ matrix[-1], 2)
+    return matrix if abs(base - mechanism.frequency_base) < SAME_BASE else None
 
 
 def misfit(

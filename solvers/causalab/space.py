@@ -25,7 +25,7 @@ from calibrant.solvers.causalab.choices import choices, edge_numbers, graph_numb
 from calibrant.solvers.causalab.evidence import Evidence, Floats
 from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import MAX_PARENTS, PER_UNIT, Integers, Local, local
-from calibrant.solvers.causalab.replay import mechanism_of, predicted
+from calibrant.solvers.causalab.replay import linear_matrix, mechanism_of, predicted
 from calibrant.solvers.space import space_repr
 
 Setting: TypeAlias = tuple[str, float]  # the property that is set, and the value
@@ -59,19 +59,10 @@ class WeightedDags(GraphSpace):
 
     def fits(self, member: Mechanism) -> bool:
         """Whether a mechanism is a member; its base has to be the one that its weights leave."""
-        nodes = self.evidence.nodes
-        if set(member.equations) != set(nodes):
-            return False
-        for found in self.locals:
-            weights = member.weights(nodes[found.node])
-            row = [weights.get(node, 0) for node in nodes]
-            if member.weights(nodes[found.node], 2) or not np.any(np.all(found.vectors == row, axis=1)):
-                return False
-        return abs(self._base(self._vector(member)) - member.frequency_base) < 0.5 / PER_UNIT
-
-    def _vector(self, member: Mechanism) -> Integers:
-        weights = member.weights(FREQUENCY)
-        return np.array([weights.get(node, 0) for node in self.evidence.nodes], dtype=np.int64)
+        matrix = linear_matrix(member, self.evidence)
+        return matrix is not None and all(
+            np.any(np.all(found.vectors == matrix[found.node], axis=1)) for found in self.locals
+        )
 
     def _base(self, vector: Integers) -> float:
         row = self.evidence.table[0]

@@ -14,13 +14,14 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
+from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.causalab.choices import masks_of
 from calibrant.solvers.causalab.evidence import LARGEST, Evidence
 from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths
 from calibrant.solvers.causalab.noise.worlds import Law, NoisyDags, law_words, list_members, noisy_dags, set_hundredths
+from calibrant.solvers.causalab.replay import linear_matrix
 from calibrant.solvers.causalab.space import frequencies
 from calibrant.solvers.space import space_repr
 
@@ -52,6 +53,11 @@ class ReplayedDags(GraphSpace):
     @cached_property
     def count(self) -> int:
         return sum(self.weights)
+
+    def fits(self, member: Mechanism) -> bool:
+        """Whether the mechanism is that of a member."""
+        matrix = linear_matrix(member, self.evidence)
+        return matrix is not None and bool(np.any(np.all(self.matrices == matrix, axis=(1, 2))))
 
     def verdicts(self) -> Mapping[float, int]:
         """The weight of members that predict each frequency of the reactor crystal; NaN where a parent is not shown."""

@@ -23,10 +23,10 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism, Values
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.choices import choices, masks_of
-from calibrant.solvers.causalab.evidence import LARGEST, Evidence
+from calibrant.solvers.causalab.evidence import LARGEST, Evidence, Floats
 from calibrant.solvers.causalab.graphs import GraphSpace
 from calibrant.solvers.causalab.local import PER_UNIT, Integers, Local, in_hundredths, local
-from calibrant.solvers.causalab.replay import EXACT, mechanism_of, misfit
+from calibrant.solvers.causalab.replay import EXACT, linear_matrix, mechanism_of, misfit
 from calibrant.solvers.causalab.space import MAX_LISTED, acyclic_choices, frequencies
 from calibrant.solvers.space import space_repr
 
@@ -149,9 +149,8 @@ class NoisyDags(GraphSpace):
 
     def fits(self, member: Mechanism) -> bool:
         """Whether the mechanism is that of a member."""
-        nodes = self.evidence.nodes
-        rows = [[member.weights(child).get(parent, 0.0) for parent in nodes] for child in nodes]
-        return any(_holds(world, rows) for world in self.worlds)
+        matrix = linear_matrix(member, self.evidence)
+        return matrix is not None and any(_holds(world, matrix) for world in self.worlds)
 
     def noises(self, member: Mechanism) -> list[tuple[Law, tuple[str, ...]]]:
         """Law and shifted nodes of every member with this mechanism."""
@@ -297,9 +296,9 @@ def set_hundredths(setting: float) -> int | None:
     return round(setting * PER_UNIT)
 
 
-def _holds(world: World, rows: Sequence[Sequence[float]]) -> bool:
+def _holds(world: World, matrix: Floats) -> bool:
     shifted = False
-    for own, row in zip(world.nodes, rows, strict=True):
+    for own, row in zip(world.nodes, matrix, strict=True):
         same = np.all(own.vectors == row, axis=1)
         if not same.any():
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.generation import NoisePlan, Plan, generated
-from calibrant.dsl.causalab.item import LabItem
+from calibrant.dsl.causalab.item import LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.reference import Reading, bases_after, bases_of, values
@@ -42,18 +43,26 @@ def lab(law: Law, seed: int, reading: Reading = Reading.VALUE) -> LabItem:
     return replace(item, sealed=replace(item.sealed, noise=noise))
 
 
-def by_definition(evidence: Evidence, steps: list[Any], laws: tuple[Law, ...]) -> Counter[tuple[Any, ...]]:
-    """Sequences of draws by mechanism, shifted nodes and law, under which the reference gives all that was seen."""
-    task = evidence.task
+def mechanisms(task: Task) -> Iterator[tuple[tuple[int, int, int, int], Mechanism]]:
+    """Every linear mechanism of two properties with weights up to 3 whose base the first measurement allows."""
     a, b = task.properties
-    found: Counter[tuple[Any, ...]] = Counter()
     for w_ab, w_ba, w_af, w_bf in product(range(4), repeat=4):
         if (w_ab and w_ba) or not (w_af or w_bf):
             continue
         weights = {a: {b: w_ba}, b: {a: w_ab}, FREQUENCY: {a: w_af, b: w_bf}}
         terms = {n: tuple(Term(p, 1, float(w)) for p, w in by.items() if w) for n, by in weights.items()}
         base = task.baseline[FREQUENCY] - w_af * task.baseline[a] - w_bf * task.baseline[b]
-        member = Mechanism({n: Equation(t, base if n == FREQUENCY else None) for n, t in terms.items()})
+        yield (
+            (w_ab, w_ba, w_af, w_bf),
+            Mechanism({n: Equation(t, base if n == FREQUENCY else None) for n, t in terms.items()}),
+        )
+
+
+def by_definition(evidence: Evidence, steps: list[Any], laws: tuple[Law, ...]) -> Counter[tuple[Any, ...]]:
+    """Sequences of draws by mechanism, shifted nodes and law, under which the reference gives all that was seen."""
+    task = evidence.task
+    found: Counter[tuple[Any, ...]] = Counter()
+    for (w_ab, w_ba, w_af, w_bf), member in mechanisms(task):
         if any(values(member, bases_of(member, record)) != record for record in (*task.records, task.baseline)):
             continue
         for flags in product((0, 1), repeat=3):
@@ -94,6 +103,8 @@ def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: Read
             graphs[frozenset(edge for edge, weight in pairs.items() if weight)] += number
         assert {edges: space.having_graph(edges) for edges in graphs} == graphs
         assert sum(space.verdicts().values()) == space.count
+        fitting = {weights for weights, member in mechanisms(item.task) if space.fits(member)}
+        assert fitting == {named[:4] for named in expected}
         larger = noisy_dags(evidence, laws=laws, settings=True)
         assert space.count <= larger.count <= noisy_dags(evidence, laws=laws).count
 
@@ -115,6 +126,27 @@ def test_the_truth_is_never_ruled_out(seed: int, laws: tuple[Law, ...], chosen: 
         episode.act({"set": item.task.properties[number % 3], "value": value})
     space = replayed_dags(evidence_of(item.task, episode.steps), laws)
     assert space.having_graph(item.sealed.mechanism.edges) > 0
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "followed"])
+def test_what_is_not_of_the_class_does_not_fit(listed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another base, a square, other nodes: beside a member that has the same weights."""
+    item = lab(RELEASED_LAWS[0], 1)
+    episode = LabEpisode(item)
+    episode.act({"set": item.task.properties[0], "value": 3})
+    monkeypatch.setattr(replayed, "MAX_REPLAYED", replayed.MAX_REPLAYED if listed else 0)
+    space = replayed_dags(evidence_of(item.task, episode.steps), RELEASED_LAWS)
+    assert isinstance(space, ReplayedDags) == listed
+    truth = item.sealed.mechanism
+    assert space.fits(truth)
+    equation = truth.equations[FREQUENCY]
+    assert equation.base is not None
+    moved = replace(equation, base=equation.base + 1)
+    parent = equation.terms[0].parent
+    squared = replace(equation, terms=(*equation.terms, Term(parent, 2, 1.0)))
+    more = {**truth.equations, "another": Equation()}
+    for changed in ({**truth.equations, FREQUENCY: moved}, {**truth.equations, FREQUENCY: squared}, more):
+        assert not space.fits(Mechanism(changed))
 
 
 def test_too_many_members_leave_the_larger_class(monkeypatch: pytest.MonkeyPatch) -> None:
