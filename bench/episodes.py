@@ -6,7 +6,6 @@ What is said to the agent is the benchmark's: a `Chat`. `JsonChat` is one that e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -108,8 +107,7 @@ class JsonChat:
 
     told: what the agent is told after a step, of the step and the allowance that is left
     max_turns: replies that are taken at most, since one without an action may cost nothing
-    action_of: the action that a reply's object states, by default the object itself; `ActionError` if it states none
-    in_words: the action of a reply that states it in another form than JSON; None for a reply that does not
+    reply_action: the action that a reply states, by default its one JSON object; `ActionError` if it states none
     """
 
     def __init__(
@@ -119,15 +117,13 @@ class JsonChat:
         told: Callable[[Step[Any], int], str],
         *,
         max_turns: int,
-        action_of: Callable[[Action], Action] = lambda stated: stated,
-        in_words: Callable[[str], Action | None] = lambda text: None,
+        reply_action: Callable[[str], Action] | None = None,
     ) -> None:
         self.episode = episode
         self.messages: list[Message] = [{"role": "user", "content": instructions}]
         self._told = told
         self._turns_left = max_turns
-        self._action_of = action_of
-        self._in_words = in_words
+        self._reply_action = reply_action or sole_action
 
     @property
     def closed(self) -> bool:
@@ -135,32 +131,18 @@ class JsonChat:
 
     def hear(self, text: object) -> None:
         self._turns_left -= 1
-        action = self._action(text)
-        if isinstance(action, str):
-            answer = f"Not understood: {action}."
-        else:
-            answer = self._told(self.episode.act(action), self.episode.left)
+        try:
+            if not isinstance(text, str):
+                raise ActionError(f"expected text, found {shown(text)}")
+            answer = self._told(self.episode.act(self._reply_action(text)), self.episode.left)
+        except ActionError as error:
+            answer = f"Not understood: {error}."
         self.messages.append({"role": "assistant", "content": text if isinstance(text, str) else ""})
         self.messages.append({"role": "user", "content": answer})
 
-    def _action(self, text: object) -> Action | str:
-        """Return the action of a reply, or why there is none."""
-        try:
-            action = self._in_words(text) if isinstance(text, str) else None
-            if action is not None:
-                return action
-            stated = sole_action(text)
-            if isinstance(stated, str):
-                return stated
-            return self._in_words(json.dumps(stated)) or self._action_of(stated)
-        except ActionError as error:
-            return str(error)
 
-
-def sole_action(text: object) -> Action | str:
-    """The one JSON object that a reply holds, or why there is none; of several that differ none is chosen."""
-    if not isinstance(text, str):
-        return f"expected text, found {shown(text)}"
+def sole_action(text: str) -> Action:
+    """Return the one JSON object in a reply; `ActionError` if there is none, or several that differ."""
     found: list[dict[str, Any]] = []
     end = 0
     for json_object in json_objects(text):
@@ -168,5 +150,7 @@ def sole_action(text: object) -> Action | str:
             found.append(json_object.value)
             end = json_object.end
     if not found:
-        return "no JSON object"
-    return found[0] if all(other == found[0] for other in found) else "several actions; a reply carries one"
+        raise ActionError(f"expected a JSON object, found {shown(text)}")
+    if any(other != found[0] for other in found):
+        raise ActionError("several actions; a reply carries one")
+    return found[0]

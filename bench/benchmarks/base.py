@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Ty
 import msgspec
 
 from calibrant.bench.answers.measures import Measures
+from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
@@ -201,16 +202,9 @@ class Benchmark(ABC, Generic[I]):
         """What counts and a submitted run does not have; empty if it has all."""
         return ""
 
-    def reply_action(self, item: I, stated: Mapping[str, Any]) -> Action:
-        """The action that the object in a reply of a conversation states; `ActionError` if it is no action."""
-        return stated
-
-    def action_in_words(self, item: I, text: str) -> Action | None:
-        """The action that a text states in another form than one JSON object; None if it states none.
-
-        `ActionError` for a text that states several, or one that cannot be read.
-        """
-        return None
+    def reply_action(self, item: I, text: str) -> Action:
+        """Return the action that a reply states; `ActionError` for one that states none, or several."""
+        return sole_action(text)
 
     def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether two answers of the item's schema state the same."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import msgspec
 
 from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
@@ -161,10 +163,14 @@ class Blickets(Benchmark[BlicketItem]):
 
         return answer_of(response, item.task.objects)
 
-    def action_in_words(self, item: BlicketItem, text: str) -> Action | None:
+    def reply_action(self, item: BlicketItem, text: str) -> Action:
         from calibrant.dsl.blickets.wording import stated_action
 
-        return stated_action(text, item.task.objects)
+        action = stated_action(text, item.task.objects)
+        if action is not None:
+            return action
+        stated = sole_action(text)
+        return stated_action(json.dumps(stated), item.task.objects) or stated
 
     def same_answer(self, item: BlicketItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         from calibrant.dsl.blickets.rule import rule_from_json

@@ -12,6 +12,7 @@ import msgspec
 
 from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.episodes import sole_action
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.part import Answer, Part, ReportContents
@@ -170,9 +171,10 @@ class CausaLab(Benchmark[LabItem]):
     def omission(self, steps: Sequence[Step[Any]]) -> str:
         return "no frequency" if dialled(steps) is None else ""
 
-    def reply_action(self, item: LabItem, stated: Mapping[str, Any]) -> Action:
+    def reply_action(self, item: LabItem, text: str) -> Action:
         from calibrant.dsl.causalab.paper_reply import is_paper_reply, paper_action
 
+        stated = sole_action(text)
         return paper_action(stated, item.task.properties) if is_paper_reply(stated) else stated
 
     def same_answer(self, item: LabItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

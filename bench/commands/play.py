@@ -107,14 +107,16 @@ def _spelled(line: str) -> str:
 
 
 def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
-    """The action of a line that a person typed, or why it is none."""
+    """Return the action of a line that a person typed, or why it is none."""
     from calibrant.dsl.action import ActionError
 
-    try:
-        action = of.action_in_words(item, line)
-    except ActionError as error:
-        return str(error)
-    return _action(_spelled(line)) if action is None else action
+    spellings = dict.fromkeys((line, _spelled(line)))
+    for text in spellings:
+        try:
+            return of.reply_action(item, text)
+        except ActionError as error:
+            why = str(error)
+    return why
 
 
 def _action(line: str) -> Any:

@@ -33,8 +33,7 @@ def conversation(of: Benchmark[Any], item: Any, instructions: str = "") -> JsonC
         instructions,
         lambda step, _: of.told(episode, step),
         max_turns=turns,
-        action_of=lambda stated: of.reply_action(item, stated),
-        in_words=lambda text: of.action_in_words(item, text),
+        reply_action=lambda text: of.reply_action(item, text),
     )
 
 

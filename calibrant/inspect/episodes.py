@@ -12,7 +12,7 @@ from inspect_ai.util import StoreModel, store_as
 from pydantic import Field
 
 from calibrant.bench.runs.records import StepRecord, step_records
-from calibrant.dsl.action import ActionError, action_of_text
+from calibrant.dsl.action import ActionError
 from calibrant.dsl.episode import Episode, Step, verified
 from calibrant.dsl.errors import CalibrantError
 from calibrant.inspect.samples import SampleItem, item_of
@@ -64,8 +64,7 @@ def _experiment(of: SampleItem) -> Tool:
             told = store_as(Transcript)
             episode = verified(of.benchmark.episode(of.item), told.as_steps())
             try:
-                worded = of.benchmark.action_in_words(of.item, action)
-                step = episode.act(action_of_text(action) if worded is None else worded)
+                step = episode.act(of.benchmark.reply_action(of.item, action))
             except ActionError as error:
                 return f"Not understood: {error}."
             told.keep(of, episode)

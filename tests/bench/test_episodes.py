@@ -119,7 +119,7 @@ def test_an_episode_of_any_benchmark_is_played_in_json() -> None:
     episode = _game()
     assert episode.reset() == [{"role": "user", "content": "Guess."}]
     assert episode.reply('Is it high? {"ask": 5}').text == "True; 3 left"
-    assert episode.reply("I do not know.").text == "Not understood: no JSON object."
+    assert episode.reply("I do not know.").text == "Not understood: expected a JSON object, found 'I do not know.'."
     assert episode.reply('{"ask": 5, "submit": 5}').text.startswith("several verbs")
     assert episode.reply('{"ask": 6}').text == "False; 1 left"
     over = episode.reply('{"submit": 5}')
@@ -138,13 +138,25 @@ def test_talk_is_bounded() -> None:
         ('{"ask": 1}', {"ask": 1}),
         ('so {"ask": {"x": 1}} then', {"ask": {"x": 1}}),
         ('{"ask": 1} and again {"ask": 1}', {"ask": 1}),
+    ],
+)
+def test_one_action_is_read_from_a_reply(text: str, action: object) -> None:
+    assert sole_action(text) == action
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
         ('{"ask": 1} or {"ask": 2}', "several actions; a reply carries one"),
-        ('{"ask": ', "no JSON object"),
+        ('{"ask": ', "expected a JSON object, found '{\"ask\": '"),
         (3, "expected text, found 3"),
     ],
 )
-def test_one_action_is_read_from_a_reply(text: object, action: object) -> None:
-    assert sole_action(text) == action
+def test_a_reply_without_one_action_is_refused(text: object, why: str) -> None:
+    episode = _game()
+    episode.reset()
+    reaction = episode.reply(text)
+    assert (reaction.text, reaction.info["left"]) == (f"Not understood: {why}.", 4)
 
 
 # --- what the document says -------------------------------------------------------------------------------------------
