@@ -110,13 +110,14 @@ def _typed_action(of: Benchmark[Any], item: Any, line: str) -> Any:
     """Return the action of a line that a person typed, or why it is none."""
     from calibrant.dsl.action import ActionError
 
-    spellings = dict.fromkeys((line, _spelled(line)))
-    for text in spellings:
-        try:
-            return of.reply_action(item, text)
-        except ActionError as error:
-            why = str(error)
-    return why
+    try:
+        return of.reply_action(item, line)
+    except ActionError:
+        pass
+    try:
+        return of.reply_action(item, _spelled(line))
+    except ActionError as error:
+        return str(error)
 
 
 def _action(line: str) -> Any:
