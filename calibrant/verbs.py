@@ -161,7 +161,11 @@ def _of_lines(pool: Pool[Any], lines: Iterable[str | bytes]) -> Iterator[tuple[A
 
     items = {item.id: item for item in pool}
     public = None if pool.file is None else PublicIds.of_pool(pool.file, pool.items)
-    for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys(), public)):
+
+    def prompt(name: str) -> str:
+        return benchmark_of_item(items[name]).system_and_prompt(items[name])[1]
+
+    for prediction in PredictionLines(lines, PoolItems("", (pool.name,), items.keys(), public, prompt)):
         yield items[prediction.instance], prediction.answer
 
 

@@ -6,8 +6,9 @@ Several answers of one model to one item are samples, numbered in the order of t
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,22 +54,44 @@ class Prediction(NamedTuple):
     gap: str = ""
 
 
+PROMPT_DIGEST = "promptDigest"  # of a line: `prompt_digest` of the prompt that it answers
+
+
+def prompt_digest(prompt: str) -> str:
+    """Return the SHA-256 of a prompt in hexadecimal."""
+    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class PoolItems(NamedTuple):
     """The items of one pool that predictions may be about.
 
     names: what a line's `pool` may call it; public: the public ids of its items
+    prompt: from the pool's id of an item to its prompt, as `calibrant prompts` writes it
     """
 
     digest: str
     names: tuple[str, ...]
     instances: Collection[str]
     public: PublicIds | None = None
+    prompt: Callable[[str], str] | None = None
 
     def item_id(self, name: str) -> str | None:
         """Return the pool's id of an item by either id; None if it has no such item."""
         if name in self.instances:
             return name
         return None if self.public is None else self.public.item_id(name)
+
+    def check_prompt(self, item_id: str, line: Mapping[str, Any]) -> None:
+        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
+        stated = line.get(PROMPT_DIGEST)
+        if stated is None or self.prompt is None:
+            return
+        digest = prompt_digest(self.prompt(item_id))
+        if stated != digest:
+            raise CalibrantError(
+                f"{PROMPT_DIGEST} of {shown(item_id)} is {shown(stated)}, and that of the pool's item {digest}: "
+                "the line answers another item of that id; give the pool that it was made from"
+            )
 
 
 class Predictions:
@@ -128,6 +151,7 @@ class Predictions:
             self.num_skipped += 1
             return
         instance = pool.item_id(instance) or instance
+        pool.check_prompt(instance, line)
         found = self._answers(line)
         self.recognised.found["item"][name] += 1
         self.recognised.answers[found.name, found.form] += 1

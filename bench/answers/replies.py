@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,9 @@ from calibrant.bench.benchmarks.registry import one_benchmark
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.action import ActionError
-from calibrant.dsl.errors import CalibrantError, shown
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import items_by_id
-
-PROMPT_DIGEST = "promptDigest"  # of a prediction: SHA-256 of the prompt that it answers
-
-
-def prompt_digest(prompt: str) -> str:
-    """Return the SHA-256 of a prompt."""
-    return hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -56,9 +48,18 @@ class ReplyScorer:
     def items(self) -> list[PoolItems]:
         """What predictions may be about."""
         return [
-            PoolItems(pool.digest, tuple(dict.fromkeys((pool.name, pool.file))), pool.items.keys(), pool.public)
+            PoolItems(
+                pool.digest,
+                tuple(dict.fromkeys((pool.name, pool.file))),
+                pool.items.keys(),
+                pool.public,
+                partial(self._prompt, pool.digest),
+            )
             for pool in self._pools.values()
         ]
+
+    def _prompt(self, digest: str, instance: str) -> str:
+        return self.benchmark.system_and_prompt(self._pools[digest].items[instance])[1]
 
     def item(self, prediction: Prediction) -> Item[Any, Any]:
         return self._pools[prediction.pool].items[prediction.instance]
@@ -85,7 +86,6 @@ class ReplyScorer:
     def read(self, prediction: Prediction, line: Mapping[str, Any]) -> Prediction:
         """The prediction of a line with its answer; if it has none, what stands in for one, and why."""
         item = self.item(prediction)
-        self._check_prompt(item, line)
         problem = NO_ANSWER
         if prediction.answer != "":
             try:
@@ -94,18 +94,6 @@ class ReplyScorer:
             except ActionError as error:
                 problem = str(error)
         return prediction._replace(answer=self.benchmark.no_answer(item), problem=problem, unread=problem)
-
-    def _check_prompt(self, item: Item[Any, Any], line: Mapping[str, Any]) -> None:
-        """Refuse a line that was made from another prompt: ids may be equal where items are not."""
-        stated = line.get(PROMPT_DIGEST)
-        if stated is None:
-            return
-        digest = prompt_digest(self.benchmark.prompt(item))
-        if stated != digest:
-            raise CalibrantError(
-                f"{PROMPT_DIGEST} of {shown(item.id)} is {shown(stated)}, and that of the pool's item {digest}: "
-                "the line answers another item of that id; give the pool that it was made from"
-            )
 
     def score(self, prediction: Prediction) -> ScoredPrediction:
         """The verdict on a prediction that was read: the benchmark's keys, then where it belongs."""

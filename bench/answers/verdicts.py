@@ -54,6 +54,9 @@ class _ScoredPool:
         """Without evaluators: what those keep fills other processes, whose stores do not know of it."""
         return {**self.__dict__, "_evaluators": {}}
 
+    def prompt(self, instance: str) -> str:
+        return benchmark(DEFAULT).system_and_prompt(self.problems[instance])[1]
+
     def forget(self) -> None:
         self._evaluators.clear()
 
@@ -82,7 +85,10 @@ class PredictionScorer:
     @property
     def items(self) -> list[PoolItems]:
         """What predictions may be about."""
-        return [PoolItems(pool.digest, pool.names, pool.problems.keys(), pool.public) for pool in self._pools.values()]
+        return [
+            PoolItems(pool.digest, pool.names, pool.problems.keys(), pool.public, pool.prompt)
+            for pool in self._pools.values()
+        ]
 
     def forget(self) -> None:
         """Drop what is kept of scored predictions to score others sooner."""

@@ -161,6 +161,10 @@ class Benchmark(ABC, Generic[I]):
         """What a language model is told before anything else."""
         self._absent("prompts")
 
+    def system_and_prompt(self, item: I) -> tuple[str, str]:
+        """Return the system text, empty if there is none, and the prompt, as `calibrant prompts` writes them."""
+        return "", self.prompt(item)
+
     def messages(self, item: I) -> list[Message]:
         """The same as messages of a chat."""
         return [{"role": "user", "content": self.prompt(item)}]

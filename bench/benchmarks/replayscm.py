@@ -139,10 +139,14 @@ class ReplayScm(Benchmark[Problem]):
     def prompt(self, item: Problem) -> str:
         return "\n\n".join(message["content"] for message in self.messages(item))
 
-    def messages(self, item: Problem) -> list[Message]:
+    def system_and_prompt(self, item: Problem) -> tuple[str, str]:
         from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
-        return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt(item.task)}]
+        return SYSTEM, prompt(item.task)
+
+    def messages(self, item: Problem) -> list[Message]:
+        system, prompt = self.system_and_prompt(item)
+        return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
 
     def record(self, item: Problem) -> dict[str, Any]:
         """Without results that a file embeds: they are answers, and no part of the item."""

@@ -24,41 +24,45 @@ def prompts(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many instances.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Plain text to read, instead of JSON lines.")] = False,
 ) -> None:
-    """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt.
+    """Write the prompt of every instance, a JSON object a line: instanceId, system, prompt, promptDigest.
 
     They hold what is disclosed and the training worlds; held-out worlds and gold are not handed to what writes them.
     instanceId is the public id: it tells nothing of the item. Responses, as JSON lines of instanceId, model and
-    response, are scored by `calibrant score POOL`, which takes either id.
+    response, are scored by `calibrant score POOL`, which takes either id. Where a line repeats promptDigest, the
+    SHA-256 of prompt, `score` refuses it for another item of the same id.
     """
-    from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.benchmarks.registry import benchmark_of
     from calibrant.bench.pools.public_items import PublicPool
     from calibrant.bench.runs.runner import Selection
-    from calibrant.dsl.replayscm.prompt import SYSTEM, prompt
 
     of = benchmark_of(pool)
     items = PublicPool(of, pool)
     chosen = (items.shown(item) for _, item in Selection(items.check(only or ()), limit).of(items.items))
-    if of.name != DEFAULT:
-        _write(((item.id, of.prompt(item)) for item in chosen), "", out, text=text)
-    else:
-        _write(((problem.id, prompt(problem.task)) for problem in chosen), SYSTEM, out, text=text)
+    _write(((item.id, *of.system_and_prompt(item)) for item in chosen), out, text=text)
 
 
-def _write(prompts: Iterable[tuple[str, str]], system: str, out: Path | None, *, text: bool) -> None:
-    """One prompt after the other. system: what stands before every prompt, empty for none"""
-    before = f"{system}\n\n" if system else ""
+def _write(prompts: Iterable[tuple[str, str, str]], out: Path | None, *, text: bool) -> None:
+    """Write one prompt after the other: id, system text, prompt."""
     if text:
-        written = (f"# {in_one_line(instance)}\n\n{before}{prompt}" for instance, prompt in prompts)
+        written = (
+            "\n\n".join(part for part in (f"# {in_one_line(name)}", system, prompt) if part)
+            for name, system, prompt in prompts
+        )
         pieces = (f"\n{one}" if number else one for number, one in enumerate(written))
     else:
-        records = ({"instanceId": instance, "system": system, "prompt": prompt} for instance, prompt in prompts)
-        pieces = (f"{json.dumps(record)}\n" for record in records)
+        pieces = (f"{json.dumps(_record(*parts))}\n" for parts in prompts)
     if out is None:
         for piece in pieces:
             typer.echo(piece, nl=False)
     else:
         number = write_pieces(out, pieces)
         typer.echo(f"{number} prompts written to {out}", err=True)
+
+
+def _record(instance: str, system: str, prompt: str) -> dict[str, str]:
+    from calibrant.bench.answers.predictions import PROMPT_DIGEST, prompt_digest
+
+    return {"instanceId": instance, "system": system, "prompt": prompt, PROMPT_DIGEST: prompt_digest(prompt)}
 
 
 def export(

@@ -143,7 +143,7 @@ def test_the_command_writes_one_object_a_line(tmp_path: Path, capsys: pytest.Cap
     ids = [PublicIds(pool).public(name) for name in ("I0", "I1")]
     assert [line["instanceId"] for line in lines] == ids
     assert [line["prompt"] for line in lines] == [prompt(problem.task) for problem in made.problems]
-    assert all(line.keys() == {"instanceId", "system", "prompt"} for line in lines)
+    assert all(line.keys() == {"instanceId", "system", "prompt", "promptDigest"} for line in lines)
     capsys.readouterr()
     for name in ("I1", ids[1]):
         assert main(["prompts", str(pool), "--only", name, "--text"]) == 0
