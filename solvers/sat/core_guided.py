@@ -52,7 +52,7 @@ class CoreGuided:
 
     def settle(self) -> None:
         """After `least`: from now on only the models of least cost."""
-        for literal in self._rc2.active_assumps():
+        for literal in [*self._rc2.sels, *self._rc2.sums]:  # RC2 assumes them; `active_assumps` is new in 1.9.dev16
             self.add([literal])
 
     def model(self, assumptions: Iterable[Literal]) -> set[Literal] | None:

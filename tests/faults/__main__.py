@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcomes = list(_outcomes(given.fault or list(FAULTS), given.pool or bundled_pools(), given.pause))
     except CalibrantError as error:
-        print(f"bench.faults: {error}", file=sys.stderr)
+        print(f"tests.faults: {error}", file=sys.stderr)
         return 2
     print(msgspec.json.encode([asdict(one) for one in outcomes]).decode() if given.json else _table(outcomes))
     return int(any(one.lost for one in outcomes))

@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         short = _spread_out(list(chain.from_iterable(pool.problems for pool in pools)))
         print(_measured(short, given.rounds or ROUNDS))
     except CalibrantError as error:
-        print(f"bench.faults.overhead: {error}", file=sys.stderr)
+        print(f"tests.faults.overhead: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -21,11 +21,11 @@ def effort(usual: T, soaking: T) -> T:
 
 
 def examples(usual: int) -> int:
-    """How many examples a property draws: half of that whenever all tests run, ten times it in each round of a soak.
+    """How many examples a property draws: a quarter of that in every run of the tests, ten times it in each of a soak.
 
     They are other ones in each run, so what few of them do not meet today they meet in one of the next.
     """
-    return effort(max(5, usual // 2), 10 * usual)
+    return effort(max(5, usual // 4), 10 * usual)
 
 
 def cases(all_of_them: int) -> int:

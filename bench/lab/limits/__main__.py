@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sweeps = [sweep for name in TOPICS for sweep in _sweeps(name)]
     known = [sweep.key for sweep in sweeps]
     if unknown := [key for key in given.key if key not in known]:
-        print(f"bench.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+        print(f"bench.lab.limits: unknown sweep '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
         return 2
     given.out.mkdir(parents=True, exist_ok=True)
     try:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if not given.key or sweep.key in given.key:
                 _write(sweep, list(_measured(sweep, given.minutes)), given.out)
     except CalibrantError as error:
-        print(f"bench.limits: {error}", file=sys.stderr)
+        print(f"bench.lab.limits: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -3,7 +3,7 @@
 Sizes of scores go up to those of published instances: 27 variables and 786 parent sets of up to three (insurance, 1,000
 rows), 37 and 1,928 (alarm, 1,000), 56 and 761 (hailfinder, 1,000), 60 and 6,754 (carpo, 100), all by BDeu with one
 imaginary row (the scenario BNSL-2016 of the algorithm selection library, by B. Malone, K. Kangas, M. Jarvisalo,
-M. Koivisto and P. Myllymaki). Their scores are not distributed here; bench.limits.published
+M. Koivisto and P. Myllymaki). Their scores are not distributed here; bench.lab.limits.published
 draws such problems. These here are the hard end: rows are drawn from random, nearly deterministic binary networks, of
 up to three parents among the eight variables before, and a set is left out if one of its subsets scores no less.
 """

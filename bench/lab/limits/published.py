@@ -7,7 +7,7 @@ Problems of their sizes are drawn in their stead, by these rules: an order of th
 the network has, drawn one after another from the pairs of at most `WITHIN` places in that order, three parents at most;
 binary mechanisms with independent probabilities from Beta(1, 1); as many rows as published; BDeu with one imaginary
 row; parent sets of up to three; a set is left out if one of its subsets scores no less. The seed of a problem is its
-number. Published numbers of parent sets: bench.limits.networks says whose.
+number. Published numbers of parent sets: bench.lab.limits.networks says whose.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _arguments().parse_args(arguments)
     known = {network.name: network for network in NETWORKS}
     if unknown := [name for name in given.name if name not in known]:
-        print(f"bench.limits.published: unknown network '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
+        print(f"bench.lab.limits.published: unknown network '{unknown[0]}'; known: {', '.join(known)}", file=sys.stderr)
         return 2
     print("| size of | variables | rows | sets published | sets here | proved | seconds, median (most) | gap, nats |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 answers = [_answer(network, seed, given.seconds) for seed in range(given.problems)]
                 print(f"| {' | '.join(_cells(network, answers))} |", flush=True)
     except CalibrantError as error:
-        print(f"bench.limits.published: {error}", file=sys.stderr)
+        print(f"bench.lab.limits.published: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,6 +1,6 @@
 """ReplaySCM: a whole audit, and whole answers of the rows that are not exact, against variables.
 
-Problems are those of bench.limits.replayscm, their order hidden; an item has MOST_SECONDS.
+Problems are those of bench.lab.limits.replayscm, their order hidden; an item has MOST_SECONDS.
 """
 
 from __future__ import annotations

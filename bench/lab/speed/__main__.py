@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _options(given.pool or list(bundled_pools()), given.rival, quick=given.quick)
         rows = list(_measured(given.name or list(BENCHMARKS), options))
     except (CalibrantError, ValueError) as error:
-        print(f"bench.speed: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"bench.lab.speed: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     _write(rows, as_json=given.json)
     return int(given.check and any(row.met is False for row in rows))
@@ -90,7 +90,9 @@ def _options(pools: Sequence[Path], rival: Path | None, *, quick: bool) -> Optio
 def _measured(names: Sequence[str], options: Options) -> Iterator[Row]:
     for name in names:
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        benchmark: Callable[[Options], Iterator[Row]] = import_module(f"bench.speed.{BENCHMARKS[name]}").rows
+        benchmark: Callable[[Options], Iterator[Row]] = import_module(
+            f"calibrant.bench.lab.speed.{BENCHMARKS[name]}"
+        ).rows
         yield from benchmark(options)
 
 

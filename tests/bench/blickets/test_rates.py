@@ -1,4 +1,4 @@
-"""What the rates of bench.speed are measured on."""
+"""What the rates of bench.lab.speed are measured on."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from calibrant.dsl.causim.language.modules import statements
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.values import value_of
 from tests.dsl.causim.test_language import MODULE, returned
+from tests.support.effort import examples
 
 OPERATORS = ("+=", "-=", "*=", "//=", "%=", "|=", "&=", "^=")
 NAMES = ("a", "b", "c")
@@ -61,7 +62,7 @@ def bodies(draw: st.DrawFn) -> str:
     return "\n".join([*lines, "r = str(a) + str(b) + str(c)", "return r"])
 
 
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=examples(1_500), deadline=None)
 @given(bodies())
 def test_augmented_assignments_do_what_python_does_or_are_refused(body: str) -> None:
     expected, actual = in_python(body), in_the_language(body)
@@ -116,7 +117,7 @@ EMPTY = (
 SOURCE = MODULE.format(body="    x = '''\n\f#\n'''\n    return random.choice([1,\n2])").strip("\n")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(st.sampled_from(EMPTY), max_size=4),
     st.lists(st.tuples(st.integers(0, 14), st.sampled_from(EMPTY)), max_size=6),
