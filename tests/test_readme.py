@@ -1,4 +1,4 @@
-"""The README's worked problem prints what its comments say, and its links lead somewhere."""
+"""The README's worked problem needs public names alone, and its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.pages import BLOCK, printed_and_promised
-
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_worked_problem_prints_what_it_says() -> None:
-    ((_, printed, promised),) = printed_and_promised(README)
-    assert len(printed) == 4
-    for said, was in zip(promised, printed, strict=True):
-        assert said.startswith(was)
-
-
 def test_the_worked_problem_needs_only_public_names() -> None:
-    (code,) = BLOCK.findall(README)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert re.findall(r"^(?:import|from) .*", code, re.MULTILINE) == ["import calibrant"]
 
 

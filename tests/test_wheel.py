@@ -86,7 +86,8 @@ def test_the_wheel_has_our_packages_and_nothing_else(installed: Environment) -> 
 
 def test_the_import_is_the_wheels(installed: Environment) -> None:
     done = installed.run(
-        "-c", "import calibrant.bench as bench; print(calibrant.__version__, calibrant.__file__, bench.__file__)"
+        "-c",
+        "import calibrant, calibrant.bench; print(calibrant.__version__, calibrant.__file__, calibrant.bench.__file__)",
     )
     assert done.returncode == 0, done.stderr
     version, *files = done.stdout.split()

@@ -5,18 +5,8 @@ from __future__ import annotations
 import re
 
 from tests.support.commands import CHECKOUT
-from tests.support.pages import printed_and_promised
 
 PAGE = (CHECKOUT / "docs" / "findings.md").read_text(encoding="utf-8")
-
-
-def test_the_examples_print_what_they_say() -> None:
-    blocks = list(printed_and_promised(PAGE))
-    assert len(blocks) == 2
-    (_, coverage, promised), (code, means, first) = blocks
-    assert coverage == promised == ["0.949", "0.5"]
-    further = re.findall(r"^        # (.*)$", code, re.MULTILINE)
-    assert means == [*first, *further]
 
 
 def test_tests_that_are_named_exist() -> None:

@@ -29,7 +29,7 @@ SUITES = {
     "causim": ("chain", "inverted_star"),
 }
 PUBLIC_COLUMNS = {"id", "benchmark", "system", "prompt", "digest", "canary"}
-PROMPT_FIELDS = {"instanceId", "system", "prompt"}
+PROMPT_FIELDS = {"instanceId", "system", "prompt", "promptDigest"}
 EVENT_FIELDS = {"event", "instance", "text", "left", "action", "reading", "refused", "cost", "closed"}
 PUBLIC_ID = re.compile(r"item-[0-9a-f]{16}")
 each = pytest.mark.parametrize("name", NAMES)

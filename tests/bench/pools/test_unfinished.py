@@ -67,7 +67,8 @@ def test_a_killed_command_goes_on_and_writes_the_same_bytes(made_by: Line, worke
     whole = out.read_bytes(), more.read_bytes()
     line, out, more = made_by(tmp_path, "killed")
     slow = (  # a pause before each line is appended leaves time to be killed between two of them
-        "import sys, time\nfrom bench.runs.jsonl_file import JsonlFile\nfrom bench.cli import main\n"
+        "import sys, time\nfrom calibrant.bench.runs.jsonl_file import JsonlFile\n"
+        "from calibrant.bench.cli import main\n"
         "append = JsonlFile.append\ndef slowly(self, record):\n    append(self, record)\n    time.sleep(0.3)\n"
         "JsonlFile.append = slowly\nif __name__ == '__main__':\n    sys.exit(main(sys.argv[1:]))\n"
     )

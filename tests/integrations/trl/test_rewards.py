@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 
 from tests.support.packages import needs
+from tests.support.random_model import write_random_model
 
 needs("trl", "torch", "datasets")
 
 import datasets
-import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 from trl import GRPOConfig, GRPOTrainer
 
 from calibrant.bench.benchmarks.registry import NAMES, benchmark
@@ -40,13 +38,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def trainer(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("model")
-    words = Tokenizer(models.WordLevel({"[UNK]": 0, "[PAD]": 1, "[EOS]": 2, "word": 3}, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]", pad_token="[PAD]", eos_token="[EOS]")
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(0)
-    size = GPT2Config(vocab_size=4, n_positions=4096, n_embd=8, n_layer=1, n_head=1, eos_token_id=2, pad_token_id=1)
-    GPT2LMHeadModel(size).save_pretrained(folder)
+    tokenizer = write_random_model(folder)
     settings = GRPOConfig(
         output_dir=str(folder / "out"),
         per_device_train_batch_size=4,

@@ -1,0 +1,229 @@
+"""What the pages leave open: numbers that are smaller here, files that readers have, and what is not run, and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrant.bench.benchmarks.registry import benchmark_of
+from calibrant.bench.cli import main
+from calibrant.bench.pools.bundled import bundled_files
+from tests.support.model_server import Model
+from tests.support.pages.blocks import Unit
+from tests.support.random_model import write_random_model
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A unit that the tests of the project do not run; with packages, those in tests/integrations do."""
+
+    page: str
+    start: str  # of the unit's text
+    reason: str
+    packages: tuple[str, ...] = ()
+
+    def matches(self, unit: Unit) -> bool:
+        return unit.page == self.page and unit.text.startswith(self.start)
+
+
+@dataclass(frozen=True)
+class PageSetup:
+    """How the commands of a page differ here from what it prints, and what its reader has before."""
+
+    smaller: dict[str, str] = field(default_factory=dict)  # a text of the page -> what is run in its place
+    files: dict[str, Callable[[Path], None]] = field(default_factory=dict)  # written when a unit first names them
+    written: dict[str, str] = field(default_factory=dict)  # file -> start of the block that is its text
+    exits: dict[str, int] = field(default_factory=dict)  # start of a command -> its exit code, if that is not 0
+    model: Callable[[Path], Model] = field(default=lambda _: lambda messages: "no idea")  # behind the page's endpoint
+    after: Callable[[Path], None] = field(default=lambda _: None)  # what holds of the files that the page leaves
+
+
+def bundled(name: str) -> Callable[[Path], None]:
+    """Return what copies a bundled pool."""
+
+    def write(path: Path) -> None:
+        (source,) = (pool for pools in bundled_files().values() for pool in pools if pool.name == name)
+        shutil.copy(source, path)
+
+    return write
+
+
+def first_items(name: str, count: int) -> Callable[[Path], None]:
+    """Return what writes the first items of a bundled pool."""
+
+    def write(path: Path) -> None:
+        bundled(name)(path)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(lines[: count + 1]), encoding="utf-8")
+
+    return write
+
+
+def right_answers(pool: str) -> Callable[[Path], None]:
+    """Return what writes a right answer to each item of a pool beside it."""
+
+    def write(path: Path) -> None:
+        benchmark = benchmark_of(path.parent / pool)
+        items = benchmark.read_pool(path.parent / pool).items
+        answers = [(item.id, benchmark.training.gold(item)) for item in items]
+        lines = [json.dumps({"id": name, "model": "m", "response": json.dumps(answer)}) for name, answer in answers]
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    return write
+
+
+def exported(name: str) -> Callable[[Path], None]:
+    """Return what exports a bundled pool; the path is that of its part with gold."""
+
+    def write(path: Path) -> None:
+        source = path.parent.with_suffix(".jsonl")
+        bundled(name)(source)
+        assert main(["export", str(source), "--out", str(path.parent)]) == 0
+
+    return write
+
+
+def knowing_model(folder: Path) -> Model:
+    """Return a model that gives the right answer to each prompt of the folder's pool.jsonl."""
+
+    def reply(messages: list[dict[str, Any]]) -> str:
+        benchmark = benchmark_of(folder / "pool.jsonl")
+        items = benchmark.read_pool(folder / "pool.jsonl").items
+        right = {benchmark.prompt(item): json.dumps(benchmark.training.gold(item)) for item in items}
+        return right[messages[-1]["content"]]
+
+    return reply
+
+
+def require_right_scores(folder: Path) -> None:
+    lines = (folder / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    assert lines
+    assert all(json.loads(line)["correct"] for line in lines)
+
+
+def require_cluster_records(folder: Path) -> None:
+    for name in ("runs", "secure"):
+        lines = (folder / name / "records.jsonl").read_text(encoding="utf-8").splitlines()
+        assert [json.loads(line)["outcome"] for line in lines] == ["found"] * 2
+
+
+SETUPS: dict[str, PageSetup] = {
+    "CONTRIBUTING.md": PageSetup(
+        smaller={"--count 1000000": "--count 20", "--count 200000": "--count 2", "--count 10000": "--count 10"}
+    ),
+    "docs/causalab.md": PageSetup(
+        smaller={"--per-stratum 50": "--per-stratum 2", "--count 1000": "--count 1"},
+        files={"predictions.jsonl": right_answers("lab.jsonl")},
+        exits={"calibrant play": 1},  # nobody answers
+    ),
+    "docs/causim.md": PageSetup(
+        smaller={"--per-stratum 20": "--per-stratum 4", "tree-0004-s1-v10-": "tree-0000-s1-v02-"},
+        files={"responses.jsonl": right_answers("pool.jsonl")},
+        exits={"calibrant harden": 1},  # abductions that nothing decides stay
+    ),
+    "docs/cluster.md": PageSetup(
+        smaller={
+            # with records in `runs` nothing would be left to do
+            "--out runs --cluster tls": "--out secure --cluster tls",
+            "POOL": "pool.jsonl",
+            "HOST": "127.0.0.1",
+            "--nworkers 2 --nthreads 1": "--nthreads 1",
+            "--nthreads 1 &": "--nthreads 1 --no-nanny &",
+        },
+        files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
+        after=require_cluster_records,
+    ),
+    "docs/index.md": PageSetup(
+        smaller={"POOL": "pool.jsonl"},
+        files={
+            "pool.jsonl": first_items("sample_ordered.jsonl", 2),
+            "predictions.jsonl": right_answers("pool.jsonl"),
+        },
+    ),
+    "docs/inspect.md": PageSetup(
+        files={
+            "other.jsonl": right_answers("pool.jsonl"),
+            "sample_ordered.jsonl": bundled("sample_ordered.jsonl"),
+            "sample_blickets.jsonl": bundled("sample_blickets.jsonl"),
+        },
+    ),
+    "docs/models.md": PageSetup(
+        files={"pool.jsonl": first_items("sample_causim.jsonl", 4)},
+        written={"ask.py": "import json, os, sys"},
+        model=knowing_model,
+        after=require_right_scores,
+    ),
+    "docs/training.md": PageSetup(
+        smaller={
+            'GRPOConfig(output_dir="out")': 'GRPOConfig(output_dir="out", use_cpu=True, bf16=False, report_to=[])'
+        },
+        files={
+            "pool.jsonl": first_items("sample_causim.jsonl", 4),
+            "dataset/gold": exported("sample_causim.jsonl"),
+            "my-model": lambda path: write_random_model(path) and None,
+        },
+    ),
+    "docs/own_rows.md": PageSetup(
+        smaller={"POOL": "pool.jsonl"},
+        files={"pool.jsonl": first_items("sample_ordered.jsonl", 2)},
+        written={"my_search.py": "from itertools import combinations", "pyproject.toml": "[build-system]"},
+    ),
+    "docs/pools.md": PageSetup(
+        written={"mine.jsonl": '{"format": "calibrant-pool"'},
+        smaller={
+            "large_n20,large_n30,large_n40 --per-stratum 2": "large_n20 --per-stratum 1",
+            "--per-stratum 5": "--per-stratum 1",
+        },
+    ),
+}
+ITSELF = "runs the tests or the demonstration, in an environment that it makes"
+MINUTES = "takes minutes to hours"
+SUITES = "needs the released suites, which are not distributed with the project"
+USAGE = "a usage line"
+INSPECT = ("inspect_ai",)
+NOT_RUN: tuple[NotRun, ...] = (
+    NotRun("README.md", "make demo", ITSELF),
+    NotRun("README.md", "make test", ITSELF),
+    NotRun("README.md", "Setting       System", "tests/bench/test_cli.py compares it with what `demo` prints"),
+    NotRun("CONTRIBUTING.md", "dsl  <-  solvers", "a picture; tests/test_layout.py holds the sources to it"),
+    NotRun("CONTRIBUTING.md", "ORDER_SEED=7 python3 tasks.py test-newcomer", ITSELF),
+    NotRun("CONTRIBUTING.md", "python3 tasks.py test-lowest", ITSELF),
+    NotRun("CONTRIBUTING.md", "SOAK_MINUTES=60 python3 tasks.py soak", ITSELF),
+    NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.speed", MINUTES),
+    NotRun("CONTRIBUTING.md", "python -m calibrant.bench.lab.limits", MINUTES),
+    NotRun("CONTRIBUTING.md", "python -m tests.faults", MINUTES),
+    NotRun("docs/causalab.md", "python -m calibrant.bench.causalab rows DIR", SUITES),
+    NotRun("docs/causalab.md", "python -m calibrant.bench.causalab findings DIR", SUITES),
+    NotRun("docs/cluster.md", "Killed ", "printed by `python -m tests.faults`, which takes minutes"),
+    NotRun("docs/cluster.md", "#!/bin/bash\n#SBATCH", "needs SLURM"),
+    NotRun("docs/cluster.md", "apiVersion: v1", "needs Kubernetes"),
+    NotRun("docs/hub.md", "calibrant export", "needs pyarrow", ("pyarrow",)),
+    NotRun("docs/hub.md", "from datasets import load_dataset", "needs datasets", ("pyarrow", "datasets")),
+    NotRun("docs/hub.md", "from pathlib import Path", "needs pyarrow", ("pyarrow",)),
+    NotRun("docs/index.md", "make demo", ITSELF),
+    NotRun("docs/inspect.md", "pip install", "installs; the extras are compared with pyproject.toml"),
+    NotRun(
+        "docs/inspect.md", "inspect eval calibrant/causim -T pool=pool.jsonl --model openai/", "needs a model's key"
+    ),
+    NotRun("docs/inspect.md", "inspect eval calibrant/causim -T pool=pool.jsonl --solver", "needs Inspect", INSPECT),
+    NotRun("docs/inspect.md", "inspect eval calibrant/replayscm", "needs Inspect", INSPECT),
+    NotRun("docs/inspect.md", "inspect eval calibrant/blickets", "needs Inspect", INSPECT),
+    NotRun("docs/inspect.md", "from inspect_ai.log", "needs Inspect", INSPECT),
+    NotRun("docs/inspect.md", "inspect score", "needs Inspect", INSPECT),
+    NotRun("docs/inspect.md", "calibrant score", "needs a log of Inspect", INSPECT),
+    NotRun("docs/inspect.md", "calibrant report", "needs a log of Inspect", INSPECT),
+    NotRun("docs/limits.md", "python -m calibrant.bench.lab.limits [SWEEP ...]", USAGE),
+    NotRun("docs/semantics.md", "expr := NAME", "a grammar"),
+    NotRun("docs/speed.md", "python -m calibrant.bench.lab.speed [NAME ...]", USAGE),
+    NotRun(
+        "docs/training.md", "from datasets import load_dataset", "needs TRL", ("pyarrow", "datasets", "trl", "torch")
+    ),
+    NotRun("docs/training.md", "vf-validate", "needs verifiers", ("verifiers",)),
+    NotRun("docs/training.md", "vf-eval", "needs verifiers", ("verifiers",)),
+    NotRun("docs/training.md", "lm_eval --model dummy", "needs lm-evaluation-harness", ("lm_eval",)),
+    NotRun("docs/training.md", "lm_eval --model local", "needs lm-evaluation-harness", ("lm_eval",)),
+)

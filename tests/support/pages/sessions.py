@@ -1,0 +1,146 @@
+"""A page from its first unit to its last, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.faults.loopback import UNOBSERVED
+from tests.support.commands import CHECKOUT
+from tests.support.model_server import served
+from tests.support.pages.blocks import Unit
+from tests.support.pages.declared import PageSetup
+from tests.support.pages.programs import run_program
+from tests.support.pages.shell import run_line
+
+ENDPOINT = "http://127.0.0.1:8000/v1"  # of the pages' models; a server on a free port takes its place
+SCHEDULER_PORT = "8786"
+LOG = "logs/....eval"  # on pages: the first log of the session
+MAX_SCRIPT_SECONDS = 120
+SCRIPT = """
+set -eu
+calibrant() {{ {python} -m calibrant.bench.cli "$@"; }}
+dask() {{ exec {python} -m dask "$@"; }}
+pip() {{ :; }}
+{text}
+"""
+
+
+@dataclass
+class PageSession:
+    """The folder, the names and the replaced texts that the units of a page share."""
+
+    folder: Path
+    setup: PageSetup
+    url: str = ""
+    tools: Sequence[str] = ()  # programs besides `calibrant` and `python` that may be started, in processes
+    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
+
+    def run(self, unit: Unit) -> None:
+        """Run a unit in the current folder; an AssertionError has what it printed."""
+        text = self._text(unit)
+        self._write_files(text)
+        if name := self._written_name(unit):
+            (self.folder / name).write_text(text, encoding="utf-8")
+        elif unit.kind == "python":
+            run_program(text, f"{unit.page}:{unit.line}", self.names)
+        elif unit.kind == "script":
+            self._run_script(text)
+        else:
+            assert unit.kind == "command", f"{unit}: neither run, nor written to a file, nor declared as not run"
+            self._run_command(unit, text)
+
+    def _text(self, unit: Unit) -> str:
+        """Return what is run in place of the text of the page."""
+        text = unit.text.replace(ENDPOINT, self.url) if self.url else unit.text
+        for printed, smaller in self.setup.smaller.items():
+            text = text.replace(printed, smaller)
+        if LOG in text:
+            text = text.replace(LOG, min(map(str, Path("logs").glob("*.eval"))))  # they begin with their time
+        return text
+
+    def _written_name(self, unit: Unit) -> str | None:
+        return next((name for name, start in self.setup.written.items() if unit.text.startswith(start)), None)
+
+    def _write_files(self, text: str) -> None:
+        for name, write in self.setup.files.items():
+            if re.search(rf"(?<![\w/.]){re.escape(name)}(?!\w)", text) and not (self.folder / name).exists():
+                write(self.folder / name)
+
+    def _run_command(self, unit: Unit, text: str) -> None:
+        expected = next((code for start, code in self.setup.exits.items() if unit.text.startswith(start)), 0)
+        if shlex.split(text)[0] in self.tools:
+            done = subprocess.run(
+                ["bash", "-c", text],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=MAX_SCRIPT_SECONDS,
+                env=_path(),
+            )
+        else:
+            done = run_line(text)
+        printed = done.stdout + done.stderr
+        assert done.returncode == expected, f"{unit}: exit code {done.returncode}: {printed[-2000:]}"
+        assert "Traceback" not in printed, f"{unit}: {printed[-2000:]}"
+        if unit.output:
+            assert printed.splitlines()[-len(unit.output) :] == [*unit.output], f"{unit}: {printed[-2000:]}"
+
+    def _run_script(self, text: str) -> None:
+        """Run it by bash, with a free port; what it leaves in the background ends with it."""
+        script = SCRIPT.format(python=shlex.quote(sys.executable), text=text.replace(SCHEDULER_PORT, _free_port()))
+        with (self.folder / "script.log").open("w+", encoding="utf-8") as log:  # a pipe would wait for all children
+            process = subprocess.Popen(
+                ["bash", "-c", script], stdout=log, stderr=log, env=_path(), start_new_session=True
+            )
+            try:
+                code = process.wait(MAX_SCRIPT_SECONDS)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            log.seek(0)
+            assert code == 0, log.read()[-4000:]
+
+
+@contextmanager
+def session(folder: Path, setup: PageSetup, units: Sequence[Unit], tools: Sequence[str] = ()) -> Iterator[PageSession]:
+    """Give a session of these units; a model stands behind the endpoint that one of them names.
+
+    Blocks that are files stand in the folder before anything is run.
+    """
+    model = setup.model(folder)
+    with served(model) if any(ENDPOINT in unit.text for unit in units) else _no_server() as url:
+        made = PageSession(folder, setup, url, tools)
+        for unit in units:
+            if made._written_name(unit):
+                made.run(unit)
+        yield made
+
+
+@contextmanager
+def _no_server() -> Iterator[str]:
+    yield ""
+
+
+def _path() -> dict[str, str]:
+    """Programs beside the interpreter come first, and what is imported is this checkout."""
+    paths = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    variables = {"PATH": paths, "PYTHONPATH": str(CHECKOUT), "no_proxy": "*", "MODEL_KEY": "none"}
+    return {**os.environ, **UNOBSERVED, **variables}
+
+
+def _free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
