@@ -160,10 +160,13 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_no_name_ends_the_drawing_or_warns(name: str, recwarn: pytest.WarningsRecorder) -> None:
-    """Mathematics, characters that XML or the font lacks, and a name that is wider than the plot."""
-    hostile = [one._replace(system=f"{name}{one.system}", setting=name, pool=f"{name}{one.pool}") for one in LADDER]
+def test_no_name_ends_the_drawing_or_warns(recwarn: pytest.WarningsRecorder) -> None:
+    """Mathematics, characters that XML or the font lacks, and a name wider than the plot, all in one drawing."""
+    hostile = [
+        one._replace(system=f"{name}{one.system}", setting=name, pool=f"{name}{one.pool}")
+        for name in HOSTILE
+        for one in LADDER
+    ]
     plots = report_plots(rows_of(*LADDER, *hostile), {}, with_paper=True, with_times=True)
     assert plots
     for plot in plots:
