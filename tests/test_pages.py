@@ -7,6 +7,7 @@ tests/test_site.py.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
@@ -24,6 +25,11 @@ TEXTS = {page_name(path): path.read_text(encoding="utf-8") for path in PAGES}
 UNITS = {page: page_units(page, text) for page, text in TEXTS.items()}
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 IMPORTED = re.compile(r"^\s*from ((?:bench|calibrant|dsl|solvers|audits|baselines)[\w.]*) import (.+)$", re.MULTILINE)
+NAMED = re.compile(r"(?<!`)`(calibrant(?:\.\w+)+)(?:\([^`]*\))?`(?!`)")
+FILED = re.compile(
+    r"(?<!`)`((?:bench|dsl|solvers|audits|baselines|tests|calibrant)/[\w./]*(?:/|\.(?:py|c|json)))`(?!`)"
+)
+PLACEHOLDERS = re.compile(r"NAME|TOOL|/b[/.]")  # what the reader fills in
 INSTALLED = re.compile(r"pip install ['\"]calibrant\[([\w,-]+)\]['\"]")
 NEEDED_EXTRAS = {
     "calibrant report": "report",
@@ -81,6 +87,30 @@ def test_every_name_that_a_page_imports_from_the_project_exists(page: str) -> No
             if module != "calibrant.inspect":  # needs its package: tests/integrations
                 for name in names.split(","):
                     assert hasattr(importlib.import_module(module), name.strip()), f"{module}.{name}"
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_name_and_file_of_the_project_that_a_page_mentions_exists(page: str) -> None:
+    for name in NAMED.findall(TEXTS[page]):
+        assert PLACEHOLDERS.search(name) or is_name_of_the_project(name), name
+    for name in FILED.findall(TEXTS[page]):
+        assert PLACEHOLDERS.search(name) or (CHECKOUT / name).exists(), name
+
+
+@pytest.mark.parametrize(
+    ("name", "exists"),
+    [("calibrant.rewards", True), ("calibrant.dsl.item", True), ("calibrant.dsl.itme", False), ("calibrant.a", False)],
+)
+def test_a_name_is_a_module_or_in_one(name: str, exists: bool) -> None:
+    assert is_name_of_the_project(name) is exists
+
+
+def is_name_of_the_project(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
 
 
 @pytest.mark.parametrize("page", TEXTS)

@@ -9,7 +9,8 @@ import runpy
 import shlex
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from glob import glob
 from itertools import takewhile
 from pathlib import Path
@@ -50,7 +51,7 @@ def _run_program(program: str, *arguments: str) -> int:
     assert program in ("python", "python3"), f"{program}: not run in this process"
     try:
         if arguments[0] == "-m":
-            with patch.object(sys, "argv", list(arguments[1:])):
+            with patch.object(sys, "argv", list(arguments[1:])), _not_imported(arguments[1]):
                 runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         else:
             with patch.object(sys, "argv", list(arguments)):
@@ -58,3 +59,16 @@ def _run_program(program: str, *arguments: str) -> int:
     except SystemExit as stopped:
         return stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
     return 0
+
+
+@contextmanager
+def _not_imported(name: str) -> Iterator[None]:
+    """The program to run, as in a new process: runpy warns of one that an earlier test has imported."""
+    modules = {name: sys.modules.get(name) for name in (name, f"{name}.__main__")}
+    held = {name: module for name, module in modules.items() if module and not hasattr(module, "__path__")}
+    for program in held:
+        del sys.modules[program]
+    try:
+        yield
+    finally:
+        sys.modules.update(held)
