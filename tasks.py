@@ -5,9 +5,10 @@ skip that when nothing has changed since; the tests add the libraries of require
 (`python3 tasks.py docs`) those of requirements-docs.lock. The tools that the project has adapters for are large:
 `python3 tasks.py test-integrations` has an environment of its own for them, .venv-integrations, with
 requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
-has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-lowest` runs the
-command and a tenth of the tests with the lowest versions that pyproject.toml allows, in .venv-lowest; `lock-lowest`
-writes its lock file. `make demo`, `make test` and so on call this file.
+has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-ci` does too,
+and then runs here, with the shared vectors, the tests that did not pass there. `test-lowest` runs the command and a
+tenth of the tests with the lowest versions that pyproject.toml allows, in .venv-lowest; `lock-lowest` writes that file.
+`make demo`, `make test` and so on call this file.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 import venv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +53,18 @@ LOWEST_TESTS = (
 )
 BUILD = ("hatchling", "editables", "pathspec", "trove-classifiers", "tomlkit")  # with which `pip install .` builds
 MACHINE = re.compile(r"CI|(?:CALIBRANT|NUMBA)_\w+")  # variables that a newcomer does not have
-PIP = ("pip", "install", "--quiet", "--disable-pip-version-check")
+# --no-compile: Python compiles what is imported; all of requirements.lock takes pip 11 of 42 s
+PIP = ("pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A module to run, where and with which variables; what is said should it fail."""
+
+    command: tuple[str, ...]
+    folder: Path = ROOT
+    variables: Mapping[str, str] | None = None  # None: those of this process
+    advice: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,22 +77,29 @@ class Environment:
     def python(self) -> Path:
         return self.folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
-    def run(self, *command: str, folder: Path = ROOT, variables: Mapping[str, str] | None = None) -> None:
+    def run(
+        self,
+        *command: str,
+        folder: Path = ROOT,
+        variables: Mapping[str, str] | None = None,
+        advice: str = "",
+    ) -> None:
         """Run a module of its Python in the folder; stop with its exit code if it fails."""
-        print("$ python -m", *command, flush=True)
-        code = subprocess.call([str(self.python), "-m", *command], cwd=folder, env=variables or _variables())
-        if code:
-            sys.exit(code)
+        self.run_together(Process(command, folder, variables, advice))
 
-    def run_together(self, *commands: tuple[str, ...]) -> None:
+    def run_together(self, *processes: Process) -> None:
         """Run modules at the same time; stop with the exit code of the first that fails once all have ended."""
         started = []
-        for command in commands:
-            print("$ python -m", *command, flush=True)
-            started.append(subprocess.Popen([str(self.python), "-m", *command], cwd=ROOT, env=_variables()))
-        code = next((failed for failed in [process.wait() for process in started] if failed), 0)
-        if code:
-            sys.exit(code)
+        for process in processes:
+            print("$ python -m", *process.command, flush=True)
+            line = [str(self.python), "-m", *process.command]
+            started.append(subprocess.Popen(line, cwd=process.folder, env=process.variables or _variables()))
+        codes = [running.wait() for running in started]
+        for process, code in zip(processes, codes, strict=True):
+            if code and process.advice:
+                print(process.advice, flush=True)
+        if any(codes):
+            sys.exit(next(code for code in codes if code))
 
     def install(self, size: str, lock: str = LOCK, options: tuple[str, ...] = ()) -> None:
         """Make it agree with a lock file, which pip installs with these options, and pyproject.toml."""
@@ -198,30 +219,80 @@ def test() -> None:
     made = tests_environment()
     for command in CHECKS:
         made.run(*command)
-    made.run_together(TYPES, TESTS)
+    made.run_together(Process(TYPES), Process(TESTS))
 
 
 def test_newcomer() -> None:
-    """Test the last commit in a fresh clone: no shared vectors, no caches, CI unset, tests in a random order.
+    """Test this checkout in a fresh clone: no shared vectors, no caches, CI unset, tests in a random order.
 
-    ORDER_SEED repeats the order of a run that failed: it is in the command that is printed.
+    ORDER_SEED repeats the order of a run that failed: the command is printed.
     """
     made = tests_environment()
+    with newcomer() as run:
+        made.run(*run.command, folder=run.folder, variables=run.variables, advice=run.advice)
+
+
+def test_ci() -> None:
+    """Each test once, in the harder of two places: as a newcomer, and here what did not pass there.
+
+    That is what needs shared vectors, whose cases are tests of their own, or needs CI=true.
+    """
+    made = tests_environment()
+    for command in CHECKS:
+        made.run(*command)
+    with newcomer() as run:
+        passed = run.folder.parent / "passed"
+        types = Process(TYPES)
+        tests = Process((*run.command, f"--passed-to={passed}"), run.folder, run.variables, run.advice)
+        made.run_together(types, tests)
+        print(f"{len(passed.read_text(encoding='utf-8').splitlines())} tests passed there; the others here:")
+        made.run(*TESTS, f"--but={passed}", advice="`python3 tasks.py test` has these tests and all others")
+
+
+@contextmanager
+def newcomer() -> Iterator[Process]:
+    """The tests in a fresh clone that has what is changed and new in this checkout."""
     seed = os.environ.get("ORDER_SEED") or str(random.SystemRandom().randrange(1_000_000))
     with tempfile.TemporaryDirectory(prefix="calibrant-newcomer-", ignore_cleanup_errors=True) as folder:
         clone, cache = Path(folder).resolve() / "calibrant", Path(folder).resolve() / "cache"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+        for name in _uncommitted():
+            (clone / name).unlink(missing_ok=True)
+            if (ROOT / name).exists():
+                (clone / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, clone / name)
         # the environment has this checkout installed: the clone goes before it
         variables = {"PYTHONPATH": str(clone), "XDG_CACHE_HOME": str(cache)}
         kept = {name: value for name, value in _variables().items() if not MACHINE.fullmatch(name)}
-        made.run(*TESTS, f"--order-seed={seed}", folder=clone, variables=kept | variables)
+        advice = f"the same order again: ORDER_SEED={seed} python3 tasks.py test-newcomer"
+        yield Process((*TESTS, f"--order-seed={seed}"), clone, kept | variables, advice)
+
+
+def _uncommitted() -> list[str]:
+    """The files of this checkout that differ from its last commit, and new ones that git would not ignore."""
+    lists = (["diff", "HEAD", "--name-only"], ["ls-files", "--others", "--exclude-standard"])
+    git = ("git", "-C", str(ROOT))
+    texts = [subprocess.run([*git, *line, "-z"], check=True, capture_output=True, text=True).stdout for line in lists]
+    return [name for text in texts for name in text.split("\0") if name]
+
+
+def lowest_environment() -> Environment:
+    """Of the tests with the lowest versions that pyproject.toml allows."""
+    made = Environment(Path(os.environ.get("CALIBRANT_LOWEST_VENV", ROOT / ".venv-lowest")))
+    # the lock names every package, which `pip check` verifies
+    made.install("1 GB", LOWEST, ("--no-deps",))
+    return made
+
+
+def install_others() -> None:
+    """Set up the environments that `test-ci` does not use, so that it can run meanwhile."""
+    integrations_environment()
+    lowest_environment()
 
 
 def test_lowest() -> None:
     """Run the command, and a fixed tenth of the tests, with the lowest versions that pyproject.toml allows."""
-    made = Environment(Path(os.environ.get("CALIBRANT_LOWEST_VENV", ROOT / ".venv-lowest")))
-    # the lock names every package, which `pip check` verifies; a tenth of the tests imports a third of the modules
-    made.install("1 GB", LOWEST, ("--no-deps", "--no-compile"))
+    made = lowest_environment()
     for command in LOWEST_TESTS:
         made.run(*command)
 
@@ -255,9 +326,11 @@ TASKS = {
     "soak": soak,
     "docs": docs,
     "test-integrations": test_integrations,
+    "test-ci": test_ci,
     "test-newcomer": test_newcomer,
     "test-lowest": test_lowest,
     "install": environment,
+    "install-others": install_others,
     "lock-integrations": lambda: lock_integrations(environment()),
     "lock-lowest": lambda: lock_lowest(environment()),
 }

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Iterator
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -35,11 +36,39 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--one-in", default=1, type=int, metavar="N", help="run a fixed N-th of the tests, of every folder"
     )
+    parser.addoption("--passed-to", default="", metavar="FILE", help="write the ids of the tests that pass, one a line")
+    parser.addoption("--but", default="", metavar="FILE", help="leave out the tests that --passed-to wrote there")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    file = config.getoption("--passed-to")
+    if file and not hasattr(config, "workerinput"):  # the controller of xdist hears of every test
+        config.pluginmanager.register(PassedTests(Path(file)))
+
+
+class PassedTests:
+    """Writes the ids of the tests that pass. A test that is skipped, or expected to fail, has not passed."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.ids: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed and not hasattr(report, "wasxfail"):
+            self.ids.append(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        self.file.write_text("".join(f"{name}\n" for name in sorted(self.ids)), encoding="utf-8")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Shuffle by digest: every xdist worker arrives at the same order. Files stay whole, for fixtures of modules."""
+    """Leave out what has passed elsewhere, and shuffle by digest: every xdist worker arrives at the same order.
+
+    Files stay whole, for fixtures of modules. A test is known by its id with the case in it: where the shared vectors
+    give a test its cases, the id that is skipped without them is another than those that it has with them.
+    """
     seed, part = config.getoption("--order-seed"), config.getoption("--one-in")
+    passed = config.getoption("--but")
 
     def digest(text: str) -> bytes:
         return sha256(f"{seed} {text}".encode()).digest()
@@ -48,6 +77,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         rest = [item for item in items if int.from_bytes(sha256(item.nodeid.encode()).digest()) % part]
         config.hook.pytest_deselected(items=rest)
         items[:] = [item for item in items if item not in set(rest)]
+    if passed:
+        ids = set(Path(passed).read_text(encoding="utf-8").split("\n"))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in ids])
+        items[:] = [item for item in items if item.nodeid not in ids]
     if seed:
         items.sort(key=lambda item: (digest(item.nodeid.partition("::")[0]), digest(item.nodeid)))
 
