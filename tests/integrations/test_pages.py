@@ -1,35 +1,35 @@
-"""Blocks of the pages that need a package of an integration, in the pages' order and with what stands before them."""
+"""The code blocks of pages that need a package of an integration, after those blocks of the page that need none."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
-from tests.support.pages.blocks import PAGES, page_name, page_units
+from tests.support.commands import CHECKOUT
+from tests.support.packages import needs
+from tests.support.pages.blocks import page_units
 from tests.support.pages.declared import NOT_RUN, SETUPS, PageSetup
 from tests.support.pages.sessions import session
 
-TOOLS = ("inspect", "vf-validate", "vf-eval", "lm_eval")
-pytestmark = pytest.mark.filterwarnings("ignore")  # of torch, transformers and trl
-NEEDING_PACKAGES = [entry for entry in NOT_RUN if entry.packages]
+GROUPS = sorted({(entry.page, entry.packages) for entry in NOT_RUN if entry.packages})
+TOOLS = ("inspect", "lm_eval", "vf-validate", "vf-eval")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the packages themselves
 
 
-PAGES_RUN = ("docs/hub.md",)  # those of Inspect, TRL and verifiers have tests of their own in this folder
-
-
-@pytest.mark.parametrize("page", PAGES_RUN)
-def test_the_blocks_of_a_page_run_with_their_packages(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("page", "packages"), GROUPS, ids=[f"{page} {packages[-1]}" for page, packages in GROUPS])
+def test_the_blocks_of_a_page_run(
+    page: str, packages: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    missing = {name for entry in NEEDING_PACKAGES if entry.page == page for name in entry.packages}
-    missing = {name for name in missing if importlib.util.find_spec(name) is None}
-    assert not missing, "python3 tasks.py test-integrations has an environment with all of them"
+    needs(*packages)
     monkeypatch.chdir(tmp_path)
-    (path,) = (path for path in PAGES if page_name(path) == page)
-    left_out = [entry for entry in NOT_RUN if not entry.packages]
-    units = [unit for unit in page_units(page, path.read_text("utf-8")) if not any(e.matches(unit) for e in left_out)]
-    with session(tmp_path, SETUPS.get(page, PageSetup()), units, TOOLS) as running:
+    if "datasets" in packages:
+        monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    left_out = [entry for entry in NOT_RUN if entry.packages != packages]
+    units = page_units(page, (CHECKOUT / page).read_text(encoding="utf-8"))
+    units = [unit for unit in units if not any(entry.matches(unit) for entry in left_out)]
+    setup = SETUPS.get(page, PageSetup())
+    with session(tmp_path, setup, units, TOOLS) as running:
         for unit in units:
             running.run(unit)
+    setup.after(tmp_path)

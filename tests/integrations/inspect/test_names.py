@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import sysconfig
@@ -20,7 +19,7 @@ needs("inspect_ai")
 from inspect_ai.log import read_eval_log
 
 from tests.integrations.inspect.conftest import pool_of
-from tests.integrations.inspect.logs import metrics, samples
+from tests.integrations.inspect.logs import samples
 from tests.support.commands import CHECKOUT
 
 OFFLINE = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index", "--no-build-isolation")
@@ -45,18 +44,6 @@ def _from_wheel(folder: Path) -> Path:
     _ran(Path(sys.executable), folder, "-m", "pip", "--python", python, "install", *OFFLINE, wheel)
     assert str(site) in _ran(python, folder, "-c", "import calibrant; print(calibrant.__file__)")
     return python
-
-
-def test_the_first_example_of_the_page_needs_no_key_and_no_network(tmp_path: Path) -> None:
-    page = (CHECKOUT / "docs" / "inspect.md").read_text(encoding="utf-8")
-    block = page.partition("\n    pip install")[2].partition("\n\n")[0].splitlines()[1:]
-    modules = {"calibrant": ("-m", "calibrant.bench.cli"), "inspect": ("-m", "inspect_ai")}
-    said = ""
-    for program, *arguments in map(shlex.split, block):
-        said = _ran(Path(sys.executable), tmp_path, *modules[program], *arguments)
-    (path,) = (tmp_path / "logs").glob("*.eval")
-    assert metrics(read_eval_log(path))["correct"]["mean"] == 1.0
-    assert "1.000" in said
 
 
 @pytest.mark.parametrize("installed", ["wheel", "editable"])

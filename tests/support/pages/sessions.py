@@ -26,7 +26,7 @@ from tests.support.pages.shell import run_line
 ENDPOINT = "http://127.0.0.1:8000/v1"  # of the pages' models; a server on a free port takes its place
 SCHEDULER_PORT = "8786"
 LOG = "logs/....eval"  # on pages: the first log of the session
-MAX_SCRIPT_SECONDS = 120
+MAX_SCRIPT_SECONDS = 300  # kernels may have to be compiled first
 SCRIPT = """
 set -eu
 calibrant() {{ {python} -m calibrant.bench.cli "$@"; }}
@@ -55,7 +55,7 @@ class PageSession:
         elif unit.kind == "python":
             run_program(text, f"{unit.page}:{unit.line}", self.names)
         elif unit.kind == "script":
-            self._run_script(text)
+            self._run_script(unit, text)
         else:
             assert unit.kind == "command", f"{unit}: neither run, nor written to a file, nor declared as not run"
             self._run_command(unit, text)
@@ -80,28 +80,26 @@ class PageSession:
     def _run_command(self, unit: Unit, text: str) -> None:
         expected = next((code for start, code in self.setup.exits.items() if unit.text.startswith(start)), 0)
         if shlex.split(text)[0] in self.tools:
-            done = subprocess.run(
-                ["bash", "-c", text],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=MAX_SCRIPT_SECONDS,
-                env=_path(),
-            )
+            code, printed = self._run_bash(text)
         else:
             done = run_line(text)
-        printed = done.stdout + done.stderr
-        assert done.returncode == expected, f"{unit}: exit code {done.returncode}: {printed[-2000:]}"
+            code, printed = done.returncode, done.stdout + done.stderr
+        assert code == expected, f"{unit}: exit code {code}: {printed[-2000:]}"
         assert "Traceback" not in printed, f"{unit}: {printed[-2000:]}"
         if unit.output:
             assert printed.splitlines()[-len(unit.output) :] == [*unit.output], f"{unit}: {printed[-2000:]}"
 
-    def _run_script(self, text: str) -> None:
-        """Run it by bash, with a free port; what it leaves in the background ends with it."""
+    def _run_script(self, unit: Unit, text: str) -> None:
         script = SCRIPT.format(python=shlex.quote(sys.executable), text=text.replace(SCHEDULER_PORT, _free_port()))
+        code, printed = self._run_bash(script)
+        assert code == 0, f"{unit}: exit code {code}: {printed[-4000:]}"
+
+    def _run_bash(self, script: str) -> tuple[int, str]:
+        """Return exit code and output of a script; what it leaves in the background, or is late, is killed."""
         with (self.folder / "script.log").open("w+", encoding="utf-8") as log:  # a pipe would wait for all children
+            line, nothing = ["bash", "-c", script], subprocess.DEVNULL
             process = subprocess.Popen(
-                ["bash", "-c", script], stdout=log, stderr=log, env=_path(), start_new_session=True
+                line, stdin=nothing, stdout=log, stderr=log, env=_variables(), start_new_session=True
             )
             try:
                 code = process.wait(MAX_SCRIPT_SECONDS)
@@ -110,7 +108,7 @@ class PageSession:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
             log.seek(0)
-            assert code == 0, log.read()[-4000:]
+            return code, log.read()
 
 
 @contextmanager
@@ -133,7 +131,7 @@ def _no_server() -> Iterator[str]:
     yield ""
 
 
-def _path() -> dict[str, str]:
+def _variables() -> dict[str, str]:
     """Programs beside the interpreter come first, and what is imported is this checkout."""
     paths = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     variables = {"PATH": paths, "PYTHONPATH": str(CHECKOUT), "no_proxy": "*", "MODEL_KEY": "none"}
