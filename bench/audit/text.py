@@ -10,7 +10,7 @@ from statistics import median
 from calibrant.audits.replayscm.findings import ClassCount, Split
 from calibrant.bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.audit.records import AuditRecord
-from calibrant.bench.pages.aligned import aligned, aligned_lines
+from calibrant.bench.pages.aligned import Fitted, aligned, fitted
 from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 MAX_CLASS = 6
@@ -65,13 +65,23 @@ def share_text(share: float | None) -> str:
     return NOTHING if share is None else "0" if share == 0 else "1" if share == 1 else f"{share:.3g}"
 
 
-def audits_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
-    """One row per instance, then what the verdicts are."""
+def audits_table(records: Sequence[AuditRecord], width: int | None) -> Fitted:
+    """Return the table with a row for each instance; columns beyond the width are left out, the verdict last."""
     bounds = counted_bounds(records)
-    headings = ["Instance", "Setting", "Vars", "Worlds", *(f"k<={k}" for k in bounds), *MEASURES, "Verdict"]
-    known: dict[str, str] = {}  # most cells are those of other instances too
-    rows = [[known.setdefault(cell, cell) for cell in _row(record, bounds)] for record in records]
-    yield from aligned_lines(headings, rows)
+    counts = [f"k<={k}" for k in bounds]
+    headings = {"instance": "Instance", "setting": "Setting"}
+    headings |= {name: name for name in ("Vars", "Worlds", *counts, *MEASURES, "Verdict")}
+    cached: dict[str, str] = {}  # most cells are those of other instances too
+    rows = [
+        {key: cached.setdefault(cell, cell) for key, cell in zip(headings, _row(record, bounds), strict=True)}
+        for record in records
+    ]
+    first, labels = ("Verdict", *counts, "Ceiling", "Coverage"), ("instance", "setting")
+    return fitted(headings, rows, first=first, labels=labels, width=width)
+
+
+def summary_lines(records: Sequence[AuditRecord]) -> Iterator[str]:
+    """Yield what the verdicts are, and what one more world would remove."""
     yield from ("", summary(records))
     if closing := closing_text(records):
         yield closing

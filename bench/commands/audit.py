@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from itertools import chain
 from pathlib import Path
@@ -189,9 +190,10 @@ def _print_details(audited: AuditedPool) -> None:
 
 
 def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details: bool, as_json: bool) -> None:
-    from calibrant.bench.audit.text import audits_lines, calibration_text
+    from calibrant.bench.audit.text import audits_table, calibration_text, summary_lines
     from calibrant.bench.pages.long_json import object_pieces
     from calibrant.bench.report.rate_rows import SHORT_DIGEST
+    from calibrant.bench.terminal import stated_width
 
     if as_json:
         instances = (record.to_dict() for record in audited.records)
@@ -202,8 +204,13 @@ def _print(audited: AuditedPool, calibrated: Calibration, file: Path, *, details
         if details:
             _print_details(audited)
         which = in_one_line(f"{audited.pool.name} ({file.name}, sha256 {audited.digest[:SHORT_DIGEST]})")
-        for line in chain([which], audits_lines(audited.records), filter(None, [calibration_text(calibrated)])):
+        table = audits_table(audited.records, stated_width(sys.stdout))
+        for line in chain([which, table.text], summary_lines(audited.records)):
             typer.echo(line)
+        if calibration := calibration_text(calibrated):
+            typer.echo(calibration)
+        if table.left_out:
+            typer.echo(f"left out to fit the width: {', '.join(table.left_out)}; --json has all", err=True)
 
 
 def _exit_code(audited: AuditedPool, *, gated: bool, gate: int | None) -> int:

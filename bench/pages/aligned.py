@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from calibrant.bench.answers.columns import SUPPRESSED, UNDEFINED
@@ -70,24 +70,34 @@ def named_columns(measures: Measures, names: str) -> dict[str, str]:
 
 
 def fitted(
-    headings: Mapping[str, str], rows: Sequence[Mapping[str, str]], *, first: Sequence[str] = (), width: int | None
+    headings: Mapping[str, str],
+    rows: Sequence[Mapping[str, str]],
+    *,
+    first: Sequence[str] = (),
+    labels: Collection[str] = LABELS.keys(),
+    width: int | None,
 ) -> Fitted:
-    """The rows with as many columns as fit the width, the most important first; labels go last, while rows differ."""
+    """Return the rows with as many columns as fit the width, `first` first; labels go last, while rows differ."""
     cells = {key: [in_one_line(row.get(key, UNDEFINED)) for row in rows] for key in headings}
     widths = {key: max(map(len, (heading, *cells[key]))) + _GAP for key, heading in headings.items()}
     kept = list(headings)
     if width is not None and sum(widths.values()) - _GAP > width:
-        kept = _chosen(list(headings), first, cells, widths, width + _GAP)
+        kept = _chosen(list(headings), labels, first, cells, widths, width + _GAP)
     text = aligned([headings[key] for key in kept], [list(row) for row in zip(*(cells[k] for k in kept), strict=True)])
     return Fitted(text, tuple(headings[key] for key in headings if key not in kept))
 
 
 def _chosen(
-    keys: Sequence[str], most: Sequence[str], cells: Mapping[str, Sequence[str]], widths: Mapping[str, int], width: int
+    keys: Sequence[str],
+    possible_labels: Collection[str],
+    most: Sequence[str],
+    cells: Mapping[str, Sequence[str]],
+    widths: Mapping[str, int],
+    width: int,
 ) -> list[str]:
-    labels = [key for key in keys if key in LABELS]
+    labels = [key for key in keys if key in possible_labels]
     first = [key for key in most if key in keys]
-    wanted = first + [key for key in keys if key not in LABELS and key not in first]
+    wanted = first + [key for key in keys if key not in labels and key not in first]
     needed = set(wanted[:NEEDED])
     kept: set[str] = set()
     for dropped in ((), ("pool",), ("pool", "setting"), ("setting",)):

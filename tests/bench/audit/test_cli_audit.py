@@ -7,6 +7,7 @@ and the constant 0; without 01 and 11 there are four. Held-out worlds show all r
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,24 @@ def test_counts_are_those_of_the_truth_table(pool: Path, capsys: pytest.CaptureF
         assert found["left_out"] == {}
         local = {finding["exact"] for finding in found["bounded"]["stronger"]}
         assert local == {str(int(members) - 1)}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 150, None])
+def test_a_piped_table_fits_the_columns_that_are_stated(
+    pool: Path, width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without COLUMNS it is whole. The instance and its verdict are never left out, and what is left out is named."""
+    monkeypatch.setenv("COLUMNS", str(width or ""))
+    done = called("audit", pool)
+    _, headings, *lines = done.stdout.split("\n\n", maxsplit=1)[0].splitlines()
+    names = re.split(" {2,}", headings.strip())
+    assert (names[0], names[-1], len(lines)) == ("Instance", "Verdict", 3)
+    note = re.search(r"left out to fit the width: (.*); --json has all", done.stderr)
+    missing = note[1].split(", ") if note else []
+    assert len(names) + len(missing) == 15
+    assert not set(names) & set(missing)
+    assert bool(missing) is (width is not None and width < 150)
+    assert width is None or all(len(line) <= width for line in (headings, *lines))
 
 
 def test_one_parent_is_too_few_for_a_conjunction(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
