@@ -18,21 +18,26 @@ NO_POSTERIOR = (
 )
 
 
-class Unattributed:
-    """The pools whose answers have no attribution, among those that were counted."""
+class AttributionCoverage:
+    """Counts answers without an attribution, of pools that have some and of pools that have none."""
 
     def __init__(self) -> None:
+        self.num_missing = 0
+        self._first_missing = ""
         self._pools: dict[str, tuple[str, str]] = {}
         self._attributed: set[str] = set()
 
     def count(self, origin: AnswerOrigin, score: Mapping[str, Any]) -> None:
-        """Note whether an answer has one."""
+        """Count an answer; a record that has the key without a value was attributed, and what is left not counted."""
+        if score.get(KEY) is None:
+            self._first_missing = self._first_missing or origin.instance
+            self.num_missing += 1
         if origin.pool_digest not in self._attributed:
             self._pools.setdefault(origin.pool_digest, (origin.pool, origin.benchmark))
             if KEY in score:
                 self._attributed.add(origin.pool_digest)
 
-    def refuse(self) -> None:
+    def refuse_bare_pools(self) -> None:
         """Raise `CalibrantError` for a pool of which no answer has one: its file is needed to make them."""
         for digest, (name, of) in self._pools.items():
             if digest not in self._attributed:
@@ -41,6 +46,13 @@ class Unattributed:
                     f"--attribution: the answers to {in_one_line(which)}, a pool of {benchmark(of).title}, have none;"
                     " add --pool POOL with that file"
                 )
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""
+        if self.num_missing:
+            subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
+            first = shown(self._first_missing)[1:-1]
+            yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
 
 
 Scores = Iterable[tuple[AnswerOrigin, Mapping[str, Any]]]
@@ -71,26 +83,3 @@ def decided_at(scores: Scores, level: float | None) -> Iterator[tuple[AnswerOrig
         yield origin, {**score, KEY: decided_from(score[KEY], level)}
     if level is not None and not is_used:
         raise CalibrantError(NO_POSTERIOR)
-
-
-class MissingAttributions:
-    """Answers without an attribution: what their evidence left is not counted, or nothing was handed in."""
-
-    def __init__(self) -> None:
-        self.number = 0
-        self._first = ""
-
-    def noted(self, scores: Scores) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
-        """The same answers, while they are looked through."""
-        for origin, score in scores:
-            if score.get(KEY) is None:
-                self._first = self._first or origin.instance
-                self.number += 1
-            yield origin, score
-
-    def lines(self) -> Iterator[str]:
-        """A line if there are any."""
-        if self.number:
-            subject = "1 answer has" if self.number == 1 else f"{self.number} answers have"
-            first = shown(self._first)[1:-1]
-            yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"

@@ -139,18 +139,20 @@ def _attributed(
     answers: Mapping[str, Sequence[Answer]], pools: Sequence[Path], *, needed: bool
 ) -> dict[str, list[Answer]]:
     """The answers, each with its attribution where a pool says what it takes. needed: of all benchmarks"""
-    from calibrant.bench.benchmarks.attributions import Unattributed, attributed
+    from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed
     from calibrant.bench.benchmarks.registry import benchmark_of
 
     made = {
         name: list(attributed(listed, [path for path in pools if benchmark_of(path).name == name]))
         for name, listed in answers.items()
     }
+    coverage = AttributionCoverage()
+    for origin, score in chain.from_iterable(made.values()):
+        coverage.count(origin, score)
     if needed or len(made) == 1:
-        without = Unattributed()
-        for origin, score in chain.from_iterable(made.values()):
-            without.count(origin, score)
-        without.refuse()
+        coverage.refuse_bare_pools()
+    for line in coverage.lines():
+        typer.echo(line, err=True)
     return made
 
 

@@ -135,7 +135,7 @@ def print_table(
     from calibrant.bench.answers.columns import Means
     from calibrant.bench.answers.sources import scored_answers
     from calibrant.bench.answers.stored_results import StoredResults
-    from calibrant.bench.benchmarks.attributions import MissingAttributions, Unattributed, attributed, decided_at
+    from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed, decided_at
     from calibrant.bench.benchmarks.registry import NAMES, benchmark
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
     from calibrant.bench.report.standing.unanswered import UnansweredCounts
@@ -144,10 +144,10 @@ def print_table(
     means = Means(given.values.get("means", Means.PUBLISHED))
     unanswered = UnansweredCounts()
     stored = [StoredResults(path) for path in official]
-    without, missing, notes = Unattributed(), MissingAttributions(), dict[str, None]()
+    coverage, notes = AttributionCoverage(), dict[str, None]()
     answers = chain(scored_answers(sources), *(results.answers() for results in stored))
-    for origin, score in missing.noted(decided_at(attributed(answers, pools), level)):
-        without.count(origin, score)
+    for origin, score in decided_at(attributed(answers, pools), level):
+        coverage.count(origin, score)
         notes |= dict.fromkeys(decision_notes((score,)) if needs_attribution else ())
         if origin.benchmark not in tables:
             measures = _with_columns(benchmark(origin.benchmark).measures, columns)
@@ -158,7 +158,7 @@ def print_table(
     if tables:
         given.refuse_foreign(tables)
     if needs_attribution:
-        without.refuse()
+        coverage.refuse_bare_pools()
     if not tables:
         tables["replayscm"] = CalibrationTable(_with_columns(benchmark("replayscm").measures, columns))
     if as_json:
@@ -172,7 +172,7 @@ def print_table(
             typer.echo(note)
         for path, results in zip(official, stored, strict=True):
             _print_comparison(path, results)
-    noted = missing.lines() if needs_attribution else ()
+    noted = coverage.lines() if needs_attribution else ()
     for line in chain(noted, unanswered.lines()):
         typer.echo(line, err=True)
     return stored

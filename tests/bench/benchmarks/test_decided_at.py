@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from calibrant.bench.answers.attribution import (
     decided_from,
     decision_notes,
 )
-from calibrant.bench.benchmarks.attributions import MissingAttributions
+from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
 from tests.support.commands import refused
 
@@ -77,7 +76,9 @@ def test_it_is_refused_where_it_decides_nothing(tmp_path: Path, capsys: pytest.C
     assert "notes" not in found
 
 
-def test_answers_whose_evidence_is_not_counted_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_whose_evidence_is_not_counted_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = generated(tmp_path, "causalab", "4nodes_hidden_n1")
     records = next(run.rglob("*.jsonl"))
     lines = [json.loads(line) for line in records.read_text().splitlines()]
@@ -86,11 +87,15 @@ def test_answers_whose_evidence_is_not_counted_are_named(tmp_path: Path, capsys:
     records.write_text("".join(json.dumps(line) + "\n" for line in lines))
     capsys.readouterr()
     assert "have none; add --pool POOL" in refused(capsys, "table", run, "--attribution")
-    missing = MissingAttributions()
-    answers: list[Any] = [(SimpleNamespace(instance=name), {"attribution": None}) for name in ("first", "second")]
-    assert list(missing.noted(answers)) == answers
-    line = "2 answers have no attribution: what their evidence leaves is not counted (first: first)"
-    assert list(missing.lines()) == [line]
+    assert "have none; add --pool POOL" in refused(capsys, "report", run, "--attribution")
+    monkeypatch.setattr(type(benchmark("causalab")), "attribution", lambda *_: None)  # as where too much is left
+    first, pool = lines[0]["instance"], tmp_path / "4nodes_hidden_n1.jsonl"
+    for line in (["table", run], ["report", run]):
+        assert main([*map(str, line), "--attribution", "--pool", str(pool)]) == 0
+        expected = (
+            f"{len(lines)} answers have no attribution: what their evidence leaves is not counted (first: {first})"
+        )
+        assert expected in capsys.readouterr().err.splitlines()
 
 
 def test_records_are_decided_anew_by_their_posterior() -> None:
