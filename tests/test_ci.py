@@ -202,7 +202,7 @@ def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
 @pytest.mark.parametrize(("failing", "ran"), [("install-others", 1), ("test-ci", 1), ("docs", 2), ("test-lowest", 3)])
 def test_what_fails_ends_the_run(machine: BareMachine, failing: str, ran: int) -> None:
     """So does an installation beside the first tests, when these have ended."""
-    machine.stub("python3", f"if [[ $2 == {failing} ]]; then exit 3; fi")
+    machine.stub_python(failing)
     code, _, calls = machine.run()
     assert code == 3
     assert calls == [*TESTS[:ran]]
