@@ -7,7 +7,7 @@ skip that when nothing has changed since; the tests add the libraries of require
 requirements-integrations.lock added. `lock-integrations` resolves that file anew from pyproject.toml; versions that it
 has stay. `test-newcomer` runs the tests in a fresh clone as on a new machine, in a random order; `test-ci` does too,
 and then runs here, with the shared vectors, the tests that did not pass there. `test-lowest` runs the command and a
-tenth of the test files with the lowest versions that pyproject.toml allows, in .venv-lowest; `lock-lowest` writes that file.
+tenth of the test files with the lowest versions that pyproject.toml allows; `lock-lowest` writes that list.
 `make demo`, `make test` and so on call this file.
 """
 
