@@ -1,10 +1,11 @@
-"""The options of the verbs, over all benchmarks. Which apply, and their defaults, bench.benchmarks says for each."""
+"""The keywords of the public functions, for type checkers: names and plain types.
+
+Ranges, meanings and defaults are declared in `bench/<benchmark>/options.py`; a test holds the two equal.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
-
-from msgspec import Meta
+from typing import Literal, TypedDict
 
 
 class Scoring(TypedDict, total=False):
@@ -20,11 +21,11 @@ class Solving(TypedDict, total=False):
     engine: what chooses parent sets, `auto` or `integer_program` (extra `large`); seconds: of the clock, for the latter
     """
 
-    max_parents: Annotated[int, Meta(ge=1, le=6)]
-    nested_roots: bool
-    states: Annotated[int, Meta(ge=0)] | None
+    max_parents: int | None
+    nested_roots: bool | None
+    states: int | None
     engine: Literal["auto", "integer_program"]
-    seconds: Annotated[float, Meta(ge=0)] | None
+    seconds: float | None
 
 
 class Counting(TypedDict, total=False):
@@ -33,10 +34,10 @@ class Counting(TypedDict, total=False):
     terms: of a sum, at most
     """
 
-    max_parents: Annotated[int, Meta(ge=1, le=6)]
-    max_size: Annotated[int, Meta(ge=1)]
+    max_parents: int
+    max_size: int | None
     nested_roots: bool
-    terms: Annotated[int, Meta(ge=1)]
+    terms: int | None
 
 
 class CountingDetectors(TypedDict, total=False):
@@ -54,23 +55,23 @@ class CountingLabs(TypedDict, total=False):
 class Auditing(TypedDict, total=False):
     """max_parents: the class that the verdict is about; nested_roots: as for solving"""
 
-    max_parents: Annotated[int, Meta(ge=1, le=6)]
+    max_parents: int | None
     nested_roots: bool
 
 
 class Separating(TypedDict, total=False):
     """members: how many of the smallest are compared; max_parents: their class; targets: variables set at once"""
 
-    members: Annotated[int, Meta(ge=2)]
-    max_parents: Annotated[int, Meta(ge=1, le=4)]
-    targets: Annotated[int, Meta(ge=1, le=3)]
+    members: int
+    max_parents: int
+    targets: int
 
 
 class HardeningOptions(TypedDict, total=False):
     """goal: one member is left, or all replay the held-out worlds; max_parents: the class that is counted"""
 
     goal: Literal["one-member", "heldout-agreement"]
-    max_parents: Annotated[int, Meta(ge=1, le=6)]
+    max_parents: int | None
 
 
 class Generating(TypedDict, total=False):
@@ -78,10 +79,10 @@ class Generating(TypedDict, total=False):
 
     stratum: str
     setting: Literal["ordered", "block", "hidden-order", "hidden-roots"]
-    max_added: Annotated[int, Meta(ge=0)]
+    max_added: int | None
 
 
 class Drawing(TypedDict, total=False):
     """suite: what the item is drawn from, by default the benchmark's first"""
 
-    suite: str
+    suite: str | None

@@ -15,6 +15,7 @@ import msgspec
 
 from calibrant.arguments import path_argument, seed_argument
 from calibrant.bench.benchmarks.registry import benchmark, benchmark_of, benchmark_of_item
+from calibrant.bench.core.options import keyword_struct
 from calibrant.bench.verbs.base import Solution
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError
@@ -106,7 +107,7 @@ def score(item: Item, answer: object, **options: Any) -> Verdict:
 
     `CalibrantError` for a value that JSON does not have, and for steps that the item does not answer so.
     """
-    found: Verdict = _asked(item, "score", (Scoring,), options, answer)
+    found: Verdict = _asked(item, "score", options, answer)
     return found
 
 
@@ -137,7 +138,7 @@ def score_many(items: Iterable[Any], answers: Iterable[Any], **options: Any) -> 
         of = benchmark_of_item(item)
         judge = judges.get(id(of))
         if judge is None:
-            judge = judges[id(of)] = _verb(of, "score", (Scoring,), options)
+            judge = judges[id(of)] = _verb(of, "score", options)
         yield judge(item, answer)
 
 
@@ -179,7 +180,7 @@ def solve(item: LabItem) -> Outcome[Solution[Mechanism]]: ...
 def solve(item: CausimItem) -> Outcome[Solution[WorkedSolution]]: ...
 def solve(item: Item, **options: Any) -> Any:
     """The exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
-    return _asked(item, "solve", (Solving,), options)
+    return _asked(item, "solve", options)
 
 
 @overload
@@ -192,7 +193,7 @@ def version_space(item: LabItem, *, steps: Steps = (), **options: Unpack[Countin
 def version_space(item: CausimItem) -> WorldSpace: ...
 def version_space(item: Item, **options: Any) -> Any:
     """Every hypothesis of a class that fits what the item shows and what steps read: counted without enumeration."""
-    return _asked(item, "version_space", (Counting, CountingDetectors, CountingLabs), options)
+    return _asked(item, "version_space", options)
 
 
 @overload
@@ -201,18 +202,18 @@ def audit(item: Problem, **options: Unpack[Auditing]) -> Findings: ...
 def audit(item: BlicketItem | LabItem | CausimItem) -> tuple[Finding, ...]: ...
 def audit(item: Item, **options: Any) -> Any:
     """What the evidence of an item leaves open, and what else can be proved about it. Reads what is sealed."""
-    return _asked(item, "audit", (Auditing,), options)
+    return _asked(item, "audit", options)
 
 
 def separate(item: Problem, *answers: object, **options: Unpack[Separating]) -> tuple[SeparatedPair, ...]:
     """What experiments tell answers apart: each pair of those given, one and the truth, or the smallest that fit."""
-    found: tuple[SeparatedPair, ...] = _asked(item, "separate", (Separating,), options, answers)
+    found: tuple[SeparatedPair, ...] = _asked(item, "separate", options, answers)
     return found
 
 
 def harden(item: Problem, seed: int = 0, **options: Unpack[HardeningOptions]) -> Hardening:
     """Training worlds added until the goal is reached or proved out of reach. The same seed gives the same worlds."""
-    found: Hardening = _asked(item, "harden", (HardeningOptions,), options, seed_argument(seed))
+    found: Hardening = _asked(item, "harden", options, seed_argument(seed))
     return found
 
 
@@ -229,7 +230,7 @@ def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
 
     of: name of the benchmark
     """
-    return _called(benchmark(of), "generate", (Generating, Drawing), options, seed_argument(seed))
+    return _called(benchmark(of), "generate", options, seed_argument(seed))
 
 
 @overload
@@ -241,18 +242,16 @@ def open_episode(item: BlicketItem | LabItem) -> Any:
     return benchmark_of_item(item).episode(item)
 
 
-def _asked(item: object, name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object) -> Any:
-    return _called(benchmark_of_item(item), name, kinds, options, item, *arguments)
+def _asked(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:
+    return _called(benchmark_of_item(item), name, options, item, *arguments)
 
 
-def _called(
-    of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping[str, Any], *arguments: object
-) -> Any:
+def _called(of: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
     """What a benchmark's verb gives."""
-    return _verb(of, name, kinds, options)(*arguments)
+    return _verb(of, name, options)(*arguments)
 
 
-def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping[str, Any]) -> Callable[..., Any]:
+def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable[..., Any]:
     """A benchmark's verb with its options; what it says of items that it cannot mean is a `CalibrantError`.
 
     So is what is wrong with an option. Steps are replayed by the item; they may be those of an episode or of a record,
@@ -272,13 +271,14 @@ def _verb(of: Benchmark[Any], name: str, kinds: Sequence[type], options: Mapping
         from calibrant.bench.answers.played import steps_of
 
         checked["steps"] = steps_of(options["steps"])
-    for kind in kinds:
-        own = {key: value for key, value in options.items() if key in kind.__annotations__}
-        try:
-            converted: dict[str, Any] = msgspec.convert(own, kind)
-        except msgspec.ValidationError as error:
-            raise CalibrantError(f"{name}: {error}{_allowed(kind, str(error))}") from None
-        checked |= {key: value for key, value in converted.items() if value is not None}
+    kind = keyword_struct(name, of.name)
+    keywords = {key: value for key, value in options.items() if key != "steps"}
+    try:
+        converted = msgspec.convert(keywords, kind)
+    except msgspec.ValidationError as error:
+        message = str(error).replace(" | null`", "`")  # null is in most types, as "not given"
+        raise CalibrantError(f"{name}: {message}{_allowed(kind, message)}") from None
+    checked |= {key: getattr(converted, key) for key in keywords}
 
     def asked(*arguments: object) -> Any:
         try:

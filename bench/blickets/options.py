@@ -1,7 +1,27 @@
-"""The options of commands that apply to the extended blickets: none beside those that are common to all benchmarks."""
+"""The options of public functions that apply to the extended blickets; commands have only common ones."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.version_space`."""
+
+    family: Annotated[
+        Literal["condition", "told"],
+        Meta(description="Detectors that behave as the item's condition states, or as far as the item reveals it."),
+    ] = "condition"
+
+
+class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.generate`, which makes one item."""
+
+    suite: Annotated[str | None, Meta(description="What the item is drawn from. [default: the first suite]")] = None
+
 
 OPTIONS: dict[str, type[Struct]] = {}
+
+KEYWORDS: dict[str, type[Struct]] = {"generate": GenerateKeywords, "version_space": VersionSpaceOptions}

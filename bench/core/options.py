@@ -2,6 +2,7 @@
 
 `bench/<benchmark>/options.py` declares them once: `OPTIONS` maps a command to a Struct, whose fields are the options.
 A command takes the union over all benchmarks (`bench.commands.options`); what the benchmark at hand lacks is refused.
+`KEYWORDS` does so for the public functions that have no command, or other keywords than it (`calibrant.options`).
 """
 
 from __future__ import annotations
@@ -51,6 +52,15 @@ def option_struct(command: str, benchmark: str) -> type[msgspec.Struct]:
     return declared.get(command, NoOptions)
 
 
+def keyword_struct(function: str, benchmark: str) -> type[msgspec.Struct]:
+    """Return the Struct that checks the keywords of a public function; the command's where there is no other.
+
+    A command's Struct may have more fields: files to read and write.
+    """
+    declared: Mapping[str, type[msgspec.Struct]] = import_module(f"calibrant.bench.{benchmark}.options").KEYWORDS
+    return declared.get(function) or option_struct(function, benchmark)
+
+
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The options of a benchmark that has none for a command."""
 
@@ -58,9 +68,18 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def declared_options(command: str) -> Mapping[str, DeclaredOption]:
     """Return the union of all benchmarks' options for a command, by name."""
+    return _union({benchmark: option_struct(command, benchmark) for benchmark in TITLES})
+
+
+def declared_keywords(function: str) -> Mapping[str, DeclaredOption]:
+    """Return the union of all benchmarks' keywords for a public function that has Structs of its own, by name."""
+    return _union({benchmark: keyword_struct(function, benchmark) for benchmark in TITLES})
+
+
+def _union(structs: Mapping[str, type[msgspec.Struct]]) -> dict[str, DeclaredOption]:
     union: dict[str, DeclaredOption] = {}
-    for benchmark in TITLES:
-        for option in _fields(option_struct(command, benchmark), benchmark):
+    for benchmark, struct in structs.items():
+        for option in _fields(struct, benchmark):
             earlier = union.get(option.name)
             having = (*earlier.benchmarks, benchmark) if earlier else (benchmark,)
             union[option.name] = DeclaredOption(**{**vars(earlier or option), "benchmarks": having})
@@ -79,12 +98,10 @@ def _fields(struct: type[msgspec.Struct], benchmark: str) -> list[DeclaredOption
 
 
 def _split(hint: Any) -> tuple[Any, msgspec.Meta]:
-    """The type of a field, and the annotation around all of it."""
+    """Return the type of a field with its range, and the annotation around all of it, which describes it."""
     if get_origin(hint) is Annotated:
-        inner, *metadata = get_args(hint)
-        outer = [one for one in metadata if isinstance(one, msgspec.Meta)]
-        if outer:
-            return inner, outer[-1]
+        inner, *metadata = get_args(hint)  # nested annotations come as one: the range, then the description
+        return (Annotated[(inner, *metadata[:-1])] if metadata[1:] else inner), metadata[-1]
     return hint, msgspec.Meta()
 
 

@@ -1,15 +1,17 @@
-"""The options of commands that apply to ReplaySCM."""
+"""The options of commands and of public functions that apply to ReplaySCM."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from calibrant.solvers.budget import LEAST_SCM_STATES
+
 
 class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant audit`."""
+    """Options of `calibrant audit`."""
 
     out: Annotated[
         Path | None,
@@ -47,16 +49,20 @@ class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     details: Annotated[bool, Meta(description="Print everything that was found in each instance.")] = False
 
 
-class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant generate`."""
+Setting: TypeAlias = Annotated[
+    Literal["ordered", "block", "hidden-order", "hidden-roots"], Meta(description="What is disclosed.")
+]
+MaxAdded: TypeAlias = Annotated[
+    Annotated[int, Meta(ge=0)] | None,
+    Meta(description="Worlds added against local alternatives. [default: the published number]"),
+]
 
-    setting: Annotated[
-        Literal["ordered", "block", "hidden-order", "hidden-roots"], Meta(description="What is disclosed.")
-    ] = "hidden-order"
-    max_added: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
-        Meta(description="Worlds added against local alternatives. [default: the published number]"),
-    ] = None
+
+class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant generate`."""
+
+    setting: Setting = "hidden-order"
+    max_added: MaxAdded = None
     audits: Annotated[
         Path | None,
         Meta(
@@ -66,8 +72,16 @@ class GenerateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = None
 
 
+class GenerateKeywords(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.generate`, which makes one item."""
+
+    setting: Setting = "hidden-order"
+    max_added: MaxAdded = None
+    stratum: Annotated[str, Meta(description="Kind of SCM and worlds.")] = "hs_n6_easy_calibration"
+
+
 class HardenOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant harden`."""
+    """Options of `calibrant harden`."""
 
     mode: Annotated[
         Literal["extra-worlds", "cex"], Meta(description="A few worlds for new patterns, or until one SCM is left.")
@@ -90,8 +104,57 @@ class HardenOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = None
 
 
+class SeparateOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant separate`."""
+
+    members: Annotated[
+        Annotated[int, Meta(ge=2)],
+        Meta(description="Compare the N smallest members.", extra={"metavar": "N"}),
+    ] = 2
+    max_parents: Annotated[Annotated[int, Meta(ge=1, le=4)], Meta(description="Class of the members.")] = 4
+    targets: Annotated[
+        Annotated[int, Meta(ge=1, le=3)], Meta(description="Also sets of up to so many targets at once.")
+    ] = 1
+
+
+class SolveOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.solve`."""
+
+    max_parents: Annotated[
+        Annotated[int, Meta(ge=1, le=6)] | None,
+        Meta(description="Variables that a mechanism may mention. [default: 5, 4 for an alternative]"),
+    ] = None
+    nested_roots: Annotated[
+        bool | None,
+        Meta(description="Hidden-roots: only roots with nested columns. [default: where units are shared]"),
+    ] = None
+    states: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Functions that a search may compare; None: all.")
+    ] = LEAST_SCM_STATES
+    engine: Annotated[
+        Literal["auto", "integer_program"], Meta(description="What chooses parent sets; the second has a clock.")
+    ] = "auto"
+    seconds: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Wall seconds of the integer program.")
+    ] = None
+
+
+class VersionSpaceOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Options of `calibrant.version_space`."""
+
+    max_parents: Annotated[Annotated[int, Meta(ge=1, le=6)], Meta(description="Functional parents of a mechanism.")] = 4
+    max_size: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Cap on formula size of a mechanism.")] = (
+        None
+    )
+    nested_roots: Annotated[bool, Meta(description="Hidden-roots: only roots with nested columns.")] = False
+    terms: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Terms of a sum, at most. [default: the limits of the counting method]"),
+    ] = None
+
+
 class ScoreOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant score`."""
+    """Options of `calibrant score`."""
 
     extractor: Annotated[Literal["paper", "published"], Meta(description="How a response text becomes an answer.")] = (
         "paper"
@@ -102,7 +165,7 @@ class ScoreOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant table`."""
+    """Options of `calibrant table`."""
 
     means: Annotated[
         Literal["published", "paper"],
@@ -114,7 +177,7 @@ class TableOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant report`."""
+    """Options of `calibrant report`."""
 
     means: Annotated[
         Literal["published", "paper"],
@@ -134,13 +197,13 @@ class ReportOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class ConvertOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant pool convert`."""
+    """Options of `calibrant pool convert`."""
 
     drop_results: Annotated[bool, Meta(description="Leave out the model results that official files embed.")] = False
 
 
 class CheckOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Of `calibrant pool check`."""
+    """Options of `calibrant pool check`."""
 
     official: Annotated[bool, Meta(description="Fail for files that are not byte for byte official ones.")] = False
     fields: Annotated[bool, Meta(description="List the fields that were not read.")] = False
@@ -150,9 +213,16 @@ OPTIONS: dict[str, type[Struct]] = {
     "audit": AuditOptions,
     "generate": GenerateOptions,
     "harden": HardenOptions,
+    "separate": SeparateOptions,
     "score": ScoreOptions,
     "table": TableOptions,
     "report": ReportOptions,
     "pool convert": ConvertOptions,
     "pool check": CheckOptions,
+}
+
+KEYWORDS: dict[str, type[Struct]] = {
+    "generate": GenerateKeywords,
+    "solve": SolveOptions,
+    "version_space": VersionSpaceOptions,
 }
