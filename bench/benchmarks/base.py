@@ -97,6 +97,7 @@ class Benchmark(ABC, Generic[I]):
     settings: the row groups of tables, in their order
     public_fields: all that `shown_record` may hold; what else the native record has is hidden from solvers and models
     transcripts: whether `calibrant score` replays the steps of its predictions
+    reports_read_pools: whether a report depends on the pool's file where nothing is scored or attributed with it
     """
 
     name: ClassVar[str]
@@ -104,6 +105,7 @@ class Benchmark(ABC, Generic[I]):
     settings: ClassVar[tuple[str, ...]]
     public_fields: ClassVar[tuple[str, ...]]
     transcripts: ClassVar[bool] = False
+    reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
         """What it keeps is made again where it is sent, which not all of it can be."""

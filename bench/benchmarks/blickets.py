@@ -51,6 +51,7 @@ class Blickets(Benchmark[BlicketItem]):
         "start",
     )
     transcripts = True
+    reports_read_pools = True  # episodes of a page
 
     @cached_property
     def protocols(self) -> Protocols:

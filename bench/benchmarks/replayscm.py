@@ -31,6 +31,7 @@ class ReplayScm(Benchmark[Problem]):
     name = "replayscm"
     title = "ReplaySCM"
     settings = ("Ordered", "Block", "Hidden-order", "Hidden-roots")
+    reports_read_pools = True  # which items share a latent SCM
     public_fields = (
         "id",
         "kind",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -116,6 +116,8 @@ def report(
     read = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)
     answers = read.answers()
     given.refuse_foreign(answers)
+    if pools and not (predictions or attribution or ATTRIBUTION in wanted.tables):
+        _require_pool_readers(answers)
     wanted = replace(wanted, transcripts=read.transcripts(), fields=fields)
     with progress_bar() as progress:
         if attribution or ATTRIBUTION in wanted.tables:
@@ -123,6 +125,16 @@ def report(
         text = report_text(answers, wanted, chosen, plots=plots, progress=progress)
     _put(text, out)
     return 0
+
+
+def _require_pool_readers(benchmarks: Collection[str]) -> None:
+    """Refuse pools where nothing in the report depends on them."""
+    from calibrant.bench.benchmarks.registry import benchmark
+
+    if not any(benchmark(name).reports_read_pools for name in benchmarks):
+        raise typer.BadParameter(
+            "no part of this report reads pools: give --attribution or --predictions too", param_hint="--pool"
+        )
 
 
 def _put(text: str, out: Path | None) -> None:

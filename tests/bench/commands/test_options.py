@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib import import_module
 from itertools import combinations, cycle
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -17,6 +19,7 @@ from calibrant.dsl.errors import CalibrantError
 from tests.bench.commands.lines import BENCHMARKS, COMMANDS, Files, base_line, outcome
 from tests.support.commands import refused
 from tests.support.effort import effort
+from tests.support.option_tables import PAGE, page_text
 
 HOW = {
     "--workers": ["1"],
@@ -26,19 +29,18 @@ HOW = {
 """Options that say how the work is done: they are taken, and what comes of it is the same."""
 
 IDLE = {
-    "score:--skip-unknown": "every instance is known (test_predictions)",
-    "report:--pool": "nothing in text (blickets/test_timeline, test_html)",
-    "report:--times": "of ReplaySCM, and that is tested here",
-    "report:--paper": "blickets has no suite of the paper here (report/blickets)",
-    "report:--attribution": "episodes are attributed anyhow",
-    "audit:--nested-roots": "no shared units here (audit tests)",
-    "audit:--fail-on": "nothing is proved of these items (test_findings)",
-    "audit:--only": "nothing is found in these items",
-    "audit:--limit": "nothing is found in these items",
-    "pool convert:--drop-results": "no results here (test_stored_results)",
-    "pool check:--fields": "every field is read (test_pool_command)",
+    "score:--skip-unknown": "test_unknown_instances_are_passed_over",
+    "report:--pool": "test_pools_show_episodes_of_blickets_in_a_page",
+    "report:--times": "test_a_report_without_times_shows_none",
+    "report:--paper": "test_the_papers_rows_stand_beside_ours_under_the_same_condition",
+    "report:--attribution": "test_episodes_are_attributed_with_the_option_and_without",
+    "audit:--fail-on": "test_findings_fail_the_audit_of_the_chosen_items",
+    "audit:--only": "test_findings_fail_the_audit_of_the_chosen_items",
+    "audit:--limit": "test_findings_fail_the_audit_of_the_chosen_items",
+    "pool convert:--drop-results": "test_convert_keeps_the_problems",
+    "pool check:--fields": "test_check_passes_for_the_sample_and_says_what_it_did_not_read",
 }
-"""What has no effect on some of these pools, for a reason that is not the option's; elsewhere it has."""
+"""What has no effect on some of the pools here, and the test that shows its effect where it has one."""
 
 VALUES: dict[str, list[str]] = {
     "--alternatives": ["ALTERNATIVES"],
@@ -88,6 +90,7 @@ VALUES: dict[str, list[str]] = {
     "--seeds": ["2"],
 }
 BESIDE = {
+    "audit:--nested-roots": ["--details"],
     "report:--by": ["RUN_OF_ANOTHER"],
     "report:--paper": ["--attribution", "--pool", "POOL"],
     "report:--id-field": ["--predictions", "PREDICTIONS", "--pool", "POOL"],
@@ -189,6 +192,11 @@ def test_no_option_is_ignored(
         assert after != before
 
 
+def test_what_is_idle_here_has_an_effect_in_a_test() -> None:
+    texts = [path.read_text("utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
+    assert all(any(f"def {test}(" in text for text in texts) for test in IDLE.values())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_declared_option_is_one_of_its_command(command: str) -> None:
     declared = declared_options(command)
@@ -245,3 +253,13 @@ def test_a_value_out_of_range_is_refused_by_the_struct_too() -> None:
     for values in ({"max_parents": 9}, {"max_size": 0}, {"budget": 0.0}):
         with pytest.raises(CalibrantError, match=f"audit: .*{next(iter(values))}"):
             GivenOptions("audit", values).convert("replayscm")
+
+
+def test_the_page_of_options_is_written_from_the_declarations() -> None:
+    text = PAGE.read_text("utf-8")
+    assert text == page_text(), "python -m tests.support.option_tables"
+    listed = re.findall(r"<!-- options of (.+?) -->", text)
+    declared = [import_module(f"calibrant.bench.{name}.options") for name in TITLES]
+    assert set(listed) == {command for one in declared for command in one.OPTIONS} | {
+        f"{function}()" for one in declared for function in one.KEYWORDS
+    }
