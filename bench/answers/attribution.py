@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from calibrant.bench.answers.columns import Column
+from calibrant.bench.core.metrics import Metric
 
 if TYPE_CHECKING:
     from calibrant.audits.attribution import Attribution
@@ -87,9 +87,9 @@ def _flag(key: str) -> Callable[[Any], float | None]:
 
 
 ATTRIBUTION_COLUMNS = (
-    *(Column(kind, kind.capitalize(), _kind(kind)) for kind in KINDS),
-    Column("decided", "Decided", _flag("decided")),
-    Column("right_given_decided", "Right|decided", _right_given(True), True),
-    Column("right_given_undecided", "Right|undecided", _right_given(False), True),
-    Column("fits", "Fits", _flag("fits")),
+    *(Metric(kind, kind.capitalize(), _kind(kind)) for kind in KINDS),
+    Metric("decided", "Decided", _flag("decided")),
+    Metric("right_given_decided", "Right|decided", _right_given(True), True),
+    Metric("right_given_undecided", "Right|undecided", _right_given(False), True),
+    Metric("fits", "Fits", _flag("fits")),
 )

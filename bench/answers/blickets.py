@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.answers.columns import Column, Means
-from calibrant.bench.answers.measures import Measures
-from calibrant.bench.answers.samples import Sample
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.samples import Sample
 
 Score = Mapping[str, Any]
 
@@ -37,23 +36,23 @@ def _error(name: str) -> Callable[[Score], float]:
 
 
 ANSWERS = (
-    Column("accuracy", "Accuracy", _correct),
-    Column("steps", "Steps", lambda score: score["steps"], decimals=1),
-    Column("exactly_n_rate", "Exactly-N", _class("exactly-N")),
-    Column("eligible_rate", "RE rate", _class("RE")),
-    Column("eligible_accuracy", "RE acc", _eligible, True),
-    Column("switched_accuracy", "Switched", _switched, True),
-    Column("answered", "Answered", lambda score: score["closed"] == "answered"),
+    Metric("accuracy", "Accuracy", _correct),
+    Metric("steps", "Steps", lambda score: score["steps"], decimals=1),
+    Metric("exactly_n_rate", "Exactly-N", _class("exactly-N")),
+    Metric("eligible_rate", "RE rate", _class("RE")),
+    Metric("eligible_accuracy", "RE acc", _eligible, True),
+    Metric("switched_accuracy", "Switched", _switched, True),
+    Metric("answered", "Answered", lambda score: score["closed"] == "answered"),
 )
 EVIDENCE = (
-    Column("activations", "Activations", lambda score: score["activations"], decimals=1),
-    Column("first_activation", "First", lambda score: score["first_activation"], True, 1),
-    Column("distinct_configurations", "Distinct", lambda score: score["distinct_configurations"], decimals=1),
-    Column("post_evidence", "Seen after", lambda score: score["post_evidence"], True, 1),
-    Column("refused", "Refused", lambda score: score["refused"], decimals=1),
-    Column("strict", "Strict", lambda score: score["strict"] is True),
+    Metric("activations", "Activations", lambda score: score["activations"], decimals=1),
+    Metric("first_activation", "First", lambda score: score["first_activation"], True, 1),
+    Metric("distinct_configurations", "Distinct", lambda score: score["distinct_configurations"], decimals=1),
+    Metric("post_evidence", "Seen after", lambda score: score["post_evidence"], True, 1),
+    Metric("refused", "Refused", lambda score: score["refused"], decimals=1),
+    Metric("strict", "Strict", lambda score: score["strict"] is True),
 )
-ERRORS = tuple(Column(name, name, _error(name)) for name in ("type", "over", "under", "mixed", "timeout"))
+ERRORS = tuple(Metric(name, name, _error(name)) for name in ("type", "over", "under", "mixed", "timeout"))
 
 
 def _sample(score: Score) -> Sample:
@@ -62,11 +61,11 @@ def _sample(score: Score) -> Sample:
     return Sample(answer is not None, _correct(score), False, False, meant)
 
 
-def _verdict(score: Score, setting: str, means: Means) -> Score:
+def _verdict(score: Score, setting: str, means: InvalidHandling) -> Score:
     return score
 
 
-MEASURES = Measures(
+MEASURES = MetricSet(
     benchmark="blickets",
     views={"answers": ANSWERS, "evidence": EVIDENCE, "errors": ERRORS, "attribution": ATTRIBUTION_COLUMNS},
     first=("n", "accuracy", "steps", "eligible_rate", "eligible_accuracy", "exactly_n_rate", "switched_accuracy"),

@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
-from calibrant.bench.answers.columns import Column, Means
-from calibrant.bench.answers.measures import Measures
-from calibrant.bench.answers.samples import Sample
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.samples import Sample
 from calibrant.dsl.causalab.generation import PLANS
 from calibrant.dsl.causalab.mechanism import Edge
 
@@ -85,38 +84,38 @@ def _edges(key: str) -> Callable[[Score], float | None]:
 
 
 ANSWERS = (
-    Column("accuracy", "Accuracy", _figure("accuracy")),
-    Column("activated", "Activated", _figure("activated")),
-    Column("opened", "Opened", _opened),
-    Column("edge_f1", "F1", _figure("all_edge_f1")),
-    Column("shd", "SHD", _figure("shd"), decimals=2),
-    Column("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),
-    Column("root_f1", "Root F1", _figure("root_f1")),
-    Column("settings_used", "Settings", _figure("settings"), decimals=2),
-    Column("graph_correct", "Graph", lambda score: score["graph_correct"] is True),
+    Metric("accuracy", "Accuracy", _figure("accuracy")),
+    Metric("activated", "Activated", _figure("activated")),
+    Metric("opened", "Opened", _opened),
+    Metric("edge_f1", "F1", _figure("all_edge_f1")),
+    Metric("shd", "SHD", _figure("shd"), decimals=2),
+    Metric("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),
+    Metric("root_f1", "Root F1", _figure("root_f1")),
+    Metric("settings_used", "Settings", _figure("settings"), decimals=2),
+    Metric("graph_correct", "Graph", lambda score: score["graph_correct"] is True),
 )
 WEIGHTS = (
-    Column("frequency_weight_f1", "Weights 1e-6", _figure("freq_weight_f1")),
-    Column("frequency_weight_display_f1", "Weights .01", _figure("freq_weight_display_f1")),
-    Column("frequency_weight_unnamed_f1", "Any name", _figure("freq_weight_unnamed_f1")),
-    Column("all_weight_f1", "All weights", _figure("all_weight_f1")),
+    Metric("frequency_weight_f1", "Weights 1e-6", _figure("freq_weight_f1")),
+    Metric("frequency_weight_display_f1", "Weights .01", _figure("freq_weight_display_f1")),
+    Metric("frequency_weight_unnamed_f1", "Any name", _figure("freq_weight_unnamed_f1")),
+    Metric("all_weight_f1", "All weights", _figure("all_weight_f1")),
 )
 EDGES = (
-    Column("edge_precision", "Precision", _figure("all_edge_precision")),
-    Column("edge_recall", "Recall", _figure("all_edge_recall")),
-    Column("frequency_edge_precision", "P into F", _figure("freq_edge_precision")),
-    Column("frequency_edge_recall", "R into F", _figure("freq_edge_recall")),
-    Column("refused", "Refused", _figure("refused"), decimals=2),
-    Column("submitted", "Submitted", _figure("submitted")),
+    Metric("edge_precision", "Precision", _figure("all_edge_precision")),
+    Metric("edge_recall", "Recall", _figure("all_edge_recall")),
+    Metric("frequency_edge_precision", "P into F", _figure("freq_edge_precision")),
+    Metric("frequency_edge_recall", "R into F", _figure("freq_edge_recall")),
+    Metric("refused", "Refused", _figure("refused"), decimals=2),
+    Metric("submitted", "Submitted", _figure("submitted")),
 )
-GRAPH_COLUMNS = tuple(Column(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in KINDS)
+GRAPH_COLUMNS = tuple(Metric(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in KINDS)
 
 CLAIM_COLUMNS = (
-    Column("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),
-    Column("edges_unproven", "Unproven", _edges("unproven"), decimals=2),
-    Column("edges_missed", "Not claimed", _edges("missed"), decimals=2),
-    Column("premature", "Premature", _said("premature")),
-    Column("wasted", "Wasted", _said("wasted"), decimals=2),
+    Metric("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),
+    Metric("edges_unproven", "Unproven", _edges("unproven"), decimals=2),
+    Metric("edges_missed", "Not claimed", _edges("missed"), decimals=2),
+    Metric("premature", "Premature", _said("premature")),
+    Metric("wasted", "Wasted", _said("wasted"), decimals=2),
 )
 
 
@@ -127,11 +126,11 @@ def _sample(score: Score) -> Sample:
     return Sample(dialled is not None, correct, graph, correct and graph, meant)
 
 
-def _verdict(score: Score, setting: str, means: Means) -> Score:
+def _verdict(score: Score, setting: str, means: InvalidHandling) -> Score:
     return score
 
 
-MEASURES = Measures(
+MEASURES = MetricSet(
     benchmark="causalab",
     views={
         "answers": ANSWERS,

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.answers.columns import Column, Means
-from calibrant.bench.answers.measures import Measures
-from calibrant.bench.answers.samples import Sample
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.samples import Sample
 
 Score = Mapping[str, Any]
 SETTINGS = ("deduction", "intervention", "abduction", "counterfactual")
@@ -45,26 +44,26 @@ def _first(reason: str) -> Callable[[Score], float | None]:
 
 
 ANSWERS = (
-    Column("accuracy", "Accuracy", _correct),
-    Column("answered", "Answered", lambda score: score["answered"] is True),
-    Column("explained", "Explained", lambda score: score["nodes"] is not None),
+    Metric("accuracy", "Accuracy", _correct),
+    Metric("answered", "Answered", lambda score: score["answered"] is True),
+    Metric("explained", "Explained", lambda score: score["nodes"] is not None),
 )
 ERRORS = (
-    Column("nodes_ok", "OK", _nodes("ok"), True),
-    Column("nodes_do_ignored", "Do ignored", _nodes("do ignored"), True),
-    Column("nodes_impossible", "Impossible", _nodes("impossible"), True),
-    Column("nodes_wrong_noise", "Wrong noise", _nodes("wrong noise"), True),
-    Column("first_do_ignored", "First: do", _first("do ignored"), True),
-    Column("first_impossible", "First: impossible", _first("impossible"), True),
-    Column("first_wrong_noise", "First: noise", _first("wrong noise"), True),
+    Metric("nodes_ok", "OK", _nodes("ok"), True),
+    Metric("nodes_do_ignored", "Do ignored", _nodes("do ignored"), True),
+    Metric("nodes_impossible", "Impossible", _nodes("impossible"), True),
+    Metric("nodes_wrong_noise", "Wrong noise", _nodes("wrong noise"), True),
+    Metric("first_do_ignored", "First: do", _first("do ignored"), True),
+    Metric("first_impossible", "First: impossible", _first("impossible"), True),
+    Metric("first_wrong_noise", "First: noise", _first("wrong noise"), True),
 )
 FLAGS = (
-    Column("trivial", "Trivial", _flag("trivial"), True),
-    Column("copyable", "Copyable", _flag("copyable"), True),
-    Column("vacuous", "Vacuous", _flag("vacuous"), True),
-    Column("right_not_trivial", "Right|not trivial", _right_without("trivial"), True),
-    Column("right_not_copyable", "Right|not copyable", _right_without("copyable"), True),
-    Column("right_not_vacuous", "Right|effect", _right_without("vacuous"), True),
+    Metric("trivial", "Trivial", _flag("trivial"), True),
+    Metric("copyable", "Copyable", _flag("copyable"), True),
+    Metric("vacuous", "Vacuous", _flag("vacuous"), True),
+    Metric("right_not_trivial", "Right|not trivial", _right_without("trivial"), True),
+    Metric("right_not_copyable", "Right|not copyable", _right_without("copyable"), True),
+    Metric("right_not_vacuous", "Right|effect", _right_without("vacuous"), True),
 )
 
 
@@ -72,11 +71,11 @@ def _sample(score: Score) -> Sample:
     return Sample(score["answered"] is True, _correct(score), False, False, score["meaning"])
 
 
-def _verdict(score: Score, setting: str, means: Means) -> Score:
+def _verdict(score: Score, setting: str, means: InvalidHandling) -> Score:
     return score
 
 
-MEASURES = Measures(
+MEASURES = MetricSet(
     benchmark="causim",
     views={"answers": ANSWERS, "errors": ERRORS, "flags": FLAGS, "attribution": ATTRIBUTION_COLUMNS},
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),

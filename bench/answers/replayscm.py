@@ -19,8 +19,8 @@ from calibrant.bench.answers.columns import (
     STRUCTURE_COLUMNS,
     Verdict,
 )
-from calibrant.bench.answers.measures import Measures
-from calibrant.bench.answers.samples import Right, Sample
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.samples import Right, Sample
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS, TruthTable, full_mask, projection, shrink
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.mechanisms import Mechanism
@@ -88,7 +88,7 @@ def _digest(roots: tuple[str, ...], functions: tuple[tuple[str, str], ...], aske
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-MEASURES = Measures(
+MEASURES = MetricSet(
     benchmark="replayscm",
     views={
         "replay": (*REPLAY_COLUMNS, *ROOT_COLUMNS, *ALTERNATIVE_COLUMNS),

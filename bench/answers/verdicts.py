@@ -13,10 +13,10 @@ import msgspec
 from calibrant.bench.answers.input.unread import UNREAD_STAGES
 from calibrant.bench.answers.lines import json_object, numbered_lines
 from calibrant.bench.answers.measured import funnel, structure
-from calibrant.bench.answers.measures import LateScore
 from calibrant.bench.answers.predictions import PoolItems, Prediction
 from calibrant.bench.answers.replayscm import MEANING, meaning
 from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
+from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.errors import CalibrantError
@@ -121,7 +121,7 @@ class PredictionScorer:
         counted = self._counted(score)
         rejection = score.rejection
         unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
-        line: Mapping[str, Any] = make() if counted is None else LateScore(make, counted, meant, unread)
+        line: Mapping[str, Any] = make() if counted is None else LazyVerdict(make, counted, meant, unread)
         return ScoredPrediction(origin, line)
 
     def _counted(self, score: Score) -> Hashable | None:
@@ -158,7 +158,7 @@ class PredictionScorer:
 
 def json_line(value: Mapping[str, Any]) -> str:
     """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
-    if isinstance(value, LateScore):
+    if isinstance(value, LazyVerdict):
         value = value.made
     try:
         return json.dumps(value, allow_nan=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, Protocol, Ty
 
 import msgspec
 
-from calibrant.bench.answers.measures import Measures
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
@@ -118,7 +118,7 @@ class Benchmark(ABC, Generic[I]):
 
     @property
     @abstractmethod
-    def measures(self) -> Measures:
+    def measures(self) -> MetricSet:
         """How tables read its scores."""
 
     @property

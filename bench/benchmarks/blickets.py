@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
@@ -60,7 +60,7 @@ class Blickets(Benchmark[BlicketItem]):
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
-    def measures(self) -> Measures:
+    def measures(self) -> MetricSet:
         from calibrant.bench.answers.blickets import MEASURES
 
         return MEASURES

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, EpisodeHandout
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
@@ -72,7 +72,7 @@ class CausaLab(Benchmark[LabItem]):
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
-    def measures(self) -> Measures:
+    def measures(self) -> MetricSet:
         from calibrant.bench.answers.causalab import MEASURES
 
         return MEASURES

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.part import Answer, Part, ReportContents
@@ -57,7 +57,7 @@ class Causim(Benchmark[CausimItem]):
         return {protocol.name: protocol for protocol in ROWS}
 
     @property
-    def measures(self) -> Measures:
+    def measures(self) -> MetricSet:
         from calibrant.bench.answers.causim import MEASURES
 
         return MEASURES

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from calibrant.bench.answers.measures import Measures
 from calibrant.bench.benchmarks.base import Benchmark, TaskHandout
 from calibrant.bench.benchmarks.item_values import ItemValues
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
 from calibrant.bench.report.part import Answer, Part, ReportContents
@@ -60,7 +60,7 @@ class ReplayScm(Benchmark[Problem]):
         return {protocol.name: protocol for protocol in listed}
 
     @property
-    def measures(self) -> Measures:
+    def measures(self) -> MetricSet:
         from calibrant.bench.answers.replayscm import MEASURES
 
         return MEASURES

@@ -11,8 +11,9 @@ from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
-from calibrant.bench.answers.columns import UNDEFINED, Column
 from calibrant.bench.causalab.paper import PrintedTable, paper
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.bench.report.rate_rows import natural
 from calibrant.bench.report.standing.rows import Named
@@ -54,18 +55,18 @@ def _of(key: str) -> Callable[[Mapping[str, object]], float | None]:
 _COLUMNS = {
     column.key: column
     for column in (
-        Column("accuracy_percent", "Activated %", _of("activated")),
-        Column("within_percent", "Within 5 %", _of("accuracy")),
-        Column("root_f1", "Root F1", _of("root_f1")),
-        Column("all_edge_precision", "P", _of("all_edge_precision")),
-        Column("all_edge_recall", "R", _of("all_edge_recall")),
-        Column("all_edge_f1", "F1", _of("all_edge_f1")),
-        Column("shd", "SHD", _of("shd"), decimals=2),
-        Column("freq_edge_f1", "F1 into F", _of("freq_edge_f1")),
-        Column("freq_weight_f1", "Weights 1e-6", _of("freq_weight_f1")),
-        Column("freq_weight_display_f1", "Weights .01", _of("freq_weight_display_f1")),
-        Column("imec_3_nodes", "3 nodes", _of("imec"), decimals=2),
-        Column("imec_4_nodes", "4 nodes", _of("imec"), decimals=2),
+        Metric("accuracy_percent", "Activated %", _of("activated")),
+        Metric("within_percent", "Within 5 %", _of("accuracy")),
+        Metric("root_f1", "Root F1", _of("root_f1")),
+        Metric("all_edge_precision", "P", _of("all_edge_precision")),
+        Metric("all_edge_recall", "R", _of("all_edge_recall")),
+        Metric("all_edge_f1", "F1", _of("all_edge_f1")),
+        Metric("shd", "SHD", _of("shd"), decimals=2),
+        Metric("freq_edge_f1", "F1 into F", _of("freq_edge_f1")),
+        Metric("freq_weight_f1", "Weights 1e-6", _of("freq_weight_f1")),
+        Metric("freq_weight_display_f1", "Weights .01", _of("freq_weight_display_f1")),
+        Metric("imec_3_nodes", "3 nodes", _of("imec"), decimals=2),
+        Metric("imec_4_nodes", "4 nodes", _of("imec"), decimals=2),
     )
 }
 _BESIDE = {

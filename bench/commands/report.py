@@ -91,9 +91,9 @@ def report(
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
     intervals. HTML is one file with the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
-    from calibrant.bench.answers.columns import Means
     from calibrant.bench.answers.fields import FieldNames
     from calibrant.bench.commands.progress import progress_bar
+    from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.report.part import ReportContents
     from calibrant.bench.report.rate_rows import Grouping
     from calibrant.bench.report.sources import Sources
@@ -110,7 +110,7 @@ def report(
     said = (*(pools or ()), *(official or ()))
     options = given.values
     wanted = ReportContents(chosen_tables(tables or ()), tuple(options.get("against", ())), paper, times, pools=said)
-    means, audits = Means(options.get("means", Means.PUBLISHED)), tuple(options.get("audits", ()))
+    means, audits = InvalidHandling(options.get("means", InvalidHandling.PUBLISHED)), tuple(options.get("audits", ()))
     wanted = replace(wanted, by=Grouping(by), means=means, audits=audits)
     fields, say = FieldNames(id_field, text_field, model_field), partial(typer.echo, err=True)
     read = Sources(sources or (), predictions or (), official or (), pools or (), fields, say)

@@ -17,8 +17,8 @@ from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, Run
 from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from calibrant.bench.answers.measures import Measures
     from calibrant.bench.answers.stored_results import StoredResults
+    from calibrant.bench.core.metrics import MetricSet
     from calibrant.bench.report.rate_rows import CalibrationTable
 
 ATTRIBUTION = "attribution"  # the view
@@ -132,16 +132,16 @@ def print_table(
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
     from calibrant.bench.answers.attribution import decision_notes
-    from calibrant.bench.answers.columns import Means
     from calibrant.bench.answers.sources import scored_answers
     from calibrant.bench.answers.stored_results import StoredResults
     from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed, decided_at
     from calibrant.bench.benchmarks.registry import NAMES, benchmark
+    from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
     from calibrant.bench.report.standing.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
-    means = Means(given.values.get("means", Means.PUBLISHED))
+    means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))
     unanswered = UnansweredCounts()
     stored = [StoredResults(path) for path in official]
     coverage, notes = AttributionCoverage(), dict[str, None]()
@@ -192,7 +192,7 @@ def _print_json(tables: Collection[CalibrationTable], stored: Sequence[StoredRes
     typer.echo(json.dumps(printed | ({"notes": notes} if notes else {}), indent=1))
 
 
-def _with_columns(measures: Measures, columns: str | None) -> Measures:
+def _with_columns(measures: MetricSet, columns: str | None) -> MetricSet:
     """The measures, once the columns are known to be among them: an unknown name is said before the work."""
     from calibrant.bench.pages.aligned import named_columns
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from calibrant.bench.answers.columns import SUPPRESSED, UNDEFINED
-from calibrant.bench.answers.measures import Measures
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
 from calibrant.dsl.errors import CalibrantError, in_one_line, shown
 
 ALL = "all"
@@ -23,7 +23,7 @@ class Fitted(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def headings_of(measures: Measures, view: str) -> dict[str, str]:
+def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     """Key and heading of every column of a view, labels first."""
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
     keys |= {column.key: column.heading for column in measures.views[view]}
@@ -33,7 +33,7 @@ def headings_of(measures: Measures, view: str) -> dict[str, str]:
 
 
 def table_text(
-    rows: Iterable[Mapping[str, str]], measures: Measures, *, view: str | None = None, width: int | None = None
+    rows: Iterable[Mapping[str, str]], measures: MetricSet, *, view: str | None = None, width: int | None = None
 ) -> Fitted:
     """Rows as aligned columns; those that are undefined in every row are left out, and those beyond the width.
 
@@ -53,7 +53,7 @@ def table_text(
     return fitted(headings, rows, first=measures.first, width=width)
 
 
-def named_columns(measures: Measures, names: str) -> dict[str, str]:
+def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
     """The labels and the columns of these headings or keys; `CalibrantError` names those there are."""
     known = {key: heading for view in measures.views for key, heading in headings_of(measures, view).items()}
     if names == ALL:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from calibrant.bench.answers.columns import UNDEFINED, Column, Verdict
+from calibrant.bench.answers.columns import Verdict
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
 from calibrant.bench.report.paper import notes, with_printed_rows
 from calibrant.bench.report.rates import Count, RateTable
@@ -37,8 +39,8 @@ PER_SYSTEM = RateTable(
     (
         Count("num_train_exact", "Train-exact", lambda v: v.train_exact),
         Count("num_alternatives", "Alternatives", lambda v: is_alternative(v) is True),
-        Column("alternative", "per answer", is_alternative),
-        Column(
+        Metric("alternative", "per answer", is_alternative),
+        Metric(
             "alternative_given_train_exact",
             "per train-exact",
             lambda v: is_alternative(v) if v.train_exact else None,

@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.audits.replayscm.findings import Findings
-from calibrant.bench.answers.columns import UNDEFINED
 from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.audit.text import heldout_share
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.intervals import bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.pairs import HELDOUT_EXACT

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.report.layout import Cell, Source, Table, TableRow
 from calibrant.dsl.errors import in_one_line

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 RESAMPLES = 10_000
 SEED = 2026
 LEVEL = 0.95
-FEWEST_PROBLEMS = 6  # below that no interval is given, as no conditional rate is (bench.answers.columns.MAX_SUPPRESSED)
+FEWEST_PROBLEMS = 6  # below that no interval is given, as no conditional rate is (bench.core.rates.MAX_SUPPRESSED)
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.intervals import Interval
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.answers.columns import MAX_SUPPRESSED, REPLAY_COLUMNS, SUPPRESSED, UNDEFINED
+from calibrant.bench.answers.columns import REPLAY_COLUMNS
+from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.paper import PAIR, notes, with_printed_rows

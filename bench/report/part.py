@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.answers.columns import Means
 from calibrant.bench.answers.fields import FieldNames
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.layout import Table
 from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
@@ -40,7 +40,7 @@ class ReportContents:
     with_times: bool = True
     with_plots: bool = False
     by: Grouping = Grouping.POOL
-    means: Means = Means.PUBLISHED
+    means: InvalidHandling = InvalidHandling.PUBLISHED
     pools: tuple[Path, ...] = ()
     audits: tuple[Path, ...] = ()
     transcripts: Mapping[str, Sequence[Path]] = field(default_factory=dict)

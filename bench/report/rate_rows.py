@@ -8,10 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.columns import UNDEFINED, Means
-from calibrant.bench.answers.measures import LateScore, Measures
 from calibrant.bench.answers.replayscm import MEASURES
-from calibrant.bench.answers.samples import Sample, Sampled, SampleList
+from calibrant.bench.core.metrics import InvalidHandling, MetricSet
+from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.core.samples import Sample, Sampled, SampleList
+from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.report.tally import Tally, Values
 
 
@@ -54,7 +55,11 @@ class CalibrationTable:
     """Collects scored answers and gives the rows; the order in which they are added does not matter."""
 
     def __init__(
-        self, measures: Measures = MEASURES, *, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED
+        self,
+        measures: MetricSet = MEASURES,
+        *,
+        by: Grouping = Grouping.POOL,
+        means: InvalidHandling = InvalidHandling.PUBLISHED,
     ) -> None:
         self.measures = measures
         self._columns = measures.columns
@@ -91,14 +96,14 @@ class CalibrationTable:
 
     def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
         """What an answer counts in every column, and as one of several samples."""
-        if isinstance(score, LateScore):
+        if isinstance(score, LazyVerdict):
             found = self._counted.get((setting, score.counted))
             if found is not None:
                 return found[0], Sample(*found[1][:-1], score.meaning)
         verdict = self.measures.verdict(score, setting, self._means)
         read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
         made = self._equal.setdefault(read, read), self.measures.sample(verdict)
-        if isinstance(score, LateScore):
+        if isinstance(score, LazyVerdict):
             self._counted[setting, score.counted] = made
         return made
 

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.bench.answers.columns import MAX_SUPPRESSED, UNDEFINED, Column, Verdict, rate_text
+from calibrant.bench.answers.columns import Verdict
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED, rate_text
 from calibrant.bench.report.intervals import Array, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.paper import is_papers, notes, with_printed_rows
@@ -34,7 +36,7 @@ class RateTable:
     id: str
     title: str
     caption: str
-    columns: tuple[Column | Count, ...]
+    columns: tuple[Metric | Count, ...]
     applies: Callable[[str], bool] = lambda setting: not setting.startswith("Alt-")
     searches_only: bool = False
 
@@ -61,11 +63,11 @@ class RateTable:
         return TableRow((row.setting, row.system, row.pool, size), self.cells(row))
 
     def cells(self, row: SystemRow) -> tuple[Cell, ...]:
-        rates = [column for column in self.columns if isinstance(column, Column)]
+        rates = [column for column in self.columns if isinstance(column, Metric)]
         intervals = dict(zip((column.key for column in rates), rate_intervals(row, rates), strict=True))
         return tuple(
             rate_cell(row, column, intervals[column.key])
-            if isinstance(column, Column)
+            if isinstance(column, Metric)
             else Cell(str(sum(column.counts(one.verdict) for one in row.observations)))
             for column in self.columns
         )
@@ -76,7 +78,7 @@ def crash_note(row: SystemRow) -> str:
     return f"{answers} are crashes; rates count them as not valid."
 
 
-def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell:
+def rate_cell(row: SystemRow, column: Metric, interval: Interval | None) -> Cell:
     """A mean with its interval, `*` for a conditional rate over 1 to 5 answers, a dash for one over none."""
     known: dict[float, int | Fraction] = {}
     items = set()
@@ -91,7 +93,7 @@ def rate_cell(row: SystemRow, column: Column, interval: Interval | None) -> Cell
     return cell(text, interval if shown else None, decimals=column.decimals)
 
 
-def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval | None]:
+def rate_intervals(row: SystemRow, columns: Sequence[Metric]) -> list[Interval | None]:
     """Intervals of a row's rates over its latent SCMs: bootstrap, and Wilson's where no resample differs.
 
     Kept with the row: several tables and plots have the same columns, and a resampling is what a report waits for.
@@ -102,7 +104,7 @@ def rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval |
     return [row.intervals[column.key] for column in columns]
 
 
-def _rate_intervals(row: SystemRow, columns: Sequence[Column]) -> list[Interval | None]:
+def _rate_intervals(row: SystemRow, columns: Sequence[Metric]) -> list[Interval | None]:
     latents = {latent: place for place, latent in enumerate(sorted(row.latents))}
     sums = np.zeros((len(latents), len(columns)))
     counts = np.zeros_like(sums)

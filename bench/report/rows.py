@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.columns import Means, Verdict
+from calibrant.bench.answers.columns import Verdict
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rate_rows import (
     AnswerOrigin,
@@ -92,7 +93,7 @@ class RowCollector:
         self,
         *,
         by: Grouping = Grouping.POOL,
-        means: Means = Means.PUBLISHED,
+        means: InvalidHandling = InvalidHandling.PUBLISHED,
         latents: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         self._by = by

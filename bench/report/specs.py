@@ -9,9 +9,9 @@ from calibrant.bench.answers.columns import (
     REPLAY_COLUMNS,
     ROOT_COLUMNS,
     STRUCTURE_COLUMNS,
-    Column,
     Verdict,
 )
+from calibrant.bench.core.metrics import Metric
 from calibrant.bench.report.rates import Count, RateTable
 
 _KNOWN = {
@@ -25,11 +25,11 @@ def _all_match(verdict: Verdict) -> bool | None:
     return None if matched is None else bool(matched == 1)
 
 
-_KNOWN["task_correct"] = Column("task_correct", "TaskCorrect", lambda v: v.score.get("correct") is True)
-_KNOWN["local_map_exact"] = Column("local_map_exact", "AllMatch", _all_match, True)
+_KNOWN["task_correct"] = Metric("task_correct", "TaskCorrect", lambda v: v.score.get("correct") is True)
+_KNOWN["local_map_exact"] = Metric("local_map_exact", "AllMatch", _all_match, True)
 
 
-def _columns(keys: str) -> tuple[Column, ...]:
+def _columns(keys: str) -> tuple[Metric, ...]:
     return tuple(_KNOWN[key] for key in keys.split())
 
 

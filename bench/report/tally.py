@@ -10,15 +10,9 @@ from functools import cached_property
 from statistics import median
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.columns import (
-    OUTCOMES,
-    SUPPRESSED,
-    UNDEFINED,
-    Column,
-    rate_text,
-    weighted_mean,
-)
-from calibrant.bench.answers.samples import Item, SampleList
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import OUTCOMES, SUPPRESSED, UNDEFINED, rate_text, weighted_mean
+from calibrant.bench.core.samples import Item, SampleList
 
 Values = tuple[float | None, ...]  # of every column
 
@@ -28,7 +22,7 @@ class Tally:
     """What has been collected for one row. answers: of each item, what each sample counts in every column"""
 
     config: Mapping[str, Any]
-    columns: tuple[Column, ...]
+    columns: tuple[Metric, ...]
     pools: dict[str, tuple[str, int]] = field(default_factory=dict)
     answers: dict[Item, list[Values]] = field(default_factory=dict)
     samples: dict[Item, SampleList] = field(default_factory=dict)
@@ -112,6 +106,6 @@ class Rate(NamedTuple):
     text: str
 
     @classmethod
-    def of(cls, column: Column, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
+    def of(cls, column: Metric, values: Mapping[float, int | Fraction], num_items: int) -> Rate:
         text = rate_text(values, conditional=column.conditional, decimals=column.decimals, num_items=num_items)
         return cls(None if text in (UNDEFINED, SUPPRESSED) else weighted_mean(values), text)

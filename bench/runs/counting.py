@@ -17,11 +17,11 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers.input.unread import unread_reason
-from calibrant.bench.answers.measures import Measures
 from calibrant.bench.answers.predictions import Prediction
-from calibrant.bench.answers.samples import Sample
 from calibrant.bench.answers.verdicts import json_line
 from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.core.metrics import MetricSet
+from calibrant.bench.core.samples import Sample
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from calibrant.bench.report.tally import Values
 from calibrant.bench.runs.scoring import Scorer, judged
@@ -44,7 +44,7 @@ class Counted(NamedTuple):
 
 
 def counted(
-    scorer: Scorer, measures: Measures, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
+    scorer: Scorer, measures: MetricSet, predictions: Iterable[Prediction], *, with_lines: bool, workers: int
 ) -> Iterator[Counted]:
     """Each prediction's verdict, in order; what is wrong with a prediction is raised behind those before it.
 

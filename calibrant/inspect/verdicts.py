@@ -11,9 +11,9 @@ from typing import Any, Literal
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from calibrant.bench.answers.columns import Means
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.inspect.episodes import Transcript
@@ -74,7 +74,7 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
-    asked = of.measures.verdict(record, setting, Means.PUBLISHED)
+    asked = of.measures.verdict(record, setting, InvalidHandling.PUBLISHED)
     columns = of.measures.views[of.measures.default_view]
     values = {column.key: column.value(asked) for column in columns}
     return {

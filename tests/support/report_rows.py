@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.answers.columns import Means
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
 from calibrant.bench.report.rows import RowCollector, SystemRow
@@ -57,7 +57,9 @@ class Answers(NamedTuple):
             )
 
 
-def rows_of(*answers: Answers, by: Grouping = Grouping.POOL, means: Means = Means.PUBLISHED) -> list[SystemRow]:
+def rows_of(
+    *answers: Answers, by: Grouping = Grouping.POOL, means: InvalidHandling = InvalidHandling.PUBLISHED
+) -> list[SystemRow]:
     collector = RowCollector(by=by, means=means)
     for one in answers:
         for origin, score in one.answers():

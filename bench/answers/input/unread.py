@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from calibrant.bench.answers.measures import LateScore
+from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.dsl.errors import in_one_line, shown
 
 UNREAD_STAGES = (
@@ -55,7 +55,7 @@ class _Tally:
 
 def unread_reason(line: Mapping[str, Any]) -> str:
     """Why a response to ReplaySCM has no answer, from its verdict; empty if it has one."""
-    if isinstance(line, LateScore):
+    if isinstance(line, LazyVerdict):
         return line.unread
     if "benchmark" in line:  # other benchmarks' answers are read before they are scored
         return ""

@@ -9,7 +9,7 @@ from functools import reduce
 from statistics import median
 from typing import NamedTuple
 
-from calibrant.bench.answers.columns import Column
+from calibrant.bench.core.metrics import Metric
 from calibrant.bench.report.ambiguity import Ambiguities
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.pairs import HELDOUT_EXACT, RUNGS
@@ -39,7 +39,7 @@ class CurvePoint(NamedTuple):
         return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
 
 
-def estimate(place: int, row: SystemRow, column: Column) -> CurvePoint | None:
+def estimate(place: int, row: SystemRow, column: Metric) -> CurvePoint | None:
     """A row's mean of a column; None where it is defined for no answer."""
     values = [float(value) for o in row.observations if (value := column.value(o.verdict)) is not None]
     if not values:
@@ -59,7 +59,7 @@ def families(rows: Sequence[SystemRow]) -> list[list[SystemRow]]:
     return [group for group in groups if len({RUNGS[row.setting] for row in group}) > 1]
 
 
-def ladder_points(family: Sequence[SystemRow], column: Column) -> dict[str, list[CurvePoint]]:
+def ladder_points(family: Sequence[SystemRow], column: Metric) -> dict[str, list[CurvePoint]]:
     """Per system: its mean at each rung, over the latent SCMs that it has at all of its rungs."""
     points: dict[str, list[CurvePoint]] = {}
     for system in dict.fromkeys(row.system for row in family):

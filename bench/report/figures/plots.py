@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from calibrant.bench.answers.columns import UNDEFINED
+from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.ambiguity import Ambiguities
 from calibrant.bench.report.figures.curves import (
     BINS,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.measures import Measures
+from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.report.part import Answer
 from calibrant.bench.report.rate_rows import (
     AnswerOrigin,
@@ -64,7 +64,7 @@ def named_answers(answers: Iterable[Answer]) -> list[Named]:
     return sorted(named, key=lambda one: (natural(one.system), one.origin.pool_digest, natural(one.origin.instance)))
 
 
-def setting_rows(answers: Sequence[Named], by: Grouping, measures: Measures) -> list[SettingRow]:
+def setting_rows(answers: Sequence[Named], by: Grouping, measures: MetricSet) -> list[SettingRow]:
     """In the order of the settings, then by stratum, pool and system."""
     labels = pool_labels({one.origin.pool_digest: one.origin.pool for one in answers})
     groups: dict[tuple[str, str, str, str], list[Named]] = {}

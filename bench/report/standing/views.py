@@ -7,7 +7,8 @@ from math import sqrt
 from statistics import fmean, mean, stdev
 from typing import NamedTuple
 
-from calibrant.bench.answers.columns import SUPPRESSED, Column, is_suppressed
+from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.rates import SUPPRESSED, is_suppressed
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
@@ -29,7 +30,7 @@ class View(NamedTuple):
     caption: str
 
 
-def view_table(view: View, columns: Sequence[Column], rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
+def view_table(view: View, columns: Sequence[Metric], rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
     """Its table, without columns that are undefined in every row."""
     lines = tuple(
         TableRow(
@@ -42,13 +43,13 @@ def view_table(view: View, columns: Sequence[Column], rows: Sequence[SettingRow]
     return shown_columns(Table(view.id, view.title, view.caption, ROW_LABELS, headings, lines, notes))
 
 
-def _of_item(answers: Sequence[Named], column: Column) -> float | None:
+def _of_item(answers: Sequence[Named], column: Metric) -> float | None:
     """The mean over an item's answers, so that every item weighs the same."""
     known = [float(value) for one in answers if (value := column.value(one.score)) is not None]
     return fmean(known) if known else None
 
 
-def mean_cell(values: Sequence[float | None], column: Column) -> Cell:
+def mean_cell(values: Sequence[float | None], column: Metric) -> Cell:
     """The mean of what is there: shares with a score interval, others with a normal one.
 
     A conditional rate over 1 to 5 answers is suppressed. Of values between 0 and 1, the score interval is that of
@@ -62,7 +63,7 @@ def mean_cell(values: Sequence[float | None], column: Column) -> Cell:
     return cell(f"{mean(known):.{column.decimals}f}", _interval(known, column), decimals=column.decimals)
 
 
-def _interval(values: Sequence[float], column: Column) -> Interval | None:
+def _interval(values: Sequence[float], column: Metric) -> Interval | None:
     if column.decimals == SHARE_DECIMALS:
         return Interval(*wilson(sum(values), len(values)))
     if len(set(values)) < 2:

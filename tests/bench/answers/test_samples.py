@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.bench.answers.samples import Sample, SampleList, majority, pass_at
 from calibrant.bench.cli import main
+from calibrant.bench.core.samples import Sample, SampleList, majority, pass_at
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from calibrant.bench.report.samples import sample_rows
 from calibrant.dsl.replayscm.pools.files import write_pool

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.columns import Column, Means
 from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.metrics import InvalidHandling, Metric
 from calibrant.bench.pools.bundled import bundled_sample
 
 SAMPLES = {"replayscm": "hidden_order"}
 RIGHT = ("accuracy", "fits", "earned", "strict", "valid", "train_exact", "heldout_exact")
 
 
-def _columns(name: str) -> list[Column]:
+def _columns(name: str) -> list[Metric]:
     return [one for one in benchmark(name).measures.columns if not one.conditional]
 
 
@@ -42,7 +42,7 @@ def _scores(name: str) -> list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
 def test_what_counts_an_answer_counts_a_missing_one(name: str) -> None:
     measures = benchmark(name).measures
     for setting, right, missing in _scores(name):
-        verdicts = [measures.verdict(score, setting, Means.PUBLISHED) for score in (right, missing)]
+        verdicts = [measures.verdict(score, setting, InvalidHandling.PUBLISHED) for score in (right, missing)]
         for column in _columns(name):
             answered, unanswered = (column.value(verdict) for verdict in verdicts)
             assert (unanswered is None) <= (answered is None), column.key
@@ -53,7 +53,7 @@ def test_what_counts_an_answer_counts_a_missing_one(name: str) -> None:
 def test_rates_of_right_answers_are_zero_without_an_answer(name: str) -> None:
     measures = benchmark(name).measures
     for setting, _, missing in _scores(name):
-        verdict = measures.verdict(missing, setting, Means.PUBLISHED)
+        verdict = measures.verdict(missing, setting, InvalidHandling.PUBLISHED)
         for column in _columns(name):
             if column.key in RIGHT:
                 assert not column.value(verdict), column.key

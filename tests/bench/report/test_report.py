@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.columns import Means
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.report import specs
 from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
 from calibrant.bench.report.layout import Source
@@ -45,7 +45,7 @@ def test_the_core_table_counts_as_the_paper_does() -> None:
     assert made["heldout_world"] == "0.750"  # 5.25 over the 7 valid ones
     assert made["heldout_world_given_train_exact"] == "0.833"  # 5 / 6
     assert made["heldout_exact_given_train_exact"] == "0.667"  # 4 / 6
-    (row,) = rows_of(Answers("s", EIGHT), means=Means.PAPER)
+    (row,) = rows_of(Answers("s", EIGHT), means=InvalidHandling.PAPER)
     assert ours(specs.CORE.made([row], with_paper=False))[0]["heldout_world"] == "0.656"  # 5.25 / 8
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.columns import COLUMNS, Means, rate_text
+from calibrant.bench.answers.columns import COLUMNS
 from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.core.rates import rate_text
 from calibrant.bench.pages.aligned import aligned, table_text
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable, Grouping
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
@@ -31,7 +33,7 @@ def rows(
     scores: Iterable[Mapping[str, Any]],
     *,
     setting: str = "Ordered",
-    means: Means = Means.PUBLISHED,
+    means: InvalidHandling = InvalidHandling.PUBLISHED,
     by: Grouping = Grouping.POOL,
 ) -> list[dict[str, str]]:
     table = CalibrationTable(by=by, means=means)
@@ -57,13 +59,13 @@ def test_rates_are_over_all_instances_and_means_leave_invalid_ones_out() -> None
 
 
 def test_the_papers_means_count_invalid_ones_as_zero() -> None:
-    made = row(FOUR, means=Means.PAPER)
+    made = row(FOUR, means=InvalidHandling.PAPER)
     assert (made["train_world"], made["heldout_world"]) == ("0.625", "0.438")  # 2.5 / 4 and 1.75 / 4 = 0.4375
     assert (made["valid"], made["train_exact"], made["heldout_exact"]) == ("0.750", "0.500", "0.250")
 
 
 def test_counterexample_pools_count_invalid_ones_as_zero_under_either_convention() -> None:
-    for means in Means:
+    for means in InvalidHandling:
         assert row(FOUR, means=means, setting="Ord-CEx")["heldout_world"] == "0.438"
 
 
@@ -81,7 +83,9 @@ def test_the_published_symbolic_row_comes_out_of_counts_that_give_it() -> None:
     assert {key: made[key] for key in expected if key != "system"} == {
         k: v for k, v in expected.items() if k != "system"
     }
-    assert row(scores, setting="Hid-Full", means=Means.PAPER)["heldout_world"] == "0.803"  # as the specification says
+    assert (
+        row(scores, setting="Hid-Full", means=InvalidHandling.PAPER)["heldout_world"] == "0.803"
+    )  # as the specification says
 
 
 def test_rows_have_the_published_keys() -> None:
@@ -112,11 +116,11 @@ def test_unconditional_rates_are_never_suppressed() -> None:
 
 def test_means_over_no_valid_answer_are_undefined_or_zero() -> None:
     assert row([INVALID])["heldout_world"] == DASH
-    assert row([INVALID], means=Means.PAPER)["heldout_world"] == "0.000"
+    assert row([INVALID], means=InvalidHandling.PAPER)["heldout_world"] == "0.000"
 
 
 def test_a_missing_heldout_split_is_undefined_not_zero() -> None:
-    made = row([answer(1, 1) | {"heldoutWorldExactAccuracy": None}], means=Means.PAPER)
+    made = row([answer(1, 1) | {"heldoutWorldExactAccuracy": None}], means=InvalidHandling.PAPER)
     assert (made["heldout_world"], made["train_world"]) == (DASH, "1.000")
 
 
@@ -137,7 +141,7 @@ def test_hidden_roots_take_the_mechanisms_exactness_and_condition_on_the_root_se
         assert made["train_exact_given_root_exact"] == "0.429"  # 3 of 7
         assert made["heldout_exact_given_root_exact"] == "0.429"
         assert made["heldout_world_given_root_exact"] == "0.625"  # 3.75 over the six that have a value
-    zero_filled = row(scores, setting="Hidden-roots", means=Means.PAPER)
+    zero_filled = row(scores, setting="Hidden-roots", means=InvalidHandling.PAPER)
     assert zero_filled["heldout_world_given_root_exact"] == "0.536"  # 3.75 / 7
 
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from calibrant.bench.answers.input.unread import unread_reason
-from calibrant.bench.answers.measures import LateScore
 from calibrant.bench.answers.predictions import Prediction, Predictions
 from calibrant.bench.answers.replayscm import MEASURES
 from calibrant.bench.answers.verdicts import PredictionScorer, json_line
 from calibrant.bench.cli import main
+from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.report.rate_rows import CalibrationTable
 from calibrant.bench.runs import counting
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -79,7 +79,7 @@ def test_responses_without_an_answer_are_counted_however_they_are_scored(
     reasons = []
     for prediction in Predictions(files[1], scorer.items):
         _, late = scorer.score(prediction)
-        assert isinstance(late, LateScore)
+        assert isinstance(late, LazyVerdict)
         assert unread_reason(late) == unread_reason(late.made) == unread_reason(pickle.loads(pickle.dumps(late)))
         reasons.append(unread_reason(late))
     assert {reason for reason in reasons if reason} == {
@@ -123,7 +123,7 @@ def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, 
     late, made = CalibrationTable(MEASURES), CalibrationTable(MEASURES)
     for prediction in Predictions(files[1], scorer.items):
         origin, line = scorer.score(prediction)
-        assert isinstance(line, LateScore)
+        assert isinstance(line, LazyVerdict)
         late.add(origin, line)
         made.add(origin, dict(line))
         assert json.loads(json_line(line)) == dict(line)

@@ -14,9 +14,9 @@ needs("inspect_ai")
 
 import calibrant
 from calibrant import inspect as adapter
-from calibrant.bench.answers.columns import Means
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
+from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.inspect import protocol
 from tests.integrations.inspect.logs import evaluated, figures, metrics, own_id, samples
 
@@ -32,7 +32,7 @@ def test_a_row_scores_as_in_a_run(pool: Path, tmp_path: Path, row: str | None) -
     for sample in samples(log):
         record = recorded[own_id(sample)]
         assert json.loads(sample.output.completion or "{}") == record.answer
-        asked = of.measures.verdict(record.score, record.setting, Means.PUBLISHED)
+        asked = of.measures.verdict(record.score, record.setting, InvalidHandling.PUBLISHED)
         expected = {column.key: column.value(asked) for column in columns} | {
             "correct": record.score["correct"] is True
         }

@@ -1,0 +1,75 @@
+"""The metrics of a benchmark: how each is read off a verdict, and which of them tables show together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, NamedTuple
+
+from calibrant.bench.core.samples import Right, Sample
+
+
+class InvalidHandling(Enum):
+    """What an invalid submission counts in the means of HeldoutWorld and TrainWorld.
+
+    PUBLISHED: it is left out, as behind the published tables; except in the counterexample audit pools, where it is 0
+    PAPER: it is 0 everywhere, as the paper's text says
+    """
+
+    PUBLISHED = "published"
+    PAPER = "paper"
+
+
+class Metric(NamedTuple):
+    """A rate or mean over answers.
+
+    value: read off the benchmark's verdict; None where an answer is not in the denominator
+    conditional: over some of the answers only, so that a rate over few is not shown
+    meaning: half a sentence for captions and docs
+    """
+
+    key: str
+    heading: str
+    value: Callable[[Any], float | None]
+    conditional: bool = False
+    decimals: int = 3
+    meaning: str = ""
+
+
+@dataclass(frozen=True)
+class MetricSet:
+    """What tables have to know of one benchmark.
+
+    benchmark: its name
+    views: metrics by the name of a view; the first is what is shown when none is named
+    first: keys of what is kept longest where the width is short
+    verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
+    sample: what counts of one of several answers
+    rights: key, heading and criterion of what is counted over several answers
+    unit: the id that items which are drawn together in a resampling share, from an item's id
+    settings: beginnings of settings, in the order of rows
+    """
+
+    benchmark: str
+    views: Mapping[str, Sequence[Metric]]
+    first: tuple[str, ...]
+    verdict: Callable[[Mapping[str, Any], str, InvalidHandling], Any]
+    sample: Callable[[Any], Sample]
+    rights: tuple[tuple[str, str, Right], ...]
+    unit: Callable[[str], str]
+    settings: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Metric, ...]:
+        """The metrics of all views, each once."""
+        return tuple({metric.key: metric for view in self.views.values() for metric in view}.values())
+
+    @property
+    def default_view(self) -> str:
+        return next(iter(self.views))
+
+    def place(self, setting: str) -> tuple[int, str]:
+        """Return a key that sorts settings by their order."""
+        matches = max((len(start), -i) for i, start in enumerate(("", *self.settings)) if setting.startswith(start))
+        return -matches[1], setting
