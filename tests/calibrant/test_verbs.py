@@ -287,7 +287,12 @@ def test_where_a_budget_ends_the_gap_is_said() -> None:
     assert isinstance(proven, calibrant.Found)
     assert best.lower_bound is not None
     assert best.lower_bound <= (proven.value.size or 0) <= best.upper_bound == best.value.size
-    assert best.reached.endswith(f"at least {best.lower_bound}, the best one found has {best.upper_bound}")
+    # versions of the SAT solver differ in whether the first model is a smallest one: 87 and 87, or 87 and more
+    is_open = best.lower_bound < best.upper_bound
+    gap = (
+        f"the best one found has {best.upper_bound}" if is_open else "as the one found has, which may not be the first"
+    )
+    assert f"at least {best.lower_bound}, {gap}" in best.reached
     whole, part = calibrant.version_space(item), calibrant.version_space(item, terms=100)
     assert whole.counted() == calibrant.Found(whole.count)
     assert whole.estimate(0) == (whole.count, 0, "exact", ())
