@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.support.effort import SOAKING
 from tests.support.tutorials import outputs
@@ -34,15 +35,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if importlib.util.find_spec("sphinx") is None:
         assert os.environ.get("CI") != "true", "requirements-docs.lock is not installed"
         pytest.skip("requirements-docs.lock is not installed: the site is not built")
-    built = tmp_path_factory.mktemp("site")
+    base = tmp_path_factory.getbasetemp()
+    built = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"  # one for all workers: 10 s each
+    with FileLock(f"{built}.lock"):
+        if not (built / "html").exists():
+            build_site(built)
+    return built / "html"
+
+
+def build_site(built: Path) -> None:
+    built.mkdir()
     command = [sys.executable, "-c", BUILD, "-W", "--keep-going", "-q", "-b", "html", "-d", str(built / "trees")]
     if not SOAKING:  # cells run below; without a kernel their language is not known
         command += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst-nb.lexer"]
     done = subprocess.run(
-        [*command, str(DOCS), str(built / "html")], cwd=built, capture_output=True, text=True, timeout=600, check=False
+        [*command, str(DOCS), str(built / "new")], cwd=built, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    return built / "html"
+    (built / "new").rename(built / "html")
 
 
 def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:

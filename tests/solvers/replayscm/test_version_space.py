@@ -137,7 +137,7 @@ def test_evidence_only_removes_members_and_larger_classes_only_add_some() -> Non
 @pytest.mark.parametrize("model_class", [ModelClass(2), ModelClass(3), ModelClass(3, 5)])
 def test_marginals_equal_enumeration(model_class: ModelClass) -> None:
     compared = 0
-    for problem in small_problems(47, cases(160)):
+    for problem in small_problems(47, cases(270)):
         found = enumerated(problem.task, model_class)
         whole = number(found)
         if not whole:
