@@ -58,9 +58,9 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def measures(self) -> MetricSet:
-        from calibrant.bench.answers.causim import MEASURES
+        from calibrant.bench.causim.verdict import METRICS
 
-        return MEASURES
+        return METRICS
 
     @cached_property
     def verbs(self) -> CausimVerbs:
@@ -88,7 +88,7 @@ class Causim(Benchmark[CausimItem]):
 
     def score(self, item: CausimItem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
         """The flags are worked out, whatever the item's labels say."""
-        from calibrant.bench.verbs.causim import score_record
+        from calibrant.bench.causim.verdict import score_record
 
         judge = self.verbs.judge(item)
         record = score_record(judge, judge.object(answer))
@@ -100,8 +100,9 @@ class Causim(Benchmark[CausimItem]):
         """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
         from calibrant.audits.causim.items import attributed_answer
         from calibrant.bench.answers.attribution import attribution_record
+        from calibrant.bench.causim.verdict import is_answered, is_right
 
-        fits = score["correct"] is True if score["answered"] is True else None
+        fits = is_right(score) if is_answered(score) else None
         found = attributed_answer(item, fits=fits)
         return None if found is None else attribution_record(found)
 
@@ -151,7 +152,7 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from calibrant.bench.schemas.causim import CausimVerdict
+        from calibrant.bench.causim.verdict import CausimVerdict
 
         return CausimVerdict
 

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 from calibrant.bench.causim.paper import PrintedTable, paper
+from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rate_rows import natural
@@ -61,7 +62,7 @@ def questions_asked(answers: Iterable[Named]) -> list[Asked]:
     made = []
     for (system, _, _), group in groups.items():
         kind, _, scenario = group[0].origin.setting.partition("-")
-        right = fmean(one.score["correct"] is True for one in group)
+        right = fmean(is_right(one.score) for one in group)
         made.append(Asked(system, kind, scenario, level_of(group[0].origin.stratum), right))
     return made
 

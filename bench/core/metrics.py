@@ -37,28 +37,38 @@ class Metric(NamedTuple):
     meaning: str = ""
 
 
-@dataclass(frozen=True)
+def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
+    """Return the score: what metrics read where nothing depends on the setting or on invalid submissions."""
+    return score
+
+
+def item_itself(instance: str) -> str:
+    """Return the id of an item that is resampled alone."""
+    return instance
+
+
+@dataclass(frozen=True, kw_only=True)
 class MetricSet:
     """What tables have to know of one benchmark.
 
     benchmark: its name
     views: metrics by the name of a view; the first is what is shown when none is named
     first: keys of what is kept longest where the width is short
-    verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
+    settings: beginnings of settings, in the order of rows
     sample: what counts of one of several answers
     rights: key, heading and criterion of what is counted over several answers
+    verdict: (score, setting, handling of invalid submissions) -> what `Metric.value` and `sample` read
     unit: the id that items which are drawn together in a resampling share, from an item's id
-    settings: beginnings of settings, in the order of rows
     """
 
     benchmark: str
     views: Mapping[str, Sequence[Metric]]
     first: tuple[str, ...]
-    verdict: Callable[[Mapping[str, Any], str, InvalidHandling], Any]
+    settings: tuple[str, ...]
     sample: Callable[[Any], Sample]
     rights: tuple[tuple[str, str, Right], ...]
-    unit: Callable[[str], str]
-    settings: tuple[str, ...]
+    verdict: Callable[[Mapping[str, Any], str, InvalidHandling], Any] = score_itself
+    unit: Callable[[str], str] = item_itself
 
     @property
     def columns(self) -> tuple[Metric, ...]:

@@ -1,9 +1,67 @@
-"""Verdicts on answers: what all benchmarks' have in common."""
+"""Verdicts on answers: what a line of `calibrant score` has beside a benchmark's own fields, and verdicts made late."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+LINE_KEYS = {"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"}
+"""The keys of a line that differ from the names of their fields."""
+
+
+class LineHead(msgspec.Struct, kw_only=True):
+    """Beginning of a line, after the name of its benchmark."""
+
+    instance_id: Annotated[str, Meta(description="id of the item")]
+    model: Annotated[str | None, Meta(description="who answered; null if the prediction names no model")]
+    sample: Annotated[int, Meta(description="number among that model's answers to the item")]
+
+
+class LineTail(msgspec.Struct, kw_only=True):
+    """End of a line: where the item belongs."""
+
+    pool: Annotated[str, Meta(description="name of the pool")]
+    pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
+    pool_size: Annotated[int, Meta(description="how many items the pool has")]
+    setting: Annotated[
+        str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
+    ]
+    stratum: Annotated[str, Meta(description="the finer group of the generator; empty if there is none")]
+    seconds: Annotated[
+        float | None, Meta(description="seconds that the answer took; null where the prediction has none")
+    ]
+
+
+def line_struct(
+    name: str, benchmark: str, score: type[msgspec.Struct], description: str, **fields: Any
+) -> type[msgspec.Struct]:
+    """Return the Struct of a line of `calibrant score`: benchmark, head, fields of the score, other fields, tail."""
+    named = Annotated[Literal[benchmark], Meta(description=benchmark)]  # type: ignore[valid-type]  # a value
+    keys = {field.name: field.encode_name for field in msgspec.structs.fields(score)}
+    return msgspec.defstruct(
+        name,
+        [
+            ("benchmark", named),
+            *_fields(LineHead),
+            *_fields(score),
+            *fields.items(),
+            *_fields(LineTail),
+        ],
+        namespace={"__doc__": description},
+        rename=keys | LINE_KEYS,
+        forbid_unknown_fields=True,
+        kw_only=True,
+    )
+
+
+def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[str, Any, Any]]:
+    hints = get_type_hints(struct, include_extras=True)
+    for field in msgspec.structs.fields(struct):
+        pair = field.name, hints[field.name]
+        yield pair if field.default is msgspec.NODEFAULT else (*pair, field.default)
 
 
 class LazyVerdict(Mapping[str, Any]):

@@ -34,7 +34,12 @@ def _described(part: dict[str, Any]) -> dict[str, Any]:
     shared, told = shared_out(text, {*properties, *map(_snake, properties)})
     camel = {_camel(name): said for name, said in {**COMMON, **told}.items()}
     meanings = {**camel, **COMMON, **told}
-    made = {name: {**value, "description": meanings[name]} for name, value in properties.items() if name in meanings}
+    meanings |= {name: value["description"] for name, value in properties.items() if "description" in value}
+    made = {
+        name: {key: part for key, part in value.items() if key != "description"} | {"description": meanings[name]}
+        for name, value in properties.items()
+        if name in meanings
+    }
     return {**part, "description": shared, "properties": {**properties, **made}}
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant.bench.benchmarks.base import Benchmark
+from calibrant.bench.causim.verdict import score_record
 from calibrant.bench.verbs.base import ItemScore, Solution
 from calibrant.bench.verbs.items import ItemVerbs
 from calibrant.bench.verbs.kept import Kept
 from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.causim.item import CausimItem
-from calibrant.dsl.causim.values import assignment_text, plain
+from calibrant.dsl.causim.values import plain
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
-    from calibrant.solvers.causim.judge import Judge, Judgement
+    from calibrant.solvers.causim.judge import Judge, Judgement  # noqa: F401  # in a base that is a text
     from calibrant.solvers.causim.solution import WorkedSolution
     from calibrant.solvers.causim.space import WorldSpace
 
@@ -73,21 +73,3 @@ class CausimVerbs(ItemVerbs[CausimItem]):
 
         own = self.own(item)
         return WorldSpace(own.task.model, own.task.question)
-
-
-def score_record(judge: Judge, verdict: Judgement) -> dict[str, Any]:
-    """As records keep it. The flags of the question are worked out, whatever the item's labels say."""
-    flags, nodes = judge.flags, verdict.nodes
-    wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
-    return {
-        "correct": verdict.reward == 1,
-        "answered": verdict.answer is not None,
-        "why": verdict.why,
-        "meaning": None if verdict.answer is None else assignment_text(verdict.answer),
-        "nodes": None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
-        "first": next(iter(wrong.values()), None),
-        "wrong": None if nodes is None else wrong,
-        "trivial": flags.trivial,
-        "copyable": flags.copyable,
-        "vacuous": flags.vacuous,
-    }

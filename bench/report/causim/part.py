@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.causim import MEASURES
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
+from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.report.causim.profile import profile_plot
 from calibrant.bench.report.layout import Heading, Source, Table
 from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
@@ -64,14 +64,14 @@ def causim_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -
 
 
 def _tables(named: Sequence[Named], answers: Sequence[Answer], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = setting_rows(by_topology(named), wanted.by, MEASURES)
+    rows = setting_rows(by_topology(named), wanted.by, METRICS)
     notes = coverage_notes(named)
     views = {
-        name: _labelled(view_table(view, MEASURES.views[name], rows, notes), _BY_TOPOLOGY)
+        name: _labelled(view_table(view, METRICS.views[name], rows, notes), _BY_TOPOLOGY)
         for name, view in VIEWS.items()
     }
-    levels = setting_rows(by_level(named), wanted.by, MEASURES)
-    profile = _labelled(view_table(PROFILE, MEASURES.views["errors"], levels, notes), _BY_LEVEL)
+    levels = setting_rows(by_level(named), wanted.by, METRICS)
+    profile = _labelled(view_table(PROFILE, METRICS.views["errors"], levels, notes), _BY_LEVEL)
     samples = _samples(answers, wanted.by)
     printed = [with_sources(table, with_paper=wanted.with_paper) for table in paper_tables(questions_asked(named))]
     made = [
@@ -107,7 +107,7 @@ def _labelled(table: Table, texts: Mapping[str, str]) -> Table:
 
 
 def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
-    collected = CalibrationTable(MEASURES, by=by)
+    collected = CalibrationTable(METRICS, by=by)
     for origin, score in answers:
         collected.add(origin, score)
     table = sample_table(sample_rows(collected.sampled()))
@@ -115,7 +115,7 @@ def _samples(answers: Sequence[Answer], by: Grouping) -> Table | None:
 
 
 def _plots(named: Sequence[Named]) -> list[Plot]:
-    kinds = attribution_plot(setting_rows(named, Grouping.SETTING, MEASURES), KINDS)
+    kinds = attribution_plot(setting_rows(named, Grouping.SETTING, METRICS), KINDS)
     return [plot for plot in (profile_plot(named), kinds) if plot is not None]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from calibrant.bench.causim.tables import level_of
+from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
 from calibrant.bench.report.part import Plot
 from calibrant.bench.report.standing.rows import Named
@@ -29,11 +30,9 @@ _CAPTION = (
 
 def fate(score: Mapping[str, Any]) -> str:
     """What became of an answer: one of COLOURS."""
-    if score["correct"] is True:
+    if is_right(score):
         return RIGHT
-    if score["answered"] is not True:
-        return NOTHING
-    return UNTOLD if score["first"] is None else str(score["first"])
+    return first_reason(score) or UNTOLD if is_answered(score) else NOTHING
 
 
 def fates(named: Iterable[Named]) -> dict[str, dict[int, dict[str, float]]]:

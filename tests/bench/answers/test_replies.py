@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.verdict import CausimVerdict
 from calibrant.bench.cli import main
-from calibrant.bench.schemas.causim import CausimVerdict
 from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.item import CausimItem, Labels, Task
 from calibrant.dsl.causim.question import Question

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calibrant.bench.answers.causim import MEASURES
+from calibrant.bench.causim.verdict import METRICS
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import TYPES
 from calibrant.dsl.causim.records import read_pool, record_of_item, write_pool
@@ -143,4 +143,4 @@ def test_no_two_seeds_share_an_id_and_ids_alone_have_the_seed() -> None:
     assert not names[1] & names[2]
     assert all(f"-s{seed}-" in name for seed, own in names.items() for name in own)
     assert {item.scm for item in drawn[1]} == {"chain-0000", "chain-0001", "asia"} == {item.scm for item in drawn[2]}
-    assert MEASURES.unit(drawn[1][0].id) == MEASURES.unit(drawn[1][1].id) != MEASURES.unit(drawn[2][0].id)
+    assert METRICS.unit(drawn[1][0].id) == METRICS.unit(drawn[1][1].id) != METRICS.unit(drawn[2][0].id)

@@ -1,0 +1,197 @@
+"""The verdict on an answer to a CauSim question (arXiv:2605.09079): its fields, and the metrics of tables.
+
+Shares of nodes are means over the answers that have a reason for every node, each answer counting once whatever its
+number of nodes; `audits.causim.profiles` pools the nodes instead. Reasons are those of dsl.causim.reasons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct, to_builtins
+
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.verdict import line_struct
+from calibrant.dsl.causim.values import assignment_text
+
+if TYPE_CHECKING:
+    from calibrant.solvers.causim.judge import Judge, Judgement
+
+Score: TypeAlias = Mapping[str, Any]
+Wrong: TypeAlias = Literal["do ignored", "impossible", "wrong noise"]
+SETTINGS = ("deduction", "intervention", "abduction", "counterfactual")
+_VERSION = re.compile(r"-v\d+-")
+
+
+class CausimScoreFields(Struct, frozen=True, kw_only=True):
+    """The fields of a record's score."""
+
+    correct: Annotated[bool, Meta(description="some world that fits gives the answer")]
+    answered: Annotated[bool, Meta(description="there is an object with exactly the required keys")]
+    why: Annotated[
+        Literal["no_object", "wrong_keys", "wrong_answer"] | None,
+        Meta(description="no_object, wrong_keys or wrong_answer; null iff correct"),
+    ]
+    meaning: Annotated[
+        str | None,
+        Meta(description="the answer with the model's names, as compact JSON with sorted keys; null without one"),
+    ]
+    nodes: Annotated[
+        dict[Literal["ok", "do ignored", "impossible", "wrong noise"], int] | None,
+        Meta(
+            description="reason -> number of nodes: ok; do ignored, an intervened node has another value; "
+            "impossible, no noise value gives this from the answer's own parents; wrong noise, some do, "
+            "none that the evidence allows. Null where that is not told: abductions, and evidence that "
+            "leaves several noise variables open together"
+        ),
+    ]
+    first: Annotated[
+        Wrong | None, Meta(description="reason of the first node in topological order that is not ok; null if all are")
+    ]
+    wrong: Annotated[
+        dict[str, Wrong] | None, Meta(description="node -> reason, of the nodes that are not ok; null as `nodes`")
+    ]
+    trivial: Annotated[bool | None, Meta(description="`do` covers every required key")]
+    copyable: Annotated[bool | None, Meta(description="the evidence with `do` written over it is right")]
+    vacuous: Annotated[
+        bool | None,
+        Meta(description="in no world that fits something outside `do` changes. Null where these do not apply"),
+    ]
+
+
+class QuestionAttribution(Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
+    """What the question decided, where it is said to have one answer."""
+
+    kind: Annotated[
+        Literal["earned", "missed", "lucky", "short"],
+        Meta(
+            description="earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short "
+            "(undecided, wrong)"
+        ),
+    ]
+    decided: Annotated[bool, Meta(description="one answer is right")]
+    fits: Annotated[
+        bool | None, Meta(description="whether the answer is one of the right ones; null without an answer")
+    ]
+    members: Annotated[str, Meta(description="worlds that fit, in decimal")]
+    in_words: Annotated[str, Meta(description="what a world is, in words")]
+
+
+CausimVerdict = line_struct(
+    "CausimVerdict",
+    "causim",
+    CausimScoreFields,
+    "The verdict on one prediction: membership in the complete answer set (arXiv:2605.09079), then where it belongs.",
+    problem=Annotated[
+        str,
+        Meta(
+            description="why the response gives no object, or one that cannot count in its form: an answer inside "
+            "or before another object, something that is not a value; else empty"
+        ),
+    ],
+    attribution=Annotated[
+        QuestionAttribution | None,
+        Meta(description="what the question decided; null where it is not said to have one answer"),
+    ],
+)
+
+
+def score_record(judge: Judge, verdict: Judgement) -> dict[str, Any]:
+    """Return a score as records keep it. The flags of the question are worked out, whatever the item's labels state."""
+    flags, nodes = judge.flags, verdict.nodes
+    wrong = {name: reason for name, reason in (nodes or {}).items() if reason != "ok"}
+    score = CausimScoreFields(
+        correct=verdict.reward == 1,
+        answered=verdict.answer is not None,
+        why=verdict.why,
+        meaning=None if verdict.answer is None else assignment_text(verdict.answer),
+        nodes=None if nodes is None else dict(sorted(Counter(nodes.values()).items())),
+        first=next(iter(wrong.values()), None),
+        wrong=None if nodes is None else wrong,
+        trivial=flags.trivial,
+        copyable=flags.copyable,
+        vacuous=flags.vacuous,
+    )
+    return dict(to_builtins(score))
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def is_right(score: Score) -> bool:
+    """Return whether some world that fits gives the answer."""
+    return score["correct"] is True
+
+
+def is_answered(score: Score) -> bool:
+    """Return whether there is an object with exactly the required keys."""
+    return score["answered"] is True
+
+
+def first_reason(score: Score) -> str | None:
+    """Return the reason of the first node that is not right; None where no node has a reason, or all are right."""
+    return None if score["first"] is None else str(score["first"])
+
+
+def _flag(name: str) -> Callable[[Score], float | None]:
+    return lambda score: None if score[name] is None else float(score[name])
+
+
+def _right_without(flag: str) -> Callable[[Score], float | None]:
+    return lambda score: float(is_right(score)) if score[flag] is False else None
+
+
+def _nodes(reason: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        nodes = score["nodes"]
+        return nodes.get(reason, 0) / sum(nodes.values()) if nodes else None
+
+    return value
+
+
+def _first(reason: str) -> Callable[[Score], float | None]:
+    return lambda score: None if (first := first_reason(score)) is None else float(first == reason)
+
+
+ANSWERS = (
+    Metric("accuracy", "Accuracy", is_right),
+    Metric("answered", "Answered", is_answered),
+    Metric("explained", "Explained", lambda score: score["nodes"] is not None),
+)
+ERRORS = (
+    Metric("nodes_ok", "OK", _nodes("ok"), True),
+    Metric("nodes_do_ignored", "Do ignored", _nodes("do ignored"), True),
+    Metric("nodes_impossible", "Impossible", _nodes("impossible"), True),
+    Metric("nodes_wrong_noise", "Wrong noise", _nodes("wrong noise"), True),
+    Metric("first_do_ignored", "First: do", _first("do ignored"), True),
+    Metric("first_impossible", "First: impossible", _first("impossible"), True),
+    Metric("first_wrong_noise", "First: noise", _first("wrong noise"), True),
+)
+FLAGS = (
+    Metric("trivial", "Trivial", _flag("trivial"), True),
+    Metric("copyable", "Copyable", _flag("copyable"), True),
+    Metric("vacuous", "Vacuous", _flag("vacuous"), True),
+    Metric("right_not_trivial", "Right|not trivial", _right_without("trivial"), True),
+    Metric("right_not_copyable", "Right|not copyable", _right_without("copyable"), True),
+    Metric("right_not_vacuous", "Right|effect", _right_without("vacuous"), True),
+)
+
+
+def _sample(score: Score) -> Sample:
+    return Sample(is_answered(score), is_right(score), False, False, score["meaning"])
+
+
+METRICS = MetricSet(
+    benchmark="causim",
+    views={"answers": ANSWERS, "errors": ERRORS, "flags": FLAGS, "attribution": ATTRIBUTION_COLUMNS},
+    first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),
+    sample=_sample,
+    rights=(("correct", "Correct", lambda sample: sample.correct),),
+    unit=lambda instance: _VERSION.split(instance)[0],  # questions about one program are drawn together
+    settings=SETTINGS,
+)
