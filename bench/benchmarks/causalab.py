@@ -73,9 +73,9 @@ class CausaLab(Benchmark[LabItem]):
 
     @property
     def measures(self) -> MetricSet:
-        from calibrant.bench.answers.causalab import MEASURES
+        from calibrant.bench.causalab.verdict import METRICS
 
-        return MEASURES
+        return METRICS
 
     @cached_property
     def verbs(self) -> LabVerbs:
@@ -110,7 +110,7 @@ class CausaLab(Benchmark[LabItem]):
     ) -> dict[str, Any] | None:
         """Of frequency and graph; None where nothing was handed in, and where the members are not enumerated."""
         from calibrant.audits.causalab.attribution import attributed_run
-        from calibrant.bench.answers.causalab import attributions_record
+        from calibrant.bench.causalab.verdict import attributions_record
 
         if not steps and not answer:
             return None
@@ -193,7 +193,7 @@ class CausaLab(Benchmark[LabItem]):
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from calibrant.bench.schemas.causalab import LabVerdict
+        from calibrant.bench.causalab.verdict import LabVerdict
 
         return LabVerdict
 

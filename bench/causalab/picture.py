@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from calibrant.audits.causalab.attribution import attributed_run
-from calibrant.bench.answers.causalab import GRAPH, attributions_record
+from calibrant.bench.causalab.verdict import GRAPH, attributions_record
 from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.version import program_version

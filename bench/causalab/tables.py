@@ -6,12 +6,13 @@ the same episodes. An answer belongs where the suite of its item does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import NamedTuple
 
 from calibrant.bench.causalab.paper import PrintedTable, paper
+from calibrant.bench.causalab.verdict import SETTINGS_USED, figure_if_recorded
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
@@ -44,29 +45,21 @@ _HEADINGS = {
 _PERCENT = ("accuracy_percent", "within_percent")
 
 
-def _of(key: str) -> Callable[[Mapping[str, object]], float | None]:
-    def value(score: Mapping[str, object]) -> float | None:
-        found = score.get(key)
-        return float(found) if isinstance(found, int | float) else None
-
-    return value
-
-
 _COLUMNS = {
     column.key: column
     for column in (
-        Metric("accuracy_percent", "Activated %", _of("activated")),
-        Metric("within_percent", "Within 5 %", _of("accuracy")),
-        Metric("root_f1", "Root F1", _of("root_f1")),
-        Metric("all_edge_precision", "P", _of("all_edge_precision")),
-        Metric("all_edge_recall", "R", _of("all_edge_recall")),
-        Metric("all_edge_f1", "F1", _of("all_edge_f1")),
-        Metric("shd", "SHD", _of("shd"), decimals=2),
-        Metric("freq_edge_f1", "F1 into F", _of("freq_edge_f1")),
-        Metric("freq_weight_f1", "Weights 1e-6", _of("freq_weight_f1")),
-        Metric("freq_weight_display_f1", "Weights .01", _of("freq_weight_display_f1")),
-        Metric("imec_3_nodes", "3 nodes", _of("imec"), decimals=2),
-        Metric("imec_4_nodes", "4 nodes", _of("imec"), decimals=2),
+        Metric("accuracy_percent", "Activated %", figure_if_recorded("activated")),
+        Metric("within_percent", "Within 5 %", figure_if_recorded("accuracy")),
+        Metric("root_f1", "Root F1", figure_if_recorded("root_f1")),
+        Metric("all_edge_precision", "P", figure_if_recorded("all_edge_precision")),
+        Metric("all_edge_recall", "R", figure_if_recorded("all_edge_recall")),
+        Metric("all_edge_f1", "F1", figure_if_recorded("all_edge_f1")),
+        Metric("shd", "SHD", figure_if_recorded("shd"), decimals=2),
+        Metric("freq_edge_f1", "F1 into F", figure_if_recorded("freq_edge_f1")),
+        Metric("freq_weight_f1", "Weights 1e-6", figure_if_recorded("freq_weight_f1")),
+        Metric("freq_weight_display_f1", "Weights .01", figure_if_recorded("freq_weight_display_f1")),
+        Metric("imec_3_nodes", "3 nodes", figure_if_recorded("imec"), decimals=2),
+        Metric("imec_4_nodes", "4 nodes", figure_if_recorded("imec"), decimals=2),
     )
 }
 _BESIDE = {
@@ -133,7 +126,7 @@ def _groups(number: str, by_suite: Mapping[str, Mapping[str, list[Named]]]) -> I
             yield _Group((system,), [one for one in both if one.system == system], last)
     else:
         for system, own in _systems(by_suite, _REGIMES[number]):
-            settings = mean(float(one.score["settings"]) for one in own)
+            settings = mean(float(SETTINGS_USED.value(one.score) or 0) for one in own)
             regime = "mixed intervention" if settings else "pure observation"
             yield _Group((regime, f"{OBSERVED}o{settings:.3g}i", system), own, last)
 

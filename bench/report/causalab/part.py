@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from calibrant.bench.answers.attribution import KEY, decision_notes
-from calibrant.bench.answers.causalab import GRAPH, MEASURES
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
+from calibrant.bench.causalab.verdict import GRAPH, METRICS
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
@@ -69,10 +69,10 @@ def lab_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -> P
 
 
 def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]:
-    rows = setting_rows(named, wanted.by, MEASURES)
+    rows = setting_rows(named, wanted.by, METRICS)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, MEASURES.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
+    made = [view_table(view, METRICS.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
     made += [table if wanted.with_paper else without_printed(table) for table in paper_tables(named)]
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:
@@ -81,7 +81,7 @@ def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]
 
 
 def _plots(named: Sequence[Named]) -> Iterator[Plot]:
-    rows = setting_rows(named, Grouping.SETTING, MEASURES)
+    rows = setting_rows(named, Grouping.SETTING, METRICS)
     yield from (plot for about in KINDS if (plot := attribution_plot(rows, about)) is not None)
     suites: dict[str, list[Named]] = {}
     for row in rows:

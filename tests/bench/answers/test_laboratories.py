@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.bench.causalab.verdict import LabVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
-from calibrant.bench.schemas.causalab import LabVerdict
 from calibrant.bench.schemas.described import line_schema
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.hypothesis import stated

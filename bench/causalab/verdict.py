@@ -1,0 +1,292 @@
+"""The verdict on a CausaLab run (arXiv:2605.26029, section 4): its fields, and the metrics of tables.
+
+The terms are those of dsl.causalab.score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
+from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.verdict import line_struct
+from calibrant.dsl.causalab.generation import PLANS
+from calibrant.dsl.causalab.mechanism import Edge
+
+if TYPE_CHECKING:
+    from calibrant.audits.causalab.attribution import RunAttribution
+
+Score: TypeAlias = Mapping[str, Any]
+
+
+Kind: TypeAlias = Literal["earned", "missed", "lucky", "short"]
+EdgeEnds: TypeAlias = tuple[str, str]  # parent, child
+EdgeShare: TypeAlias = Annotated[float, Meta(description="of the edges")]
+FrequencyEdgeShare: TypeAlias = Annotated[float, Meta(description="of the edges into the frequency")]
+RootShare: TypeAlias = Annotated[float, Meta(description="of the parentless ancestors of the frequency")]
+WeightShare: TypeAlias = Annotated[float, Meta(description="of the frequency's linear weights, right within 1e-6")]
+DisplayedWeightShare: TypeAlias = Annotated[float, Meta(description="the same within 0.01")]
+UnnamedWeightShare: TypeAlias = Annotated[
+    float, Meta(description="the same within 0.01, under any key that names the parent")
+]
+AllWeightShare: TypeAlias = Annotated[float, Meta(description="of the weights of every equation")]
+GRAPH = "graph"  # the key of the part about the graph
+
+
+class GraphAttribution(Struct, forbid_unknown_fields=True):
+    """What the readings decided of the graph."""
+
+    kind: Annotated[Kind, Meta(description="as of the frequency; correct is a graph without a wrong or missing edge")]
+    decided: Annotated[
+        bool, Meta(description="all mechanisms left have one graph, or under noise one has a posterior of 0.99")
+    ]
+    fits: Annotated[bool | None, Meta(description="whether one of them has the graph that was stated")]
+    decided_at: Annotated[
+        int | None, Meta(description="settings after which one graph was first left; null if there never was")
+    ]
+    proven: Annotated[list[EdgeEnds], Meta(description="stated edges that all mechanisms left have")]
+    unproven: Annotated[list[EdgeEnds], Meta(description="that some have")]
+    contradicted: Annotated[list[EdgeEnds], Meta(description="that none has")]
+    missed: Annotated[list[EdgeEnds], Meta(description="edges of all mechanisms left that were not stated")]
+    foreign: Annotated[int, Meta(description="how many stated edges name something else")]
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the most probable graph; absent where no reading is noisy")
+    ] = UNSET
+
+
+class LabAttribution(Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
+    """What the readings of the episode decided of the frequency, and of the graph."""
+
+    kind: Annotated[
+        Kind,
+        Meta(
+            description="earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short "
+            "(undecided, wrong)"
+        ),
+    ]
+    decided: Annotated[
+        bool, Meta(description="all mechanisms left predict one frequency, or under noise one has a posterior of 0.99")
+    ]
+    fits: Annotated[
+        bool | None,
+        Meta(description="whether one of them predicts the dialled one, within 5; null if none was dialled"),
+    ]
+    members: Annotated[str, Meta(description="mechanisms of the class that the readings left, in decimal")]
+    in_words: Annotated[str, Meta(description="the class, in words")]
+    decided_at: Annotated[
+        int | None, Meta(description="settings after which one frequency was first left; null if there never was")
+    ]
+    set: Annotated[
+        list[tuple[str, float]], Meta(description="the settings that were carried out, each as property and value")
+    ]
+    premature: Annotated[bool, Meta(description="the run ended with a question undecided and settings left")]
+    wasted: Annotated[int, Meta(description="settings made after frequency and graph were decided")]
+    graph: Annotated[GraphAttribution, Meta(description="what the readings decided of the graph")]
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the most probable frequency; absent where no reading is noisy")
+    ] = UNSET
+
+
+class LabScoreFields(Struct, frozen=True, kw_only=True):
+    """The fields of a record's score."""
+
+    correct: Annotated[bool, Meta(description="the frequency dialled last is within 5")]
+    graph_correct: Annotated[bool, Meta(description="no edge is wrong or missing")]
+    frequency: Annotated[float | None, Meta(description="what was dialled last; null if nothing was")]
+    accuracy: Annotated[float, Meta(description="`correct` as a number")]
+    activated: Annotated[
+        float, Meta(description="the last answered try left the reactor activated, as the paper counts")
+    ]
+    opened: Annotated[
+        float | None,
+        Meta(description="any try activated it; null in lines of versions that did not tell the two apart"),
+    ] = None
+    settings: Annotated[int, Meta(description="how many were carried out")]
+    refused: Annotated[int, Meta(description="how many actions were not")]
+    submitted: Annotated[float, Meta(description="whether the run was ended")]
+    all_edge_precision: EdgeShare
+    all_edge_recall: EdgeShare
+    all_edge_f1: EdgeShare
+    freq_edge_precision: FrequencyEdgeShare
+    freq_edge_recall: FrequencyEdgeShare
+    freq_edge_f1: FrequencyEdgeShare
+    root_precision: RootShare
+    root_recall: RootShare
+    root_f1: RootShare
+    freq_weight_precision: WeightShare
+    freq_weight_recall: WeightShare
+    freq_weight_f1: WeightShare
+    freq_weight_display_precision: DisplayedWeightShare
+    freq_weight_display_recall: DisplayedWeightShare
+    freq_weight_display_f1: DisplayedWeightShare
+    freq_weight_unnamed_precision: UnnamedWeightShare
+    freq_weight_unnamed_recall: UnnamedWeightShare
+    freq_weight_unnamed_f1: UnnamedWeightShare
+    all_weight_precision: AllWeightShare
+    all_weight_recall: AllWeightShare
+    all_weight_f1: AllWeightShare
+    shd: Annotated[int, Meta(description="structural Hamming distance, a turned edge counted once")]
+    imec: Annotated[
+        int | None,
+        Meta(
+            description="graphs that no ideal experiment on the set properties tells from the truth; null above 8 nodes"
+        ),
+    ]
+
+
+LabVerdict = line_struct(
+    "LabVerdict",
+    "causalab",
+    LabScoreFields,
+    "The verdict on one prediction: the score of its run (arXiv:2605.26029, section 4), then where it belongs.",
+    problem=Annotated[
+        str,
+        Meta(
+            description="why nothing was submitted, or what of the answer could not be read; empty if there is "
+            "nothing to say"
+        ),
+    ],
+    attribution=Annotated[
+        LabAttribution | None,
+        Meta(
+            description="what the readings decided; null where nothing was done and where the mechanisms left are "
+            "not counted"
+        ),
+    ],
+)
+
+
+def attributions_record(run: RunAttribution, nodes: Collection[str]) -> dict[str, Any]:
+    """Return the record of the frequency's attribution with the graph's under a key of its own.
+
+    Claims about edges of other nodes are only counted.
+    """
+    graph = attribution_record(run.graph)
+    contradicted = {edge for edge in run.edges.contradicted if edge[0] in nodes and edge[1] in nodes}
+    edges = {
+        "proven": _listed(run.edges.proven),
+        "unproven": _listed(run.edges.unproven),
+        "contradicted": _listed(contradicted),
+        "missed": _listed(run.edges.missed),
+        "foreign": len(run.edges.contradicted) - len(contradicted),
+    }
+    return attribution_record(run.frequency) | {
+        "decided_at": run.frequency_decided,
+        "set": [list(setting) for setting in run.settings],
+        "premature": run.premature,
+        "wasted": run.wasted,
+        GRAPH: {key: graph[key] for key in ("kind", "decided", "fits", POSTERIOR) if key in graph}
+        | {"decided_at": run.graph_decided}
+        | edges,
+    }
+
+
+def _listed(edges: Collection[Edge]) -> list[list[str]]:
+    return [list(edge) for edge in sorted(edges)]
+
+
+def _figure(key: str) -> Callable[[Score], float]:
+    return lambda score: float(score[key])
+
+
+def figure_if_recorded(key: str) -> Callable[[Score], float | None]:
+    """Return a reader of a number; scores of earlier versions have fewer."""
+
+    def value(score: Score) -> float | None:
+        figure = score.get(key)
+        return float(figure) if isinstance(figure, int | float) else None
+
+    return value
+
+
+def _graph_kind(kind: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        return float(attribution[GRAPH]["kind"] == kind) if isinstance(attribution, Mapping) else None
+
+    return value
+
+
+def _attributed(key: str) -> Callable[[Score], float | None]:
+    """A figure of the attribution; of runs that were recorded without it there is none."""
+
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        figure = attribution.get(key) if isinstance(attribution, Mapping) else None
+        return None if figure is None else float(figure)
+
+    return value
+
+
+def _edges(key: str) -> Callable[[Score], float | None]:
+    def value(score: Score) -> float | None:
+        attribution = score.get(KEY)
+        graph = attribution[GRAPH] if isinstance(attribution, Mapping) else {}
+        if key not in graph:
+            return None
+        return float(len(graph[key]) + (graph["foreign"] if key == "contradicted" else 0))
+
+    return value
+
+
+SETTINGS_USED = Metric("settings_used", "Settings", _figure("settings"), decimals=2)
+ANSWERS = (
+    Metric("accuracy", "Accuracy", _figure("accuracy")),
+    Metric("activated", "Activated", _figure("activated")),
+    Metric("opened", "Opened", figure_if_recorded("opened")),
+    Metric("edge_f1", "F1", _figure("all_edge_f1")),
+    Metric("shd", "SHD", _figure("shd"), decimals=2),
+    Metric("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),
+    Metric("root_f1", "Root F1", _figure("root_f1")),
+    SETTINGS_USED,
+    Metric("graph_correct", "Graph", lambda score: score["graph_correct"] is True),
+)
+WEIGHTS = (
+    Metric("frequency_weight_f1", "Weights 1e-6", _figure("freq_weight_f1")),
+    Metric("frequency_weight_display_f1", "Weights .01", _figure("freq_weight_display_f1")),
+    Metric("frequency_weight_unnamed_f1", "Any name", _figure("freq_weight_unnamed_f1")),
+    Metric("all_weight_f1", "All weights", _figure("all_weight_f1")),
+)
+EDGES = (
+    Metric("edge_precision", "Precision", _figure("all_edge_precision")),
+    Metric("edge_recall", "Recall", _figure("all_edge_recall")),
+    Metric("frequency_edge_precision", "P into F", _figure("freq_edge_precision")),
+    Metric("frequency_edge_recall", "R into F", _figure("freq_edge_recall")),
+    Metric("refused", "Refused", _figure("refused"), decimals=2),
+    Metric("submitted", "Submitted", _figure("submitted")),
+)
+GRAPH_COLUMNS = tuple(Metric(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in KINDS)
+
+CLAIM_COLUMNS = (
+    Metric("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),
+    Metric("edges_unproven", "Unproven", _edges("unproven"), decimals=2),
+    Metric("edges_missed", "Not claimed", _edges("missed"), decimals=2),
+    Metric("premature", "Premature", _attributed("premature")),
+    Metric("wasted", "Wasted", _attributed("wasted"), decimals=2),
+)
+
+
+def _sample(score: Score) -> Sample:
+    correct, frequency = score["correct"] is True, score["frequency"]
+    graph = score["graph_correct"] is True
+    meaning = None if frequency is None else f"{frequency:.2f}"
+    return Sample(frequency is not None, correct, graph, correct and graph, meaning)
+
+
+METRICS = MetricSet(
+    benchmark="causalab",
+    views={
+        "answers": ANSWERS,
+        "weights": WEIGHTS,
+        "edges": EDGES,
+        "attribution": (*ATTRIBUTION_COLUMNS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
+    },
+    first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
+    sample=_sample,
+    rights=(("correct", "Accuracy", lambda sample: sample.correct),),
+    settings=tuple(PLANS),
+)
