@@ -61,9 +61,9 @@ class Blickets(Benchmark[BlicketItem]):
 
     @property
     def measures(self) -> MetricSet:
-        from calibrant.bench.answers.blickets import MEASURES
+        from calibrant.bench.blickets.verdict import METRICS
 
-        return MEASURES
+        return METRICS
 
     @cached_property
     def verbs(self) -> BlicketVerbs:
@@ -199,7 +199,7 @@ class Blickets(Benchmark[BlicketItem]):
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from calibrant.bench.schemas.blickets import BlicketVerdict
+        from calibrant.bench.blickets.verdict import BlicketVerdict
 
         return BlicketVerdict
 

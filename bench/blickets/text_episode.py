@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.baselines.blickets.dialogue import BASE, Dialogue, Prompting
 from calibrant.baselines.blickets.monitors import Scorer, deterministic
+from calibrant.bench.blickets.verdict import is_right
 from calibrant.bench.episodes import TextEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
@@ -32,4 +33,4 @@ def text_episode(item: BlicketItem, prompting: Prompting = BASE, scorer: Scorer 
 
 def reward_of_answer(score: Mapping[str, Any]) -> float:
     """1 for a correct answer, 0 for a wrong one, a timeout and none."""
-    return 1.0 if score["correct"] else 0.0
+    return float(is_right(score))

@@ -25,7 +25,7 @@ class LineTail(msgspec.Struct, kw_only=True):
 
     pool: Annotated[str, Meta(description="name of the pool")]
     pool_digest: Annotated[str, Meta(description="SHA-256 of what the pool's file holds, decompressed")]
-    pool_size: Annotated[int, Meta(description="how many items the pool has")]
+    pool_size: Annotated[int, Meta(description="how many items the pool has; 0 for a log that brings its items along")]
     setting: Annotated[
         str, Meta(description="row group of tables: the disclosure, or the published table that the pool belongs to")
     ]

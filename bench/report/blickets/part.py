@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.blickets import MEASURES
+from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.report.blickets.tables import Items, blicket_tables
 from calibrant.bench.report.part import Answer, Part, ReportContents
 from calibrant.bench.report.rate_rows import Grouping
@@ -36,6 +36,6 @@ KINDS = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, 
 def blicket_part(title: str, answers: Sequence[Answer], wanted: ReportContents, items: Items) -> Part:
     """Tables and plots of these answers; `CalibrantError` if they belong into none of the wanted tables."""
     tables = blicket_tables(answers, wanted, items)
-    rows = setting_rows(named_answers(answers), Grouping.SETTING, MEASURES) if wanted.with_plots else []
+    rows = setting_rows(named_answers(answers), Grouping.SETTING, METRICS) if wanted.with_plots else []
     plot = attribution_plot(rows, KINDS) if wanted.with_plots else None
     return Part.of(title, ABOUT, answers, tables, () if plot is None else (plot,))

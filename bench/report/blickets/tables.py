@@ -10,13 +10,12 @@ from typing import TypeAlias
 import msgspec
 
 from calibrant.bench.answers.attribution import decision_notes
-from calibrant.bench.answers.blickets import MEASURES
 from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables
+from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
 from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
 from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
 from calibrant.bench.report.standing.views import View, view_table
-from calibrant.dsl.blickets.grading import Exposed, Fault
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, drawn
 from calibrant.dsl.errors import CalibrantError, shown
@@ -58,10 +57,10 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
     items: those of the pools that are at hand; of others a condition of the paper is known by the suite alone
     """
     named = named_answers(answers)
-    rows = setting_rows(named, wanted.by, MEASURES)
+    rows = setting_rows(named, wanted.by, METRICS)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, MEASURES.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
+    made = [view_table(view, METRICS.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
     made += _paper_tables(named, items, with_paper=wanted.with_paper)
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:
@@ -70,22 +69,6 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
 
 
 # --- the paper's ------------------------------------------------------------------------------------------------------
-
-
-class _Provenance(msgspec.Struct, frozen=True):
-    """fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded"""
-
-    fired: dict[str, int] | None = None
-
-
-class _Scored(msgspec.Struct, frozen=True, rename={"faults": "errors", "exposed": "class"}):
-    """What the paper's tables count of a score."""
-
-    correct: bool | None
-    faults: tuple[Fault, ...]
-    exposed: Exposed | None
-    steps: int
-    provenance: _Provenance = _Provenance()
 
 
 @cache
@@ -100,7 +83,7 @@ def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]
         if item is None or item.setting != one.origin.setting:
             continue
         try:
-            score = msgspec.convert(dict(one.score), _Scored)
+            score = msgspec.convert(dict(one.score), PrintedScore)
         except msgspec.ValidationError as error:
             where = f"{one.origin.system} on {shown(one.origin.instance)} of {one.origin.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.bench.blickets.verdict import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
-from calibrant.bench.schemas.blickets import BlicketVerdict
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
 from tests.support.blickets.items import opened, static_item

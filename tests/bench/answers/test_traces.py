@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from calibrant.bench.blickets.verdict import BlicketVerdict
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.runs.records import step_records
-from calibrant.bench.schemas.blickets import BlicketVerdict
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
 from calibrant.dsl.blickets.trace import sealed_view, trace_line, trace_of

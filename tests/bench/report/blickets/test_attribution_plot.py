@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from calibrant.audits.attribution import Kind
-from calibrant.bench.answers.blickets import MEASURES
+from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.cli import main
 from calibrant.bench.report.blickets.part import KINDS
 from calibrant.bench.report.part import Answer
@@ -26,7 +26,7 @@ def _answers(system: str, stratum: str, kinds: str) -> list[Answer]:
 
 
 def _rows(*answers: list[Answer]) -> list[SettingRow]:
-    return setting_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING, MEASURES)
+    return setting_rows(named_answers([one for group in answers for one in group]), Grouping.SETTING, METRICS)
 
 
 def test_shares_are_of_the_answers_under_each_condition() -> None:

@@ -1,0 +1,176 @@
+"""The verdict on an episode of the blickets (arXiv:2604.20039, section 4): its fields, and the metrics of tables.
+
+Rates whose denominator an agent chooses by what it does (RE accuracy, exactly-N) stand beside those that it does not.
+The terms are those of dsl.blickets.grading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.core.samples import Sample
+from calibrant.bench.core.verdict import line_struct
+from calibrant.dsl.blickets.grading import Exposed, Fault
+
+Score: TypeAlias = Mapping[str, Any]
+
+
+class StatedRule(Struct, forbid_unknown_fields=True):
+    """A rule of the detector."""
+
+    rule: Annotated[Literal["conjunctive", "disjunctive"], Meta(description="its type")]
+    blickets: Annotated[list[str], Meta(description="names of its objects")]
+
+
+class DetectorAttribution(Struct, forbid_unknown_fields=True, rename={"in_words": "class"}):
+    """What the readings of the episode decided."""
+
+    kind: Annotated[
+        Literal["earned", "missed", "lucky", "short"],
+        Meta(
+            description="earned (decided, correct), missed (decided, wrong), lucky (undecided, correct) or short "
+            "(undecided, wrong)"
+        ),
+    ]
+    decided: Annotated[
+        bool,
+        Meta(description="the readings left one answer, or of an unreliable detector one with a posterior of 0.99"),
+    ]
+    fits: Annotated[
+        bool | None, Meta(description="whether the answer is one of those that they left; null without one")
+    ]
+    members: Annotated[str, Meta(description="detectors of the class that the readings left, in decimal")]
+    in_words: Annotated[str, Meta(description="the class, in words")]
+    decided_at: Annotated[
+        int | None, Meta(description="moves after which the answer was first decided; null where it never was")
+    ]
+    submitted_at: Annotated[int | None, Meta(description="moves before the submission; null without one")]
+    posterior: Annotated[
+        float | UnsetType, Meta(description="of the most probable answer; absent where the detector is reliable")
+    ] = UNSET
+
+
+class BlicketScoreFields(Struct, frozen=True, kw_only=True, rename={"exposed": "class"}):
+    """The fields of a record's score."""
+
+    correct: Annotated[
+        bool | None,
+        Meta(description="type and blickets are those of the rule in force at the end; null while the episode is open"),
+    ]
+    errors: Annotated[
+        list[Literal["type", "over", "under", "mixed", "timeout"]],
+        Meta(description="what is wrong: type, over, under, mixed, timeout"),
+    ]
+    strict: Annotated[bool | None, Meta(description="correct, and with an order also listed in that order")]
+    rule_in_force: Annotated[StatedRule, Meta(description="at the end")]
+    closed: Annotated[Literal["answered", "timeout", "open"], Meta(description="answered, timeout or open")]
+    steps: Annotated[int, Meta(description="moves, refused ones too")]
+    refused: Annotated[int, Meta(description="how many of them were refused")]
+    activations: Annotated[int, Meta(description="how many were counted")]
+    exposed: Annotated[
+        Literal["pre", "exactly-N", "RE"] | None, Meta(description="pre, exactly-N or RE; null without a switch")
+    ]
+    split: Annotated[
+        Literal["pre", "switched-blind", "switched-seen"] | None,
+        Meta(description="pre, switched-blind or switched-seen; null without a switch"),
+    ]
+    post_evidence: Annotated[
+        int | None,
+        Meta(description="readings under the rule in force at the end, if it is not the first; null without a switch"),
+    ]
+    distinct_configurations: Annotated[int, Meta(description="different sets that were read")]
+    first_activation: Annotated[int | None, Meta(description="move that first read ACTIVE; null if none")]
+    answer: Annotated[
+        StatedRule | None,
+        Meta(
+            description="as submitted; null if nothing was, and of the text game's runs, whose answers are not public"
+        ),
+    ]
+
+
+class EpisodeProvenance(Struct, frozen=True):
+    """fired: behaviours with the moves until then; None of agents that have none, and where it was not recorded"""
+
+    fired: dict[str, int] | None = None
+
+
+class PrintedScore(Struct, frozen=True, rename={"faults": "errors", "exposed": "class"}):
+    """The fields of a score, and of its record, that the paper's tables count."""
+
+    correct: bool | None
+    faults: tuple[Fault, ...]
+    exposed: Exposed | None
+    steps: int
+    provenance: EpisodeProvenance = EpisodeProvenance()
+
+
+BlicketVerdict = line_struct(
+    "BlicketVerdict",
+    "blickets",
+    BlicketScoreFields,
+    "The verdict on one prediction: the grade of its episode (arXiv:2604.20039, section 4), then where it belongs.",
+    problem=Annotated[str, Meta(description="why nothing was submitted; empty if something was")],
+    attribution=Annotated[DetectorAttribution, Meta(description="what the readings decided")],
+)
+
+
+def _class(name: str) -> Callable[[Score], float | None]:
+    return lambda score: None if score["class"] is None else float(score["class"] == name)
+
+
+def is_right(score: Score) -> bool:
+    """Return whether type and blickets are those of the rule in force at the end."""
+    return score["correct"] is True
+
+
+def _eligible(score: Score) -> float | None:
+    return float(is_right(score)) if score["class"] == "RE" else None
+
+
+def _switched(score: Score) -> float | None:
+    return float(is_right(score)) if score["class"] in ("RE", "exactly-N") else None
+
+
+def _error(name: str) -> Callable[[Score], float]:
+    return lambda score: float(name in score["errors"])
+
+
+ANSWERS = (
+    Metric("accuracy", "Accuracy", is_right),
+    Metric("steps", "Steps", lambda score: score["steps"], decimals=1),
+    Metric("exactly_n_rate", "Exactly-N", _class("exactly-N")),
+    Metric("eligible_rate", "RE rate", _class("RE")),
+    Metric("eligible_accuracy", "RE acc", _eligible, True),
+    Metric("switched_accuracy", "Switched", _switched, True),
+    Metric("answered", "Answered", lambda score: score["closed"] == "answered"),
+)
+EVIDENCE = (
+    Metric("activations", "Activations", lambda score: score["activations"], decimals=1),
+    Metric("first_activation", "First", lambda score: score["first_activation"], True, 1),
+    Metric("distinct_configurations", "Distinct", lambda score: score["distinct_configurations"], decimals=1),
+    Metric("post_evidence", "Seen after", lambda score: score["post_evidence"], True, 1),
+    Metric("refused", "Refused", lambda score: score["refused"], decimals=1),
+    Metric("strict", "Strict", lambda score: score["strict"] is True),
+)
+ERRORS = tuple(Metric(name, name, _error(name)) for name in ("type", "over", "under", "mixed", "timeout"))
+
+
+def _sample(score: Score) -> Sample:
+    answer = score["answer"]
+    meaning = None if answer is None else f"{answer['rule']} {' '.join(sorted(answer['blickets']))}"
+    return Sample(answer is not None, is_right(score), False, False, meaning)
+
+
+METRICS = MetricSet(
+    benchmark="blickets",
+    views={"answers": ANSWERS, "evidence": EVIDENCE, "errors": ERRORS, "attribution": ATTRIBUTION_COLUMNS},
+    first=("n", "accuracy", "steps", "eligible_rate", "eligible_accuracy", "exactly_n_rate", "switched_accuracy"),
+    sample=_sample,
+    rights=(("correct", "Correct", lambda sample: sample.correct),),
+    settings=("conjunctive", "disjunctive", "moderator", "order", "stochastic", "noisy-moderator"),
+)
