@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from calibrant.bench.answers.columns import Verdict
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.rate_rows import differing_options, ladder_place, natural, pool_labels
 from calibrant.bench.runs.records import Record
 from calibrant.dsl.formulas.operators import OPERATORS
@@ -121,7 +121,7 @@ class FoundModels:
         discoveries = self._systems[setting, pool, system]
         discoveries.runs.add(name)
         discoveries.attempted.add(record.instance)
-        verdict = Verdict(record.score, setting, InvalidHandling.PUBLISHED)
+        verdict = MetricReader(record.score, setting, InvalidHandling.PUBLISHED)
         if not verdict.train_exact:
             return
         meaning, is_gold = meaning_of(record.answer), _is_gold(verdict)
@@ -177,7 +177,7 @@ def _is_scm(record: Record) -> bool:
     return "alternative" not in record.answer
 
 
-def _is_gold(verdict: Verdict) -> bool | None:
+def _is_gold(verdict: MetricReader) -> bool | None:
     """Structure metrics are there for every valid answer with gold's roots, if there is gold."""
     if verdict.root_exact is False:
         return False

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.measured import measured
+from calibrant.bench.replayscm.verdict import score_record
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.errors import CalibrantError, shown
 from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
@@ -78,7 +78,7 @@ class StoredResults:
         text = evaluator.score_text(result.raw_response or "")
         has_answer = isinstance(result.extracted_answer, dict)
         score = evaluator.score_answer(result.extracted_answer) if has_answer else text
-        ours = measured(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
+        ours = score_record(score) | {"strictJson": text.strict_json if result.raw_response is not None else None}
         if result.evaluation or result.verdict:
             self.num_evaluated += 1
         instance, stored, full = evaluator.problem.id, result.evaluation, score.to_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ import msgspec
 
 from calibrant.bench.answers.input.unread import UNREAD_STAGES
 from calibrant.bench.answers.lines import json_object, numbered_lines
-from calibrant.bench.answers.measured import funnel, structure
 from calibrant.bench.answers.predictions import PoolItems, Prediction
-from calibrant.bench.answers.replayscm import MEANING, meaning
 from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.replayscm.meaning import meaning_digest
+from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError
@@ -116,27 +116,13 @@ class PredictionScorer:
         evaluator = self._pools[prediction.pool].evaluator(prediction.instance)
         answer = prediction.answer
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
-        origin, meant = self.origin(prediction), meaning(score)
+        origin, meant = self.origin(prediction), meaning_digest(score)
         make = partial(self._line, prediction.model, origin, score, meant)
-        counted = self._counted(score)
+        counted = None if self._with_structure else bulk_key(score)
         rejection = score.rejection
         unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
         line: Mapping[str, Any] = make() if counted is None else LazyVerdict(make, counted, meant, unread)
         return ScoredPrediction(origin, line)
-
-    def _counted(self, score: Score) -> Hashable | None:
-        """All that columns read of a line without structure metrics; None where there is more to it."""
-        if self._with_structure or score.alternative is not None:
-            return None
-        replayed = [
-            (split.all_exact, split.num_exact_worlds, split.num_worlds)
-            for split in (score.train, score.heldout)
-            if split is not None
-        ]
-        rejection, roots = score.rejection, score.roots
-        stage = None if rejection is None else (rejection.stage, *rejection.fields)
-        kind = score.problem.task.kind.value
-        return kind, stage, score.strict_json, None if roots is None else (roots.exact, roots.precision), *replayed
 
     def _line(self, model: str | None, origin: AnswerOrigin, score: Score, meant: str | None) -> dict[str, Any]:
         line = {

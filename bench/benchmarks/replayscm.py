@@ -61,9 +61,9 @@ class ReplayScm(Benchmark[Problem]):
 
     @property
     def measures(self) -> MetricSet:
-        from calibrant.bench.answers.replayscm import MEASURES
+        from calibrant.bench.replayscm.verdict import METRICS
 
-        return MEASURES
+        return METRICS
 
     @property
     def verbs(self) -> Verbs:
@@ -90,7 +90,7 @@ class ReplayScm(Benchmark[Problem]):
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        from calibrant.bench.schemas.verdicts import VerdictLine
+        from calibrant.bench.replayscm.fields import VerdictLine
 
         return VerdictLine
 
@@ -109,10 +109,10 @@ class ReplayScm(Benchmark[Problem]):
         return no_answer(item.task.kind)
 
     def score(self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> dict[str, Any]:
-        from calibrant.bench.answers.measured import measured
+        from calibrant.bench.replayscm.verdict import score_record
         from calibrant.dsl.replayscm.score import Evaluator
 
-        return measured(Evaluator(item).score_answer(answer))
+        return score_record(Evaluator(item).score_answer(answer))
 
     def attribution(
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]

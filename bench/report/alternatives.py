@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from calibrant.bench.answers.columns import Verdict
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
 from calibrant.bench.report.paper import notes, with_printed_rows
 from calibrant.bench.report.rates import Count, RateTable
 from calibrant.bench.report.rows import SystemRow, by_pools
 
 
-def is_alternative(verdict: Verdict) -> bool | None:
+def is_alternative(verdict: MetricReader) -> bool | None:
     """Whether an answer is an alternative; None if that is not known."""
     if not (verdict.valid and verdict.train_exact):
         return False

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from calibrant.bench.answers.columns import REPLAY_COLUMNS
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.paper import PAIR, notes, with_printed_rows
@@ -17,7 +17,7 @@ from calibrant.bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_u
 from calibrant.dsl.errors import CalibrantError, shown
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
-    next(column for column in REPLAY_COLUMNS if column.key == key)
+    next(column for column in REPLAY_METRICS if column.key == key)
     for key in ("train_exact", "heldout_world", "heldout_exact")
 )
 DIFFERENCES = (TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT)

@@ -1,4 +1,4 @@
-"""Paper-shaped tables: one row per pool and system. The rates and their conventions are in bench.answers.columns."""
+"""Paper-shaped tables: one row per pool and system. The rates and their conventions are in bench.replayscm.verdict."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.replayscm import MEASURES
 from calibrant.bench.core.metrics import InvalidHandling, MetricSet
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.core.samples import Sample, Sampled, SampleList
 from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.tally import Tally, Values
 
 
@@ -56,7 +56,7 @@ class CalibrationTable:
 
     def __init__(
         self,
-        measures: MetricSet = MEASURES,
+        measures: MetricSet = METRICS,
         *,
         by: Grouping = Grouping.POOL,
         means: InvalidHandling = InvalidHandling.PUBLISHED,
@@ -127,7 +127,7 @@ class CalibrationTable:
             numbers = {"n": tally.num_items, "answers": tally.num_answers, "samples": [min(sizes), max(sizes)]}
             numbers["coverage"] = answered[place] / tally.num_expected if labels["coverage"] else None
             digests = {"pools": [{"name": name, "digest": d} for d, (name, _) in sorted(tally.pools.items())]}
-            if self.measures.benchmark != MEASURES.benchmark:
+            if self.measures.benchmark != METRICS.benchmark:
                 labels = {"benchmark": self.measures.benchmark, **labels}
             made.append(labels | numbers | digests | {"options": dict(tally.config)} | tally.figures())
         keys = [column.key for column in self.measures.views["attribution"]]
@@ -238,7 +238,7 @@ def option_suffix(config: Mapping[str, Any], names: Sequence[str]) -> str:
 
 def ladder_place(setting: str) -> tuple[int, str]:
     """Sorts ReplaySCM's settings by the disclosure ladder."""
-    return MEASURES.place(setting)
+    return METRICS.place(setting)
 
 
 def natural(text: str) -> tuple[tuple[str, int], ...]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.bench.answers.columns import Verdict
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED, rate_text
+from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.intervals import Array, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.paper import is_papers, notes, with_printed_rows
@@ -26,7 +26,7 @@ class Count(NamedTuple):
 
     key: str
     heading: str
-    counts: Callable[[Verdict], bool]
+    counts: Callable[[MetricReader], bool]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.columns import Verdict
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.rate_rows import (
     AnswerOrigin,
@@ -37,7 +37,7 @@ class ScoredAnswer(NamedTuple):
     pool_digest: str
     instance: str
     latent: str
-    verdict: Verdict
+    verdict: MetricReader
     seconds: float | None
     gold_size: int | None = None
     num_samples: int = 1
@@ -110,7 +110,7 @@ class RowCollector:
         self._origins.setdefault(group, {})[origin.pool_digest] = origin
         self._crashes[group] += origin.outcome == "crashed"
         latent = self._latents.get((origin.pool_digest, origin.instance)) or latent_of(origin.instance)
-        verdict = Verdict(score, origin.setting, self._means)
+        verdict = MetricReader(score, origin.setting, self._means)
         size = score.get("goldAstSize")
         if isinstance(size, int):  # scores of invalid answers do not say
             self._sizes[latent] = size
@@ -164,7 +164,7 @@ def by_pools(rows: Sequence[SystemRow]) -> Iterator[list[SystemRow]]:
 def per_unit(
     observations: Iterable[ScoredAnswer],
     unit: Callable[[ScoredAnswer], Any],
-    value: Callable[[Verdict], float | None],
+    value: Callable[[MetricReader], float | None],
 ) -> dict[Any, float]:
     """The mean of a quantity on each unit where it is defined."""
     found: dict[Any, list[float]] = {}

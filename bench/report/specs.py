@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.answers.columns import (
-    ALTERNATIVE_COLUMNS,
-    FUNNEL_COLUMNS,
-    REPLAY_COLUMNS,
-    ROOT_COLUMNS,
-    STRUCTURE_COLUMNS,
-    Verdict,
-)
 from calibrant.bench.core.metrics import Metric
+from calibrant.bench.replayscm.verdict import (
+    ALTERNATIVE_METRICS,
+    FUNNEL_METRICS,
+    REPLAY_METRICS,
+    ROOT_METRICS,
+    STRUCTURE_METRICS,
+    MetricReader,
+)
 from calibrant.bench.report.rates import Count, RateTable
 
 _KNOWN = {
     column.key: column
-    for column in (*REPLAY_COLUMNS, *ROOT_COLUMNS, *ALTERNATIVE_COLUMNS, *STRUCTURE_COLUMNS, *FUNNEL_COLUMNS)
+    for column in (*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS, *STRUCTURE_METRICS, *FUNNEL_METRICS)
 }
 
 
-def _all_match(verdict: Verdict) -> bool | None:
+def _all_match(verdict: MetricReader) -> bool | None:
     matched = verdict.structure.get("local_match")
     return None if matched is None else bool(matched == 1)
 

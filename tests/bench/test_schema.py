@@ -13,10 +13,10 @@ from calibrant.bench.benchmarks.registry import NAMES
 from calibrant.bench.cli import main
 from calibrant.bench.commands.schema import schema as command_schema
 from calibrant.bench.pools.bundled import SAMPLES, bundled_pool, bundled_sample
+from calibrant.bench.replayscm.fields import VerdictLine
 from calibrant.bench.schemas.certificates import CertificateFile
 from calibrant.bench.schemas.described import line_schema, shared_out
 from calibrant.bench.schemas.files import SCHEMAS
-from calibrant.bench.schemas.verdicts import VerdictLine
 from tests.support.commands import jsonl, refused
 from tests.support.shared import shared_file, shared_vectors
 

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from calibrant.bench.answers.predictions import PredictionLines
-from calibrant.bench.answers.replayscm import meaning
 from calibrant.bench.answers.verdicts import PredictionScorer, json_line
 from calibrant.bench.pools.bundled import bundled_pools
+from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY
 from calibrant.dsl.replayscm.pools.files import read_pool
@@ -85,7 +85,9 @@ def case(rng: random.Random) -> str:
         score = _evaluator(extractor, pool, problem.id).score_text(expected)
         NOVELTY.asked = NOVELTY.new = 0
         told = {**score.to_dict(), "strictJson": score.strict_json, "funnel": score.funnel}
-        require(meaning(score) == found["meaning"], f"another meaning in compiled code for {line[:300]!r}")
+        require(
+            meaning_digest(score) == found["meaning"], f"another meaning_digest in compiled code for {line[:300]!r}"
+        )
         _require_same(json.loads(json.dumps(told)), wanted, line)
     if not told["valid"]:
         return f"not {told['stage']}"

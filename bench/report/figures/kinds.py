@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.replayscm import MEASURES
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.part import Answer, Plot
 from calibrant.bench.report.rate_rows import Grouping
 from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
@@ -23,7 +23,7 @@ def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
     known = [(origin, score) for origin, score in answers if score.get(KEY)]
     if not known:
         return None
-    rows = setting_rows(named_answers(known), Grouping.SETTING, MEASURES)
+    rows = setting_rows(named_answers(known), Grouping.SETTING, METRICS)
     about = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, lambda row: row.setting)
     return attribution_plot(rows, about)
 

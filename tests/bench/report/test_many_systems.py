@@ -8,7 +8,7 @@ from math import dist
 
 import pytest
 
-from calibrant.bench.answers.columns import REPLAY_COLUMNS
+from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.figures.drawing import apart, looks
 from calibrant.bench.report.figures.plots import report_plots
 from calibrant.bench.report.pairs import (
@@ -29,7 +29,7 @@ HIT, MISS = answer(1, 1), answer(1, 0.5)
 def test_a_rate_of_1_or_0_has_wilsons_interval_and_others_the_bootstraps() -> None:
     """12 of 12: 1 / (1 + z^2 / 12) = 0.7575, worked by hand."""
     whole = row_of([HIT] * 12)
-    (valid, heldout) = rate_intervals(whole, [REPLAY_COLUMNS[0], HELDOUT_EXACT])
+    (valid, heldout) = rate_intervals(whole, [REPLAY_METRICS[0], HELDOUT_EXACT])
     assert valid == heldout
     assert tuple(valid or ()) == pytest.approx((0.7575, 1.0), abs=1e-4)
     (none,) = rate_intervals(row_of([MISS] * 12), [HELDOUT_EXACT])

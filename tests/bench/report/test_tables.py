@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.columns import COLUMNS
-from calibrant.bench.answers.replayscm import MEASURES
 from calibrant.bench.core.metrics import InvalidHandling
 from calibrant.bench.core.rates import rate_text
 from calibrant.bench.pages.aligned import aligned, table_text
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable, Grouping
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, OFFICIAL_FILES, table_setting
 from tests.support.shared import shared_file
@@ -275,7 +274,8 @@ def test_rates_are_rounded_once(values: dict[float, int], shown: str) -> None:
 
 
 def test_column_keys_are_distinct() -> None:
-    assert len({column.key for column in COLUMNS}) == len(COLUMNS)
+    keys = [metric.key for view in METRICS.views.values() for metric in view]
+    assert len(set(keys)) == len(keys)
 
 
 def test_official_files_are_those_of_the_release() -> None:
@@ -295,9 +295,9 @@ def test_official_files_have_the_settings_of_the_published_tables() -> None:
 
 def test_text_tables_align_numbers_right_and_leave_out_what_is_undefined_everywhere() -> None:
     assert aligned(["name", "rate"], [["a", "1.000"], ["long", "*"]]) == "name   rate\na     1.000\nlong      *"
-    text = table_text(rows(FOUR), MEASURES).text
+    text = table_text(rows(FOUR), METRICS).text
     assert text.split("\n")[0].split() == [
         *("Setting", "System", "Pool", "n", "Valid", "TrainExact"),
         *("TrainWorld", "HeldoutWorld", "HeldoutExact", "HW|TE", "HE|TE"),
     ]
-    assert "RootExact" in table_text(rows([answer(1, 1, rootSetExact=True)], setting="Hidden-roots"), MEASURES).text
+    assert "RootExact" in table_text(rows([answer(1, 1, rootSetExact=True)], setting="Hidden-roots"), METRICS).text

@@ -12,10 +12,10 @@ import pytest
 
 from calibrant.bench.answers.input.unread import unread_reason
 from calibrant.bench.answers.predictions import Prediction, Predictions
-from calibrant.bench.answers.replayscm import MEASURES
 from calibrant.bench.answers.verdicts import PredictionScorer, json_line
 from calibrant.bench.cli import main
 from calibrant.bench.core.verdict import LazyVerdict
+from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rate_rows import CalibrationTable
 from calibrant.bench.runs import counting
 from calibrant.dsl.replayscm.pools.files import write_pool
@@ -120,7 +120,7 @@ def test_what_is_before_a_line_that_is_refused_has_been_scored(
 
 def test_a_table_counts_the_same_of_a_line_before_it_is_made(files: tuple[Path, Path]) -> None:
     scorer = PredictionScorer(files[:1])
-    late, made = CalibrationTable(MEASURES), CalibrationTable(MEASURES)
+    late, made = CalibrationTable(METRICS), CalibrationTable(METRICS)
     for prediction in Predictions(files[1], scorer.items):
         origin, line = scorer.score(prediction)
         assert isinstance(line, LazyVerdict)

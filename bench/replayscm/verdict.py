@@ -1,4 +1,4 @@
-"""The rates of calibration tables: how each is read off a score, what its denominator is, how it is printed.
+"""The verdict on a ReplaySCM answer: the score of a record, and the metrics of tables. Fields are in `fields.py`.
 
 Conventions (those of the published analysis; where the paper's text differs, `InvalidHandling` names both):
 - valid, train-exact and held-out-exact rates are over all scored instances; what is absent counts as false;
@@ -11,13 +11,61 @@ Conventions (those of the published analysis; where the paper's text differs, `I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from calibrant.bench.core.metrics import InvalidHandling, Metric
+from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.core.samples import Right, Sample
+from calibrant.dsl.replayscm.pools.published_files import latent_of
+from calibrant.dsl.replayscm.problem import TaskKind
+from calibrant.dsl.replayscm.score import Score
+
+MEANING = "meaning"  # the key of that digest beside a verdict
+_BULKY = ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy")
+_BULKY_STATS = ("perVariable", "parentsByVar")
 
 
-class Verdict:
+def score_record(score: Score) -> dict[str, Any]:
+    """Return a score as records keep it: the published keys without per-variable parts, funnel, structure metrics."""
+    record = {key: value for key, value in score.to_dict().items() if key not in _BULKY}
+    if "candidateStats" in record:
+        record["candidateStats"] = {k: v for k, v in record["candidateStats"].items() if k not in _BULKY_STATS}
+    return record | funnel(score) | structure(score)
+
+
+def funnel(score: Score) -> dict[str, Any]:
+    """Return the stages of validity, beyond the published keys."""
+    return {"strictJson": score.strict_json, "funnel": score.funnel}
+
+
+def structure(score: Score) -> dict[str, Any]:
+    """Return the structure metrics where they are defined: gold is no target of an Alternative-SCM answer."""
+    gold_is_target = score.problem.task.kind is not TaskKind.ALTERNATIVE
+    metrics = score.structure if gold_is_target else None
+    return {"structure": None if metrics is None else dataclasses.asdict(metrics)}
+
+
+def bulk_key(score: Score) -> Hashable | None:
+    """Return all that metrics read of a score without structure metrics; None where there is more to it."""
+    if score.alternative is not None:
+        return None
+    replayed = [
+        (split.all_exact, split.num_exact_worlds, split.num_worlds)
+        for split in (score.train, score.heldout)
+        if split is not None
+    ]
+    rejection, roots = score.rejection, score.roots
+    stage = None if rejection is None else (rejection.stage, *rejection.fields)
+    kind = score.problem.task.kind.value
+    return kind, stage, score.strict_json, None if roots is None else (roots.exact, roots.precision), *replayed
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+class MetricReader:
     """A score under the published keys (with `funnel`, `structure` and `strictJson`), asked in a table's terms."""
 
     def __init__(self, score: Mapping[str, Any], setting: str, means: InvalidHandling) -> None:
@@ -42,43 +90,43 @@ class Verdict:
         return self.score.get(key) is True if self.is_alternative else None
 
 
-def _given(condition: Callable[[Verdict], bool | None], value: Callable[[Verdict], float | None]) -> Any:
+def _given(condition: Callable[[MetricReader], bool | None], value: Callable[[MetricReader], float | None]) -> Any:
     return lambda verdict: value(verdict) if condition(verdict) else None
 
 
-def _structure(key: str) -> Callable[[Verdict], float | None]:
+def _structure(key: str) -> Callable[[MetricReader], float | None]:
     return lambda verdict: verdict.structure.get(key)
 
 
-def _stage(name: str) -> Callable[[Verdict], float | None]:
+def _stage(name: str) -> Callable[[MetricReader], float | None]:
     return lambda verdict: verdict.score.get("funnel", {}).get(name)
 
 
-def _train(v: Verdict) -> bool:
+def _train(v: MetricReader) -> bool:
     return v.train_exact
 
 
-def _heldout(v: Verdict) -> bool:
+def _heldout(v: MetricReader) -> bool:
     return v.heldout_exact
 
 
-def _heldout_world(v: Verdict) -> float | None:
+def _heldout_world(v: MetricReader) -> float | None:
     return v.world_rate("heldout")
 
 
-def _root(v: Verdict) -> bool | None:
+def _root(v: MetricReader) -> bool | None:
     return v.root_exact
 
 
-def _joint(v: Verdict) -> bool | None:
+def _joint(v: MetricReader) -> bool | None:
     return v.alternative("jointSuccess")
 
 
-def _map(v: Verdict) -> bool | None:
+def _map(v: MetricReader) -> bool | None:
     return v.structure.get("exact_map")
 
 
-REPLAY_COLUMNS = (
+REPLAY_METRICS = (
     Metric("valid", "Valid", lambda v: v.valid),
     Metric("train_exact", "TrainExact", _train),
     Metric("train_world", "TrainWorld", lambda v: v.world_rate("train")),
@@ -87,19 +135,19 @@ REPLAY_COLUMNS = (
     Metric("heldout_world_given_train_exact", "HW|TE", _given(_train, _heldout_world), True),
     Metric("heldout_exact_given_train_exact", "HE|TE", _given(_train, _heldout), True),
 )
-ROOT_COLUMNS = (
+ROOT_METRICS = (
     Metric("root_exact", "RootExact", _root),
     Metric("train_exact_given_root_exact", "TE|RE", _given(_root, _train), True),
     Metric("heldout_world_given_root_exact", "HW|RE", _given(_root, _heldout_world), True),
     Metric("heldout_exact_given_root_exact", "HE|RE", _given(_root, _heldout), True),
 )
-ALTERNATIVE_COLUMNS = (
+ALTERNATIVE_METRICS = (
     Metric("alt_scm_joint", "Joint", lambda v: v.alternative("jointSuccess")),
     Metric("alt_train_exact", "AltTrain", lambda v: v.alternative("altSuccess")),
     Metric("experiment_witness", "Exp+Witness", lambda v: v.alternative("witnessValid")),
     Metric("experiment_optimality", "Optimality", _given(_joint, lambda v: v.score.get("experimentOptimality")), True),
 )
-STRUCTURE_COLUMNS = (
+STRUCTURE_METRICS = (
     Metric("parent_precision", "Precision", _structure("precision"), True),
     Metric("parent_recall", "Recall", _structure("recall"), True),
     Metric("parent_f1", "F1", _structure("f1"), True),
@@ -110,7 +158,7 @@ STRUCTURE_COLUMNS = (
     Metric("train_exact_given_parent_map_exact", "TE|Map", _given(_map, _train), True),
     Metric("heldout_exact_given_parent_map_exact", "HE|Map", _given(_map, _heldout), True),
 )
-FUNNEL_COLUMNS = (
+FUNNEL_METRICS = (
     Metric("strict_json", "StrictJSON", lambda v: v.score.get("strictJson")),
     Metric("extracted", "Extracted", _stage("extracted")),
     Metric("schema", "Schema", _stage("schema")),
@@ -119,4 +167,38 @@ FUNNEL_COLUMNS = (
     Metric("legal", "Legal", _stage("legal")),
     Metric("acyclic", "Acyclic", _stage("acyclic")),
 )
-COLUMNS = (*REPLAY_COLUMNS, *ROOT_COLUMNS, *ALTERNATIVE_COLUMNS, *STRUCTURE_COLUMNS, *FUNNEL_COLUMNS)
+RIGHTS: tuple[tuple[str, str, Right], ...] = (
+    ("task_correct", "TaskCorrect", lambda sample: sample.correct),
+    ("train_exact", "TrainExact", lambda sample: sample.train_exact),
+    ("heldout_exact", "HeldoutExact", lambda sample: sample.heldout_exact),
+)
+
+
+def sample_of(verdict: MetricReader) -> Sample:
+    meaning = verdict.score.get(MEANING)
+    correct = verdict.score.get("correct") is True
+    text = meaning if isinstance(meaning, str) else None
+    return Sample(verdict.valid, correct, verdict.train_exact, verdict.heldout_exact, text)
+
+
+METRICS = MetricSet(
+    benchmark="replayscm",
+    views={
+        "replay": (*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS),
+        "structure": STRUCTURE_METRICS,
+        "funnel": FUNNEL_METRICS,
+        "attribution": ATTRIBUTION_COLUMNS,
+    },
+    first=(
+        *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),
+        *("alt_train_exact", "experiment_witness", "samples", "coverage", "out_of_budget"),
+        *("parent_f1", "parent_map_exact", "local_match"),
+    ),
+    verdict=MetricReader,
+    sample=sample_of,
+    rights=RIGHTS,
+    unit=latent_of,
+    settings=(
+        *("Ordered", "Ord-", "Block", "Hidden-order", "Hid-", "Hidden-roots", "Hid-Roots", "Alt-"),
+    ),  # the disclosure ladder
+)
