@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from calibrant.audits.attribution import Attribution
 
 KEY = "attribution"  # of a record, and of a score that a table reads
-KINDS = ("earned", "missed", "lucky", "short")  # of audits.attribution, which what only scores does not import
+KIND_MEANINGS = {
+    "earned": "decided and right",
+    "missed": "decided and wrong",
+    "lucky": "undecided and right",
+    "short": "undecided and wrong",
+}
+KINDS = tuple(KIND_MEANINGS)  # of audits.attribution, which what only scores does not import
 POSTERIOR = "posterior"
 LEVELS = (0.95, 0.99, 0.999)  # posteriors from which noisy readings may be taken to decide
 DEFAULT_LEVEL = 0.99  # that of audits.attribution, with which records are written
@@ -86,10 +92,10 @@ def _flag(key: str) -> Callable[[Any], float | None]:
     return lambda score: float(said[key] is True) if (said := _said(score)) else None
 
 
-ATTRIBUTION_COLUMNS = (
-    *(Metric(kind, kind.capitalize(), _kind(kind)) for kind in KINDS),
-    Metric("decided", "Decided", _flag("decided")),
-    Metric("right_given_decided", "Right|decided", _right_given(True), True),
-    Metric("right_given_undecided", "Right|undecided", _right_given(False), True),
-    Metric("fits", "Fits", _flag("fits")),
+ATTRIBUTION_METRICS = (
+    *(Metric(kind, kind.capitalize(), meaning, _kind(kind)) for kind, meaning in KIND_MEANINGS.items()),
+    Metric("decided", "Decided", "the evidence left one answer", _flag("decided")),
+    Metric("right_given_decided", "Right|decided", "right answers where it was decided", _right_given(True), True),
+    Metric("right_given_undecided", "Right|undecided", "right answers where it was not", _right_given(False), True),
+    Metric("fits", "Fits", "the answer is one of those left", _flag("fits")),
 )

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.blickets.grading import Exposed, Fault
@@ -141,23 +141,49 @@ def _error(name: str) -> Callable[[Score], float]:
 
 
 ANSWERS = (
-    Metric("accuracy", "Accuracy", is_right),
-    Metric("steps", "Steps", lambda score: score["steps"], decimals=1),
-    Metric("exactly_n_rate", "Exactly-N", _class("exactly-N")),
-    Metric("eligible_rate", "RE rate", _class("RE")),
-    Metric("eligible_accuracy", "RE acc", _eligible, True),
-    Metric("switched_accuracy", "Switched", _switched, True),
-    Metric("answered", "Answered", lambda score: score["closed"] == "answered"),
+    Metric("accuracy", "Accuracy", "type and blickets are those of the rule in force at the end", is_right),
+    Metric("steps", "Steps", "moves, refused ones too", lambda score: score["steps"], decimals=1),
+    Metric("exactly_n_rate", "Exactly-N", "episodes that ended with N activations", _class("exactly-N")),
+    Metric("eligible_rate", "RE rate", "episodes that ended with more than N activations", _class("RE")),
+    Metric("eligible_accuracy", "RE acc", "accuracy over episodes with more than N activations", _eligible, True),
+    Metric("switched_accuracy", "Switched", "accuracy over episodes with N activations or more", _switched, True),
+    Metric(
+        "answered", "Answered", "submitted before the budget was spent", lambda score: score["closed"] == "answered"
+    ),
 )
 EVIDENCE = (
-    Metric("activations", "Activations", lambda score: score["activations"], decimals=1),
-    Metric("first_activation", "First", lambda score: score["first_activation"], True, 1),
-    Metric("distinct_configurations", "Distinct", lambda score: score["distinct_configurations"], decimals=1),
-    Metric("post_evidence", "Seen after", lambda score: score["post_evidence"], True, 1),
-    Metric("refused", "Refused", lambda score: score["refused"], decimals=1),
-    Metric("strict", "Strict", lambda score: score["strict"] is True),
+    Metric(
+        "activations", "Activations", "activations that were counted", lambda score: score["activations"], decimals=1
+    ),
+    Metric(
+        "first_activation", "First", "the move that first read active", lambda score: score["first_activation"], True, 1
+    ),
+    Metric(
+        "distinct_configurations",
+        "Distinct",
+        "different sets read",
+        lambda score: score["distinct_configurations"],
+        decimals=1,
+    ),
+    Metric(
+        "post_evidence",
+        "Seen after",
+        "readings under the rule in force at the end, where that is not the first",
+        lambda score: score["post_evidence"],
+        True,
+        1,
+    ),
+    Metric("refused", "Refused", "moves that were refused", lambda score: score["refused"], decimals=1),
+    Metric("strict", "Strict", "correct, in the order of placement too", lambda score: score["strict"] is True),
 )
-ERRORS = tuple(Metric(name, name, _error(name)) for name in ("type", "over", "under", "mixed", "timeout"))
+FAULTS = {
+    "type": "the type of the rule is wrong",
+    "over": "blickets and more were named",
+    "under": "some of the blickets were named, and nothing else",
+    "mixed": "some blickets are missing, and others were named",
+    "timeout": "the budget was spent",
+}
+ERRORS = tuple(Metric(name, name, meaning, _error(name)) for name, meaning in FAULTS.items())
 
 
 def _sample(score: Score) -> Sample:
@@ -168,7 +194,20 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="blickets",
-    views={"answers": ANSWERS, "evidence": EVIDENCE, "errors": ERRORS, "attribution": ATTRIBUTION_COLUMNS},
+    views={
+        "answers": View(ANSWERS, "standing", "Agents by condition"),
+        "evidence": View(EVIDENCE, "evidence", "Evidence by condition"),
+        "errors": View(
+            ERRORS, "errors", "What was wrong", "Share of all answers with each fault; one answer may have several."
+        ),
+        "attribution": View(
+            ATTRIBUTION_METRICS,
+            "attribution",
+            "What the evidence had decided",
+            "Answers are those of the class that knows the condition; with an unreliable detector, one is decided by a"
+            " posterior of a level that the note names.",
+        ),
+    },
     first=("n", "accuracy", "steps", "eligible_rate", "eligible_accuracy", "exactly_n_rate", "switched_accuracy"),
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),

@@ -48,18 +48,35 @@ _PERCENT = ("accuracy_percent", "within_percent")
 _COLUMNS = {
     column.key: column
     for column in (
-        Metric("accuracy_percent", "Activated %", figure_if_recorded("activated")),
-        Metric("within_percent", "Within 5 %", figure_if_recorded("accuracy")),
-        Metric("root_f1", "Root F1", figure_if_recorded("root_f1")),
-        Metric("all_edge_precision", "P", figure_if_recorded("all_edge_precision")),
-        Metric("all_edge_recall", "R", figure_if_recorded("all_edge_recall")),
-        Metric("all_edge_f1", "F1", figure_if_recorded("all_edge_f1")),
-        Metric("shd", "SHD", figure_if_recorded("shd"), decimals=2),
-        Metric("freq_edge_f1", "F1 into F", figure_if_recorded("freq_edge_f1")),
-        Metric("freq_weight_f1", "Weights 1e-6", figure_if_recorded("freq_weight_f1")),
-        Metric("freq_weight_display_f1", "Weights .01", figure_if_recorded("freq_weight_display_f1")),
-        Metric("imec_3_nodes", "3 nodes", figure_if_recorded("imec"), decimals=2),
-        Metric("imec_4_nodes", "4 nodes", figure_if_recorded("imec"), decimals=2),
+        Metric(
+            "accuracy_percent",
+            "Activated %",
+            "the last try left the reactor activated",
+            figure_if_recorded("activated"),
+        ),
+        Metric("within_percent", "Within 5 %", "the frequency is within 5", figure_if_recorded("accuracy")),
+        Metric("root_f1", "Root F1", "of the parentless ancestors", figure_if_recorded("root_f1")),
+        Metric("all_edge_precision", "P", "of all edges", figure_if_recorded("all_edge_precision")),
+        Metric("all_edge_recall", "R", "of all edges", figure_if_recorded("all_edge_recall")),
+        Metric("all_edge_f1", "F1", "of all edges", figure_if_recorded("all_edge_f1")),
+        Metric("shd", "SHD", "structural Hamming distance", figure_if_recorded("shd"), decimals=2),
+        Metric("freq_edge_f1", "F1 into F", "of edges into the frequency", figure_if_recorded("freq_edge_f1")),
+        Metric("freq_weight_f1", "Weights 1e-6", "within 1e-6", figure_if_recorded("freq_weight_f1")),
+        Metric("freq_weight_display_f1", "Weights .01", "within 0.01", figure_if_recorded("freq_weight_display_f1")),
+        Metric(
+            "imec_3_nodes",
+            "3 nodes",
+            "graphs that no ideal experiment tells from the truth",
+            figure_if_recorded("imec"),
+            decimals=2,
+        ),
+        Metric(
+            "imec_4_nodes",
+            "4 nodes",
+            "graphs that no ideal experiment tells from the truth",
+            figure_if_recorded("imec"),
+            decimals=2,
+        ),
     )
 }
 _BESIDE = {

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS, KEY, KINDS, POSTERIOR, attribution_record
-from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
+from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causalab.generation import PLANS
@@ -233,40 +233,74 @@ def _edges(key: str) -> Callable[[Score], float | None]:
     return value
 
 
-SETTINGS_USED = Metric("settings_used", "Settings", _figure("settings"), decimals=2)
+SETTINGS_USED = Metric("settings_used", "Settings", "settings that were carried out", _figure("settings"), decimals=2)
 ANSWERS = (
-    Metric("accuracy", "Accuracy", _figure("accuracy")),
-    Metric("activated", "Activated", _figure("activated")),
-    Metric("opened", "Opened", figure_if_recorded("opened")),
-    Metric("edge_f1", "F1", _figure("all_edge_f1")),
-    Metric("shd", "SHD", _figure("shd"), decimals=2),
-    Metric("frequency_edge_f1", "F1 into F", _figure("freq_edge_f1")),
-    Metric("root_f1", "Root F1", _figure("root_f1")),
+    Metric("accuracy", "Accuracy", "the frequency dialled last is within 5", _figure("accuracy")),
+    Metric(
+        "activated",
+        "Activated",
+        "the last try left the reactor activated, which a target beyond its dial never lets it",
+        _figure("activated"),
+    ),
+    Metric("opened", "Opened", "any try activated the reactor", figure_if_recorded("opened")),
+    Metric("edge_f1", "F1", "of all edges", _figure("all_edge_f1")),
+    Metric("shd", "SHD", "structural Hamming distance of all edges", _figure("shd"), decimals=2),
+    Metric("frequency_edge_f1", "F1 into F", "of edges into the frequency", _figure("freq_edge_f1")),
+    Metric("root_f1", "Root F1", "of the parentless ancestors of the frequency", _figure("root_f1")),
     SETTINGS_USED,
-    Metric("graph_correct", "Graph", lambda score: score["graph_correct"] is True),
+    Metric("graph_correct", "Graph", "no edge is wrong or missing", lambda score: score["graph_correct"] is True),
 )
 WEIGHTS = (
-    Metric("frequency_weight_f1", "Weights 1e-6", _figure("freq_weight_f1")),
-    Metric("frequency_weight_display_f1", "Weights .01", _figure("freq_weight_display_f1")),
-    Metric("frequency_weight_unnamed_f1", "Any name", _figure("freq_weight_unnamed_f1")),
-    Metric("all_weight_f1", "All weights", _figure("all_weight_f1")),
+    Metric("frequency_weight_f1", "Weights 1e-6", "within 1e-6 under the published names", _figure("freq_weight_f1")),
+    Metric(
+        "frequency_weight_display_f1",
+        "Weights .01",
+        "within 0.01 under the published names",
+        _figure("freq_weight_display_f1"),
+    ),
+    Metric(
+        "frequency_weight_unnamed_f1",
+        "Any name",
+        "within 0.01 under any key that names the parent",
+        _figure("freq_weight_unnamed_f1"),
+    ),
+    Metric("all_weight_f1", "All weights", "of every equation", _figure("all_weight_f1")),
 )
 EDGES = (
-    Metric("edge_precision", "Precision", _figure("all_edge_precision")),
-    Metric("edge_recall", "Recall", _figure("all_edge_recall")),
-    Metric("frequency_edge_precision", "P into F", _figure("freq_edge_precision")),
-    Metric("frequency_edge_recall", "R into F", _figure("freq_edge_recall")),
-    Metric("refused", "Refused", _figure("refused"), decimals=2),
-    Metric("submitted", "Submitted", _figure("submitted")),
+    Metric("edge_precision", "Precision", "of all edges", _figure("all_edge_precision")),
+    Metric("edge_recall", "Recall", "of all edges", _figure("all_edge_recall")),
+    Metric(
+        "frequency_edge_precision", "P into F", "precision of edges into the frequency", _figure("freq_edge_precision")
+    ),
+    Metric("frequency_edge_recall", "R into F", "recall of edges into the frequency", _figure("freq_edge_recall")),
+    Metric("refused", "Refused", "actions that were not carried out", _figure("refused"), decimals=2),
+    Metric("submitted", "Submitted", "the run was ended", _figure("submitted")),
 )
-GRAPH_COLUMNS = tuple(Metric(f"graph_{kind}", f"Graph {kind}", _graph_kind(kind)) for kind in KINDS)
+GRAPH_COLUMNS = tuple(
+    Metric(f"graph_{kind}", f"Graph {kind}", f"the graph was {meaning}", _graph_kind(kind))
+    for kind, meaning in KIND_MEANINGS.items()
+)
 
 CLAIM_COLUMNS = (
-    Metric("edges_contradicted", "Contradicted", _edges("contradicted"), decimals=2),
-    Metric("edges_unproven", "Unproven", _edges("unproven"), decimals=2),
-    Metric("edges_missed", "Not claimed", _edges("missed"), decimals=2),
-    Metric("premature", "Premature", _attributed("premature")),
-    Metric("wasted", "Wasted", _attributed("wasted"), decimals=2),
+    Metric(
+        "edges_contradicted",
+        "Contradicted",
+        "stated edges that no mechanism left has",
+        _edges("contradicted"),
+        decimals=2,
+    ),
+    Metric(
+        "edges_unproven", "Unproven", "stated edges that only some mechanisms left have", _edges("unproven"), decimals=2
+    ),
+    Metric(
+        "edges_missed",
+        "Not claimed",
+        "edges that all mechanisms left have and the run did not state",
+        _edges("missed"),
+        decimals=2,
+    ),
+    Metric("premature", "Premature", "ended undecided with settings left", _attributed("premature")),
+    Metric("wasted", "Wasted", "settings after all was decided", _attributed("wasted"), decimals=2),
 )
 
 
@@ -280,10 +314,15 @@ def _sample(score: Score) -> Sample:
 METRICS = MetricSet(
     benchmark="causalab",
     views={
-        "answers": ANSWERS,
-        "weights": WEIGHTS,
-        "edges": EDGES,
-        "attribution": (*ATTRIBUTION_COLUMNS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
+        "answers": View(ANSWERS, "lab", "Laboratories by suite"),
+        "weights": View(WEIGHTS, "lab-weights", "Weights of the frequency's equation"),
+        "edges": View(EDGES, "lab-edges", "Precision and recall of edges"),
+        "attribution": View(
+            (*ATTRIBUTION_METRICS, *GRAPH_COLUMNS, *CLAIM_COLUMNS),
+            "lab-attribution",
+            "What the evidence had decided",
+            "Answers are frequencies; under noise, one is decided by a posterior of a level that the note names.",
+        ),
     },
     first=("n", "accuracy", "activated", "edge_f1", "shd", "earned", "graph_earned", "graph_short"),
     sample=_sample,

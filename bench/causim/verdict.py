@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, to_builtins
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.core.metrics import Metric, MetricSet
+from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct
 from calibrant.dsl.causim.values import assignment_text
@@ -159,26 +159,74 @@ def _first(reason: str) -> Callable[[Score], float | None]:
 
 
 ANSWERS = (
-    Metric("accuracy", "Accuracy", is_right),
-    Metric("answered", "Answered", is_answered),
-    Metric("explained", "Explained", lambda score: score["nodes"] is not None),
+    Metric("accuracy", "Accuracy", "some world that fits gives the answer", is_right),
+    Metric("answered", "Answered", "an object with exactly the required keys", is_answered),
+    Metric("explained", "Explained", "every node of the answer has a reason", lambda score: score["nodes"] is not None),
 )
 ERRORS = (
-    Metric("nodes_ok", "OK", _nodes("ok"), True),
-    Metric("nodes_do_ignored", "Do ignored", _nodes("do ignored"), True),
-    Metric("nodes_impossible", "Impossible", _nodes("impossible"), True),
-    Metric("nodes_wrong_noise", "Wrong noise", _nodes("wrong noise"), True),
-    Metric("first_do_ignored", "First: do", _first("do ignored"), True),
-    Metric("first_impossible", "First: impossible", _first("impossible"), True),
-    Metric("first_wrong_noise", "First: noise", _first("wrong noise"), True),
+    Metric("nodes_ok", "OK", "the evidence allows a noise that gives the value", _nodes("ok"), True),
+    Metric("nodes_do_ignored", "Do ignored", "an intervened node has another value", _nodes("do ignored"), True),
+    Metric(
+        "nodes_impossible",
+        "Impossible",
+        "no noise gives the value from the answer's own parents (propagation)",
+        _nodes("impossible"),
+        True,
+    ),
+    Metric(
+        "nodes_wrong_noise",
+        "Wrong noise",
+        "some does, none that the evidence allows (abduction)",
+        _nodes("wrong noise"),
+        True,
+    ),
+    Metric(
+        "first_do_ignored",
+        "First: do",
+        "wrong answers whose first wrong node is an intervened one",
+        _first("do ignored"),
+        True,
+    ),
+    Metric(
+        "first_impossible",
+        "First: impossible",
+        "wrong answers whose first wrong node no noise gives",
+        _first("impossible"),
+        True,
+    ),
+    Metric(
+        "first_wrong_noise",
+        "First: noise",
+        "wrong answers whose first wrong node needs noise that the evidence rules out",
+        _first("wrong noise"),
+        True,
+    ),
 )
 FLAGS = (
-    Metric("trivial", "Trivial", _flag("trivial"), True),
-    Metric("copyable", "Copyable", _flag("copyable"), True),
-    Metric("vacuous", "Vacuous", _flag("vacuous"), True),
-    Metric("right_not_trivial", "Right|not trivial", _right_without("trivial"), True),
-    Metric("right_not_copyable", "Right|not copyable", _right_without("copyable"), True),
-    Metric("right_not_vacuous", "Right|effect", _right_without("vacuous"), True),
+    Metric("trivial", "Trivial", "`do` covers every required key", _flag("trivial"), True),
+    Metric("copyable", "Copyable", "the evidence with `do` written over it is right", _flag("copyable"), True),
+    Metric("vacuous", "Vacuous", "`do` changes nothing else in any world that fits", _flag("vacuous"), True),
+    Metric(
+        "right_not_trivial",
+        "Right|not trivial",
+        "accuracy on questions that are not trivial",
+        _right_without("trivial"),
+        True,
+    ),
+    Metric(
+        "right_not_copyable",
+        "Right|not copyable",
+        "accuracy on questions that are not copyable",
+        _right_without("copyable"),
+        True,
+    ),
+    Metric(
+        "right_not_vacuous",
+        "Right|effect",
+        "accuracy on questions whose `do` changes something else",
+        _right_without("vacuous"),
+        True,
+    ),
 )
 
 
@@ -188,7 +236,22 @@ def _sample(score: Score) -> Sample:
 
 METRICS = MetricSet(
     benchmark="causim",
-    views={"answers": ANSWERS, "errors": ERRORS, "flags": FLAGS, "attribution": ATTRIBUTION_COLUMNS},
+    views={
+        "answers": View(ANSWERS, "causim", "Systems by type, scenario and topology"),
+        "errors": View(
+            ERRORS,
+            "causim-profile",
+            "Error profile by type and number of nodes",
+            "Shares of nodes, and of wrong answers, over answers whose every node has a reason.",
+        ),
+        "flags": View(FLAGS, "causim-flags", "What makes questions easy", "Shares of questions, and accuracies."),
+        "attribution": View(
+            ATTRIBUTION_METRICS,
+            "causim-attribution",
+            "What the question had decided",
+            "Of questions that are said to have one answer.",
+        ),
+    },
     first=("n", "accuracy", "right_not_copyable", "nodes_do_ignored", "nodes_impossible", "nodes_wrong_noise"),
     sample=_sample,
     rights=(("correct", "Correct", lambda sample: sample.correct),),

@@ -96,10 +96,10 @@ def table(
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
     """Whether attributions are asked for; refuse columns that leave them out, and pools that nothing is made of."""
-    from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+    from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
 
-    known = {name for column in ATTRIBUTION_COLUMNS for name in (column.key, column.heading)} | {ATTRIBUTION}
+    known = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {ATTRIBUTION}
     shows = columns is not None and not known.isdisjoint(part.strip() for part in columns.split(","))
     if attribution and columns not in (None, ALL) and not shows:
         some = "earned,missed,lucky,short"

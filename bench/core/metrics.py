@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -24,17 +24,35 @@ class InvalidHandling(Enum):
 class Metric(NamedTuple):
     """A rate or mean over answers.
 
+    meaning: what it counts, without a verb and a stop, for captions and docs
     value: read off the benchmark's verdict; None where an answer is not in the denominator
     conditional: over some of the answers only, so that a rate over few is not shown
-    meaning: half a sentence for captions and docs
     """
 
     key: str
     heading: str
+    meaning: str
     value: Callable[[Any], float | None]
     conditional: bool = False
     decimals: int = 3
-    meaning: str = ""
+
+
+class View(NamedTuple):
+    """Metrics that a table shows together.
+
+    id, title: of the table in a report; empty where it has none of its own
+    note: sentences of its caption on several metrics, or on what is counted
+    """
+
+    metrics: tuple[Metric, ...]
+    id: str = ""
+    title: str = ""
+    note: str = ""
+
+    def caption(self, keys: Collection[str]) -> str:
+        """Return the note and the meaning of each metric with one of these keys."""
+        meanings = [f"{metric.heading}: {metric.meaning}." for metric in self.metrics if metric.key in keys]
+        return " ".join(filter(None, [self.note, *meanings]))
 
 
 def score_itself(score: Mapping[str, Any], setting: str, handling: InvalidHandling) -> Mapping[str, Any]:
@@ -52,7 +70,7 @@ class MetricSet:
     """What tables have to know of one benchmark.
 
     benchmark: its name
-    views: metrics by the name of a view; the first is what is shown when none is named
+    views: by name; the first is what is shown when none is named
     first: keys of what is kept longest where the width is short
     settings: beginnings of settings, in the order of rows
     sample: what counts of one of several answers
@@ -62,7 +80,7 @@ class MetricSet:
     """
 
     benchmark: str
-    views: Mapping[str, Sequence[Metric]]
+    views: Mapping[str, View]
     first: tuple[str, ...]
     settings: tuple[str, ...]
     sample: Callable[[Any], Sample]
@@ -73,7 +91,7 @@ class MetricSet:
     @property
     def columns(self) -> tuple[Metric, ...]:
         """The metrics of all views, each once."""
-        return tuple({metric.key: metric for view in self.views.values() for metric in view}.values())
+        return tuple({metric.key: metric for view in self.views.values() for metric in view.metrics}.values())
 
     @property
     def default_view(self) -> str:

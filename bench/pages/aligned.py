@@ -26,7 +26,7 @@ class Fitted(NamedTuple):
 def headings_of(measures: MetricSet, view: str) -> dict[str, str]:
     """Key and heading of every column of a view, labels first."""
     keys = LABELS | {"n": "n", "samples": "Samples", "coverage": "Coverage"}
-    keys |= {column.key: column.heading for column in measures.views[view]}
+    keys |= {column.key: column.heading for column in measures.views[view].metrics}
     if view == measures.default_view:
         keys |= {"out_of_budget": "NoBudget", "seconds_median": "s median", "seconds_max": "s max"}
     return keys

@@ -15,8 +15,8 @@ import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
-from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet
+from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, View
 from calibrant.bench.core.samples import Right, Sample
 from calibrant.dsl.replayscm.pools.published_files import latent_of
 from calibrant.dsl.replayscm.problem import TaskKind
@@ -127,45 +127,118 @@ def _map(v: MetricReader) -> bool | None:
 
 
 REPLAY_METRICS = (
-    Metric("valid", "Valid", lambda v: v.valid),
-    Metric("train_exact", "TrainExact", _train),
-    Metric("train_world", "TrainWorld", lambda v: v.world_rate("train")),
-    Metric("heldout_world", "HeldoutWorld", _heldout_world),
-    Metric("heldout_exact", "HeldoutExact", _heldout),
-    Metric("heldout_world_given_train_exact", "HW|TE", _given(_train, _heldout_world), True),
-    Metric("heldout_exact_given_train_exact", "HE|TE", _given(_train, _heldout), True),
+    Metric("valid", "Valid", "the answer can be replayed", lambda v: v.valid),
+    Metric("train_exact", "TrainExact", "every scored training cell is right", _train),
+    Metric("train_world", "TrainWorld", "share of training worlds that are exact", lambda v: v.world_rate("train")),
+    Metric("heldout_world", "HeldoutWorld", "share of held-out worlds that are exact", _heldout_world),
+    Metric("heldout_exact", "HeldoutExact", "train-exact, and every scored held-out cell is right", _heldout),
+    Metric(
+        "heldout_world_given_train_exact",
+        "HW|TE",
+        "HeldoutWorld of the train-exact answers",
+        _given(_train, _heldout_world),
+        True,
+    ),
+    Metric(
+        "heldout_exact_given_train_exact",
+        "HE|TE",
+        "HeldoutExact of the train-exact answers",
+        _given(_train, _heldout),
+        True,
+    ),
 )
 ROOT_METRICS = (
-    Metric("root_exact", "RootExact", _root),
-    Metric("train_exact_given_root_exact", "TE|RE", _given(_root, _train), True),
-    Metric("heldout_world_given_root_exact", "HW|RE", _given(_root, _heldout_world), True),
-    Metric("heldout_exact_given_root_exact", "HE|RE", _given(_root, _heldout), True),
+    Metric("root_exact", "RootExact", "the root set is the true one, where roots are hidden", _root),
+    Metric(
+        "train_exact_given_root_exact",
+        "TE|RE",
+        "TrainExact of answers with the true root set",
+        _given(_root, _train),
+        True,
+    ),
+    Metric(
+        "heldout_world_given_root_exact",
+        "HW|RE",
+        "HeldoutWorld of answers with the true root set",
+        _given(_root, _heldout_world),
+        True,
+    ),
+    Metric(
+        "heldout_exact_given_root_exact",
+        "HE|RE",
+        "HeldoutExact of answers with the true root set",
+        _given(_root, _heldout),
+        True,
+    ),
 )
 ALTERNATIVE_METRICS = (
-    Metric("alt_scm_joint", "Joint", lambda v: v.alternative("jointSuccess")),
-    Metric("alt_train_exact", "AltTrain", lambda v: v.alternative("altSuccess")),
-    Metric("experiment_witness", "Exp+Witness", lambda v: v.alternative("witnessValid")),
-    Metric("experiment_optimality", "Optimality", _given(_joint, lambda v: v.score.get("experimentOptimality")), True),
+    Metric(
+        "alt_scm_joint",
+        "Joint",
+        "alternative, experiment and witness succeed together",
+        lambda v: v.alternative("jointSuccess"),
+    ),
+    Metric(
+        "alt_train_exact",
+        "AltTrain",
+        "a distinct alternative that is train-exact",
+        lambda v: v.alternative("altSuccess"),
+    ),
+    Metric(
+        "experiment_witness",
+        "Exp+Witness",
+        "a root assignment shows the difference of the experiment",
+        lambda v: v.alternative("witnessValid"),
+    ),
+    Metric(
+        "experiment_optimality",
+        "Optimality",
+        "the experiment's disagreement over that of the best, of joint successes",
+        _given(_joint, lambda v: v.score.get("experimentOptimality")),
+        True,
+    ),
 )
 STRUCTURE_METRICS = (
-    Metric("parent_precision", "Precision", _structure("precision"), True),
-    Metric("parent_recall", "Recall", _structure("recall"), True),
-    Metric("parent_f1", "F1", _structure("f1"), True),
-    Metric("parent_shd", "SHD", _structure("shd"), True, 2),
-    Metric("parent_exact", "ParentExact", _structure("variable_exact"), True),
-    Metric("parent_map_exact", "MapExact", _structure("exact_map"), True),
-    Metric("local_match", "LocalMatch", _structure("local_match"), True),
-    Metric("train_exact_given_parent_map_exact", "TE|Map", _given(_map, _train), True),
-    Metric("heldout_exact_given_parent_map_exact", "HE|Map", _given(_map, _heldout), True),
+    Metric("parent_precision", "Precision", "of functional parents", _structure("precision"), True),
+    Metric("parent_recall", "Recall", "of functional parents", _structure("recall"), True),
+    Metric("parent_f1", "F1", "of functional parents", _structure("f1"), True),
+    Metric("parent_shd", "SHD", "structural Hamming distance of functional parents", _structure("shd"), True, 2),
+    Metric(
+        "parent_exact",
+        "ParentExact",
+        "share of variables with exactly gold's parents",
+        _structure("variable_exact"),
+        True,
+    ),
+    Metric("parent_map_exact", "MapExact", "all variables have exactly gold's parents", _structure("exact_map"), True),
+    Metric(
+        "local_match", "LocalMatch", "share of variables with gold's local function", _structure("local_match"), True
+    ),
+    Metric(
+        "train_exact_given_parent_map_exact",
+        "TE|Map",
+        "TrainExact of answers with gold's parents",
+        _given(_map, _train),
+        True,
+    ),
+    Metric(
+        "heldout_exact_given_parent_map_exact",
+        "HE|Map",
+        "HeldoutExact of answers with gold's parents",
+        _given(_map, _heldout),
+        True,
+    ),
 )
 FUNNEL_METRICS = (
-    Metric("strict_json", "StrictJSON", lambda v: v.score.get("strictJson")),
-    Metric("extracted", "Extracted", _stage("extracted")),
-    Metric("schema", "Schema", _stage("schema")),
-    Metric("keys", "Keys", _stage("keys")),
-    Metric("parse", "Parse", _stage("parse")),
-    Metric("legal", "Legal", _stage("legal")),
-    Metric("acyclic", "Acyclic", _stage("acyclic")),
+    Metric(
+        "strict_json", "StrictJSON", "the response was one JSON object on one line", lambda v: v.score.get("strictJson")
+    ),
+    Metric("extracted", "Extracted", "an object was extracted", _stage("extracted")),
+    Metric("schema", "Schema", "the object is of the task's shape", _stage("schema")),
+    Metric("keys", "Keys", "mechanisms for exactly the right variables", _stage("keys")),
+    Metric("parse", "Parse", "every mechanism is a formula", _stage("parse")),
+    Metric("legal", "Legal", "mechanisms mention admissible parents only", _stage("legal")),
+    Metric("acyclic", "Acyclic", "mentions form no cycle", _stage("acyclic")),
 )
 RIGHTS: tuple[tuple[str, str, Right], ...] = (
     ("task_correct", "TaskCorrect", lambda sample: sample.correct),
@@ -184,10 +257,10 @@ def sample_of(verdict: MetricReader) -> Sample:
 METRICS = MetricSet(
     benchmark="replayscm",
     views={
-        "replay": (*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS),
-        "structure": STRUCTURE_METRICS,
-        "funnel": FUNNEL_METRICS,
-        "attribution": ATTRIBUTION_COLUMNS,
+        "replay": View((*REPLAY_METRICS, *ROOT_METRICS, *ALTERNATIVE_METRICS)),
+        "structure": View(STRUCTURE_METRICS),
+        "funnel": View(FUNNEL_METRICS),
+        "attribution": View(ATTRIBUTION_METRICS),
     },
     first=(
         *("n", "train_exact", "heldout_exact", "alt_scm_joint", "heldout_world", "valid", "root_exact"),

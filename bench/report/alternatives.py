@@ -39,10 +39,11 @@ PER_SYSTEM = RateTable(
     (
         Count("num_train_exact", "Train-exact", lambda v: v.train_exact),
         Count("num_alternatives", "Alternatives", lambda v: is_alternative(v) is True),
-        Metric("alternative", "per answer", is_alternative),
+        Metric("alternative", "per answer", "answers that differ in meaning from gold", is_alternative),
         Metric(
             "alternative_given_train_exact",
             "per train-exact",
+            "train-exact answers that do",
             lambda v: is_alternative(v) if v.train_exact else None,
             True,
         ),

@@ -130,7 +130,7 @@ class CalibrationTable:
             if self.measures.benchmark != METRICS.benchmark:
                 labels = {"benchmark": self.measures.benchmark, **labels}
             made.append(labels | numbers | digests | {"options": dict(tally.config)} | tally.figures())
-        keys = [column.key for column in self.measures.views["attribution"]]
+        keys = [column.key for column in self.measures.views["attribution"].metrics]
         if all(row[key] is None for row in made for key in keys):  # asked for by an option, or a matter of episodes
             made = [{key: value for key, value in row.items() if key not in keys} for row in made]
         return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_COLUMNS
+from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.verdict import (
     ALTERNATIVE_METRICS,
@@ -25,8 +25,10 @@ def _all_match(verdict: MetricReader) -> bool | None:
     return None if matched is None else bool(matched == 1)
 
 
-_KNOWN["task_correct"] = Metric("task_correct", "TaskCorrect", lambda v: v.score.get("correct") is True)
-_KNOWN["local_map_exact"] = Metric("local_map_exact", "AllMatch", _all_match, True)
+_KNOWN["task_correct"] = Metric(
+    "task_correct", "TaskCorrect", "full task success", lambda v: v.score.get("correct") is True
+)
+_KNOWN["local_map_exact"] = Metric("local_map_exact", "AllMatch", "all local functions are gold's", _all_match, True)
 
 
 def _columns(keys: str) -> tuple[Metric, ...]:
@@ -108,7 +110,7 @@ ATTRIBUTION = RateTable(
     " decided and held-out exact, not; lucky, short: undecided and held-out exact, not. Fits: train-exact. The class is"
     " the smallest number of functional parents that has gold; answers to items where it cannot be counted are left"
     " out.",
-    ATTRIBUTION_COLUMNS,
+    ATTRIBUTION_METRICS,
 )
 CALIBRATION = RateTable(
     "H.2",

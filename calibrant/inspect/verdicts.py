@@ -75,7 +75,7 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
     asked = of.measures.verdict(record, setting, InvalidHandling.PUBLISHED)
-    columns = of.measures.views[of.measures.default_view]
+    columns = of.measures.views[of.measures.default_view].metrics
     values = {column.key: column.value(asked) for column in columns}
     return {
         "correct": float(record["correct"] is True),

@@ -15,39 +15,13 @@ from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
 from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
 from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import View, view_table
+from calibrant.bench.report.standing.views import view_table
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, drawn
 from calibrant.dsl.errors import CalibrantError, shown
 
-VIEWS = {
-    "answers": View(
-        "standing",
-        "Agents by condition",
-        "Exactly-N, RE rate: episodes that ended with N activations, and with more; RE acc, Switched: accuracy over"
-        " the latter, and over both. Answered: submitted before the budget was spent.",
-    ),
-    "evidence": View(
-        "evidence",
-        "Evidence by condition",
-        "First: the move that first read active. Distinct: different sets read. Seen after: readings under the rule in"
-        " force at the end, where that is not the first. Strict: correct, in the order of placement too.",
-    ),
-    "errors": View(
-        "errors",
-        "What was wrong",
-        "Share of all answers with each fault; one answer may have several.",
-    ),
-    "attribution": View(
-        "attribution",
-        "What the evidence had decided",
-        "Decided: the readings left one answer in the class that knows the condition; with an unreliable"
-        " detector, one has a posterior of a level that the note names. Earned, missed: decided and"
-        " correct, wrong; lucky, short: undecided and correct, wrong. Fits: the answer is one of those left.",
-    ),
-}
 PAPER_IDS = ("5a", "5b", "6", "7", "8", "9", "10", "11")
-TABLE_IDS = (*(view.id for view in VIEWS.values()), *PAPER_IDS)
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
 Items: TypeAlias = Mapping[tuple[str, str], BlicketItem]  # by digest of the pool, and id
 
 
@@ -60,7 +34,7 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
     rows = setting_rows(named, wanted.by, METRICS)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, METRICS.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
+    made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
     made += _paper_tables(named, items, with_paper=wanted.with_paper)
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:

@@ -16,41 +16,14 @@ from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, Repo
 from calibrant.bench.report.rate_rows import Grouping, natural
 from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
 from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import View, view_table
+from calibrant.bench.report.standing.views import view_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 
 ABOUT = (
     "In brackets: 95 % intervals over episodes, score (Wilson) intervals of figures between 0 and 1, normal ones of"
     " other means. * stands for a conditional rate over 1 to 5 answers, \N{EN DASH} for one over none."
 )
-VIEWS = {
-    "answers": View(
-        "lab",
-        "Laboratories by suite",
-        "Accuracy: the frequency dialled last is within 5. Activated: the reactor opened, which a target beyond its"
-        " dial never lets it. F1, SHD: of all edges. Graph: no edge is wrong or missing.",
-    ),
-    "weights": View(
-        "lab-weights",
-        "Weights of the frequency's equation",
-        "Published: within 1e-6 under the published names. Any name: within 0.01 under any key that names the parent."
-        " All weights: of every equation.",
-    ),
-    "edges": View(
-        "lab-edges",
-        "Precision and recall of edges",
-        "Into F: edges into the frequency. Refused: actions that were not carried out. Submitted: the run was ended.",
-    ),
-    "attribution": View(
-        "lab-attribution",
-        "What the evidence had decided",
-        "Earned, missed: the readings left one frequency (graph), or under noise one with a posterior of a level that"
-        " the note names, and the answer was right, wrong; lucky, short: they left several. Stated edges of a run are"
-        " contradicted (no mechanism that was left has them) or unproven (only some have them); not claimed are edges"
-        " that all have. Premature: ended undecided with settings left. Wasted: settings after all was decided.",
-    ),
-}
-TABLE_IDS = (*(view.id for view in VIEWS.values()), *NUMBERS)
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), *NUMBERS)
 MOST_PICTURES = 6
 _GRAPHS_CAPTION = (
     f"What the first {MOST_PICTURES} systems stated on the first item of the suite, beside what their own readings"
@@ -72,7 +45,7 @@ def _tables(named: Sequence[Named], wanted: ReportContents) -> tuple[Table, ...]
     rows = setting_rows(named, wanted.by, METRICS)
     notes = coverage_notes(named)
     said = {"attribution": (*notes, *decision_notes(one.score for one in named))}
-    made = [view_table(view, METRICS.views[name], rows, said.get(name, notes)) for name, view in VIEWS.items()]
+    made = [view_table(view, rows, said.get(name, notes)) for name, view in METRICS.views.items()]
     made += [table if wanted.with_paper else without_printed(table) for table in paper_tables(named)]
     found = [table for table in made if not wanted.tables or table.id in wanted.tables]
     if not found:

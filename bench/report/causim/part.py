@@ -15,42 +15,16 @@ from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
 from calibrant.bench.report.samples import sample_rows, sample_table
 from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
 from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import View, view_table
+from calibrant.bench.report.standing.views import view_table
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."
     " * stands for a conditional rate over 1 to 5 questions, \N{EN DASH} for one over none."
 )
-VIEWS = {
-    "answers": View(
-        "causim",
-        "Systems by type, scenario and topology",
-        "Accuracy: some world that fits gives the answer. Answered: an object with exactly the required keys."
-        " Explained: every node of the answer has a reason.",
-    ),
-    "flags": View(
-        "causim-flags",
-        "What makes questions easy",
-        "Shares of questions. Trivial: `do` covers every required key. Copyable: the evidence with `do` written over it"
-        " is right. Vacuous: `do` changes nothing else in any world that fits. Beside them accuracy without each.",
-    ),
-    "attribution": View(
-        "causim-attribution",
-        "What the question had decided",
-        "Of questions that are said to have one answer. Earned, missed: they do, and the answer was right, wrong;"
-        " lucky, short: several are right.",
-    ),
-}
-PROFILE = View(
-    "causim-profile",
-    "Error profile by type and number of nodes",
-    "Share of nodes, over answers whose every node has a reason. Do ignored: an intervened node has another value."
-    " Impossible: no noise gives the value from the answer's own parents (propagation). Wrong noise: some does, none"
-    " that the evidence allows (abduction). First: of wrong answers, the reason of the first wrong node.",
-)
+BY_LEVEL = "errors"  # the view whose rows are numbers of nodes
 SAMPLES = "causim-samples"
 PRINTED = ("3", "4", "5", "6", "11", "12", "13", "17", "18", "19", "20", "21", "22", "25", "33")
-TABLE_IDS = (VIEWS["answers"].id, PROFILE.id, VIEWS["flags"].id, VIEWS["attribution"].id, SAMPLES, *PRINTED)
+TABLE_IDS = (*(view.id for view in METRICS.views.values()), SAMPLES, *PRINTED)
 _BY_TOPOLOGY = {"setting": "Type and scenario", "stratum": "Topology"}
 _BY_LEVEL = {"setting": "Type", "stratum": "Nodes"}
 
@@ -66,16 +40,17 @@ def causim_part(title: str, answers: Sequence[Answer], wanted: ReportContents) -
 def _tables(named: Sequence[Named], answers: Sequence[Answer], wanted: ReportContents) -> tuple[Table, ...]:
     rows = setting_rows(by_topology(named), wanted.by, METRICS)
     notes = coverage_notes(named)
-    views = {
-        name: _labelled(view_table(view, METRICS.views[name], rows, notes), _BY_TOPOLOGY)
-        for name, view in VIEWS.items()
-    }
     levels = setting_rows(by_level(named), wanted.by, METRICS)
-    profile = _labelled(view_table(PROFILE, METRICS.views["errors"], levels, notes), _BY_LEVEL)
+    views = [
+        _labelled(view_table(view, levels, notes), _BY_LEVEL)
+        if name == BY_LEVEL
+        else _labelled(view_table(view, rows, notes), _BY_TOPOLOGY)
+        for name, view in METRICS.views.items()
+    ]
     samples = _samples(answers, wanted.by)
     printed = [with_sources(table, with_paper=wanted.with_paper) for table in paper_tables(questions_asked(named))]
     made = [
-        *(views["answers"], profile, views["flags"], views["attribution"]),
+        *views,
         *([] if samples is None else [samples]),
         *(table for table in printed if any(row.source is Source.OURS for row in table.rows)),
     ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import sqrt
 from statistics import fmean, mean, stdev
-from typing import NamedTuple
 
-from calibrant.bench.core.metrics import Metric
+from calibrant.bench.core.metrics import Metric, View
 from calibrant.bench.core.rates import SUPPRESSED, is_suppressed
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.intervals import Interval
@@ -22,25 +22,18 @@ ROW_LABELS = (
 SHARE_DECIMALS = 3  # what is printed with fewer is a number of something
 
 
-class View(NamedTuple):
-    """The id, title and caption of a view's table."""
-
-    id: str
-    title: str
-    caption: str
-
-
-def view_table(view: View, columns: Sequence[Metric], rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
-    """Its table, without columns that are undefined in every row."""
+def view_table(view: View, rows: Sequence[SettingRow], notes: tuple[str, ...]) -> Table:
+    """Return the table of a view, without columns that are undefined in every row."""
     lines = tuple(
         TableRow(
             (row.setting, row.stratum, row.system, row.pool, str(len(row.items))),
-            tuple(mean_cell([_of_item(item, column) for item in row.items], column) for column in columns),
+            tuple(mean_cell([_of_item(item, column) for item in row.items], column) for column in view.metrics),
         )
         for row in rows
     )
-    headings = tuple(Heading(column.key, column.heading) for column in columns)
-    return shown_columns(Table(view.id, view.title, view.caption, ROW_LABELS, headings, lines, notes))
+    headings = tuple(Heading(column.key, column.heading) for column in view.metrics)
+    table = shown_columns(Table(view.id, view.title, "", ROW_LABELS, headings, lines, notes))
+    return replace(table, caption=view.caption({heading.key for heading in table.headings}))
 
 
 def _of_item(answers: Sequence[Named], column: Metric) -> float | None:

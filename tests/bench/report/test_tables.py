@@ -274,7 +274,7 @@ def test_rates_are_rounded_once(values: dict[float, int], shown: str) -> None:
 
 
 def test_column_keys_are_distinct() -> None:
-    keys = [metric.key for view in METRICS.views.values() for metric in view]
+    keys = [metric.key for view in METRICS.views.values() for metric in view.metrics]
     assert len(set(keys)) == len(keys)
 
 

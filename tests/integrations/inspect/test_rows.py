@@ -28,7 +28,7 @@ def test_a_row_scores_as_in_a_run(pool: Path, tmp_path: Path, row: str | None) -
     log = evaluated(getattr(adapter, of.name)(str(pool)), tmp_path, solver=protocol(name))
     recorded = {record.instance: record for record in calibrant.run(name, pool, tmp_path / "runs")}
     assert len(samples(log)) == len(recorded) == 4
-    columns = of.measures.views[of.measures.default_view]
+    columns = of.measures.views[of.measures.default_view].metrics
     for sample in samples(log):
         record = recorded[own_id(sample)]
         assert json.loads(sample.output.completion or "{}") == record.answer
