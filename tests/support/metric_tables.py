@@ -10,7 +10,7 @@ PAGE = CHECKOUT / "docs" / "metrics.md"
 HEAD = """# Metrics
 
 The rates and means that `calibrant table` and `calibrant report` show, by benchmark and view. `--columns` takes a view
-or keys; `--json` has all keys. A conditional one is over some of the answers only: over 1 to 5 of them it is shown as *.
+or keys; `--json` has all keys. A conditional one is over some of the answers: over 1 to 5 of them it is shown as *.
 The tables are written from `METRICS` in `verdict.py` of each benchmark: `python -m tests.support.metric_tables`.
 """
 
