@@ -29,6 +29,3 @@ COMMON: Mapping[str, str] = {
     "size_bound": "largest formula that is looked at",
     "size_penalty": "members weigh 2**(-size_penalty * total formula size); null: all the same",
 }
-
-VERDICT_KEYS: Mapping[str, str] = {"instance_id": "instanceId", "pool_digest": "poolDigest", "pool_size": "poolSize"}
-"""What a line of `calibrant score` calls fields, where that is not their name in Python."""
