@@ -11,12 +11,12 @@ from calibrant.dsl.errors import CalibrantError, shown
 
 def path_argument(value: object, what: str) -> Path:
     """Return the path that a text or a path names; `CalibrantError` for anything else. what: as the error calls it"""
-    made = value.__fspath__() if isinstance(value, PathLike) else value
-    if not isinstance(made, str):
+    path = value.__fspath__() if isinstance(value, PathLike) else value
+    if not isinstance(path, str):
         raise CalibrantError(f"{what} must be a path or its text, got {type(value).__name__}")
-    if not made or "\0" in made:
-        raise CalibrantError(f"{what} must be a path, got {shown(made)}")
-    return Path(made)
+    if not path or "\0" in path:
+        raise CalibrantError(f"{what} must be a path, got {shown(path)}")
+    return Path(path)
 
 
 def seed_argument(value: object) -> int:

@@ -75,20 +75,20 @@ def _each(
     if not len(completions) == len(record) == len(benchmark):
         lengths = f"{len(completions)} completions, {len(record)} records, {len(benchmark)} names of benchmarks"
         raise CalibrantError(f"{lengths}: there has to be one of each for every completion")
-    found: list[float | None] = []
+    values: list[float | None] = []
     answered = []
     for number, (completion, text, name) in enumerate(zip(completions, record, benchmark, strict=True)):
         if completion is None or not text or not name:
-            found.append(None)
+            values.append(None)
             continue
         try:
-            asked = rewards.lesson(name, text)
+            task = rewards.lesson(name, text)
         except CalibrantError as error:
             raise CalibrantError(f"entry {number}: {error}") from None
-        said = asked.said(completion)
-        found.append(None if said is None else worth(asked, said))
-        if said is not None:
-            answered.append(said.answered)
+        conversation = task.said(completion)
+        values.append(None if conversation is None else worth(task, conversation))
+        if conversation is not None:
+            answered.append(conversation.answered)
     if log_metric is not None and answered:
         log_metric("calibrant/answered", sum(answered) / len(answered))
-    return found
+    return values

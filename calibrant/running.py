@@ -59,13 +59,13 @@ def run(
 
     check_execution(workers, budget, cluster, retry_crashed)
     folder = path_argument(out, "out")
-    selection, path = _selected(pool)
-    known = protocols(benchmark_of(path).name)
-    chosen = make_protocol(known, protocol, {}) if isinstance(protocol, str) else protocol
+    selection, path = _select_items(pool)
+    methods = protocols(benchmark_of(path).name)
+    chosen = make_protocol(methods, protocol, {}) if isinstance(protocol, str) else protocol
     if not isinstance(chosen, Protocol):
         raise CalibrantError(f"a protocol or its name is expected, not {type(chosen).__name__}")
-    if known.get(chosen.name) is not type(chosen):
-        usable(type(chosen), type(chosen).__name__, known)
+    if methods.get(chosen.name) is not type(chosen):
+        usable(type(chosen), type(chosen).__name__, methods)
         with_code(type(chosen))
     run_over(
         chosen,
@@ -75,13 +75,13 @@ def run(
         execution=Execution(workers, budget, cluster),
         retry_crashed=retry_crashed,
     )
-    wanted = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))
-    made = (record for record in folder_records(folder) if (record.key[0], *record.key[2:]) == wanted)
-    return [record for record in made if not isinstance(pool, Pool) or record.instance in selection.only]
+    key = file_digest(path), chosen.name, config_digest(config_of(chosen, budget))
+    records = (record for record in folder_records(folder) if (record.key[0], *record.key[2:]) == key)
+    return [record for record in records if not isinstance(pool, Pool) or record.instance in selection.only]
 
 
-def _selected(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
-    """Which items of which file."""
+def _select_items(pool: str | PathLike[str] | Pool[Item]) -> tuple[Selection, Path]:
+    """Return which items of which file are to be run."""
     from calibrant.bench.runs.runner import EVERYTHING, Selection
     from calibrant.dsl.stored_items import item_ids
 

@@ -88,10 +88,10 @@ def load_pool(path: _Path, of: str | None = None) -> Pool[Any]:
     of: name of the benchmark, for a type checker and as a claim: a pool of another is a `CalibrantError`
     """
     file = path_argument(path, "a pool's file")
-    found = benchmark_of(file)
-    if of is not None and benchmark(of) is not found:
-        raise CalibrantError(f"{file.name}: a pool of '{found.name}'; '{of}' was expected")
-    return found.verbs.load_pool(file)
+    pool_benchmark = benchmark_of(file)
+    if of is not None and benchmark(of) is not pool_benchmark:
+        raise CalibrantError(f"{file.name}: a pool of '{pool_benchmark.name}'; '{of}' was expected")
+    return pool_benchmark.verbs.load_pool(file)
 
 
 @overload
@@ -107,8 +107,8 @@ def score(item: Item, answer: object, **options: Any) -> Verdict:
 
     `CalibrantError` for a value that JSON does not have, and for steps that the item does not answer so.
     """
-    found: Verdict = _asked(item, "score", options, answer)
-    return found
+    verdict: Verdict = _call_for_item(item, "score", options, answer)
+    return verdict
 
 
 @overload
@@ -180,7 +180,7 @@ def solve(item: LabItem) -> Outcome[Solution[Mechanism]]: ...
 def solve(item: CausimItem) -> Outcome[Solution[WorkedSolution]]: ...
 def solve(item: Item, **options: Any) -> Any:
     """The exact solver's answer from `item.task` and, of an interactive item, from an episode that it plays."""
-    return _asked(item, "solve", options)
+    return _call_for_item(item, "solve", options)
 
 
 @overload
@@ -193,7 +193,7 @@ def version_space(item: LabItem, *, steps: Steps = (), **options: Unpack[Countin
 def version_space(item: CausimItem) -> WorldSpace: ...
 def version_space(item: Item, **options: Any) -> Any:
     """Every hypothesis of a class that fits what the item shows and what steps read: counted without enumeration."""
-    return _asked(item, "version_space", options)
+    return _call_for_item(item, "version_space", options)
 
 
 @overload
@@ -201,20 +201,20 @@ def audit(item: Problem, **options: Unpack[Auditing]) -> Findings: ...
 @overload
 def audit(item: BlicketItem | LabItem | CausimItem) -> tuple[Finding, ...]: ...
 def audit(item: Item, **options: Any) -> Any:
-    """What the evidence of an item leaves open, and what else can be proved about it. Reads what is sealed."""
-    return _asked(item, "audit", options)
+    """Return what the evidence of an item leaves open and what else is proved about it. Reads what is sealed."""
+    return _call_for_item(item, "audit", options)
 
 
 def separate(item: Problem, *answers: object, **options: Unpack[Separating]) -> tuple[SeparatedPair, ...]:
-    """What experiments tell answers apart: each pair of those given, one and the truth, or the smallest that fit."""
-    found: tuple[SeparatedPair, ...] = _asked(item, "separate", options, answers)
-    return found
+    """Find experiments that separate answers: each pair of those given, one and the truth, or the smallest that fit."""
+    pairs: tuple[SeparatedPair, ...] = _call_for_item(item, "separate", options, answers)
+    return pairs
 
 
 def harden(item: Problem, seed: int = 0, **options: Unpack[HardeningOptions]) -> Hardening:
     """Training worlds added until the goal is reached or proved out of reach. The same seed gives the same worlds."""
-    found: Hardening = _asked(item, "harden", options, seed_argument(seed))
-    return found
+    hardening: Hardening = _call_for_item(item, "harden", options, seed_argument(seed))
+    return hardening
 
 
 @overload
@@ -230,7 +230,7 @@ def generate(seed: int, *, of: str = "replayscm", **options: Any) -> Any:
 
     of: name of the benchmark
     """
-    return _called(benchmark(of), "generate", options, seed_argument(seed))
+    return _call(benchmark(of), "generate", options, seed_argument(seed))
 
 
 @overload
@@ -242,12 +242,12 @@ def open_episode(item: BlicketItem | LabItem) -> Any:
     return benchmark_of_item(item).episode(item)
 
 
-def _asked(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:
-    return _called(benchmark_of_item(item), name, options, item, *arguments)
+def _call_for_item(item: object, name: str, options: Mapping[str, Any], *arguments: object) -> Any:
+    return _call(benchmark_of_item(item), name, options, item, *arguments)
 
 
-def _called(of: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
-    """What a benchmark's verb gives."""
+def _call(of: Benchmark[Any], name: str, options: Mapping[str, Any], *arguments: object) -> Any:
+    """Call a function of a benchmark by name."""
     return _verb(of, name, options)(*arguments)
 
 
@@ -259,12 +259,12 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
     """
     verb = getattr(of.verbs, name, None)
     if verb is None:
-        raise CalibrantError(f"{name}: {of.title} has no such thing here")
+        raise CalibrantError(f"`{name}` does not support {of.title}")
     parameters = inspect.signature(verb).parameters
-    known = [key for key, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
-    unknown = sorted(options.keys() - set(known))
+    names = [key for key, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    unknown = sorted(options.keys() - set(names))
     if unknown:
-        has = f"its options: {', '.join(known)}" if known else f"on {of.title} it has none"
+        has = f"its options: {', '.join(names)}" if names else f"on {of.title} it has none"
         raise CalibrantError(f"{name} has no option '{unknown[0]}'; {has}")
     checked: dict[str, Any] = {}
     if "steps" in options:
@@ -277,19 +277,19 @@ def _verb(of: Benchmark[Any], name: str, options: Mapping[str, Any]) -> Callable
         converted = msgspec.convert(keywords, kind)
     except msgspec.ValidationError as error:
         message = str(error).replace(" | null`", "`")  # null is in most types, as "not given"
-        raise CalibrantError(f"{name}: {message}{_allowed(kind, message)}") from None
+        raise CalibrantError(f"{name}: {message}{_known_values(kind, message)}") from None
     checked |= {key: getattr(converted, key) for key in keywords}
 
-    def asked(*arguments: object) -> Any:
+    def call(*arguments: object) -> Any:
         try:
             return verb(*arguments, **checked)
         except ValueError as error:
             raise CalibrantError(f"{name}: {error}") from error
 
-    return asked
+    return call
 
 
-def _allowed(kind: type, error: str) -> str:
+def _known_values(kind: type, error: str) -> str:
     """The values of the option that an error is about, if there are only some."""
     hint = get_type_hints(kind).get(error.rpartition("$.")[2].rstrip("`"))
     return f"; known: {', '.join(map(str, get_args(hint)))}" if get_origin(hint) is Literal else ""

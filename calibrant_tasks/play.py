@@ -19,11 +19,11 @@ class ItemEnvConfig(vf.EnvConfig):
 
 class ItemEnv(vf.Env[ItemEnvConfig]):
     async def run(self, task: ItemTask, agents: vf.Agents) -> None:
-        asked = task.lesson
-        if not asked.of.transcripts:
+        lesson = task.lesson
+        if not lesson.of.transcripts:
             await agents.agent.run(task)
             return
-        chat = conversation(asked.of, asked.item)
+        chat = conversation(lesson.of, lesson.item)
         async with agents.agent.interaction(task) as interaction:
             segment = await interaction.turn()
             while not segment.terminated:

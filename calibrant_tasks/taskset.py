@@ -20,7 +20,7 @@ WORTH: dict[str, Worth] = {"verdict": verdict, "shaped": shaped, "attributed": a
 
 
 class ItemData(vf.TaskData):
-    """What a trace keeps of a task. record: the native record as JSON, gold and all; difficulty: its labels"""
+    """The part of a task that a trace keeps. record: the native record as JSON, gold and all; difficulty: its labels"""
 
     benchmark: str
     record: str
@@ -39,25 +39,29 @@ class ItemTask(vf.Task[ItemData, vf.State, ItemTaskConfig]):
     def lesson(self) -> Lesson:
         return lesson(self.data.benchmark, self.data.record)
 
-    def _said(self, trace: vf.Trace) -> Said:
-        asked = self.lesson
-        return said(asked.of, asked.item, [message.content or "" for message in trace.assistant_messages])
+    def _conversation(self, trace: vf.Trace) -> Said:
+        task_lesson = self.lesson
+        return said(task_lesson.of, task_lesson.item, [message.content or "" for message in trace.assistant_messages])
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> dict[str, float]:
         """The chosen one, under its name; none where it is not known what the evidence decides."""
-        worth = WORTH[self.config.reward](self.lesson, self._said(trace))
+        worth = WORTH[self.config.reward](self.lesson, self._conversation(trace))
         return {} if worth is None else {self.config.reward: worth}
 
     @vf.metric
     async def answered(self, trace: vf.Trace) -> float:
-        return float(self._said(trace).answered)
+        return float(self._conversation(trace).answered)
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Whether a right answer is scored as right; None for items that take none before something is done."""
-        asked = self.lesson
-        gold = asked.of.training.gold(asked.item)
-        return None if gold is None else verdict(asked, said(asked.of, asked.item, [json.dumps(gold)])) == 1
+        """Return whether a right answer is scored as right; None for items that take none before something is done."""
+        task_lesson = self.lesson
+        gold = task_lesson.of.training.gold(task_lesson.item)
+        return (
+            None
+            if gold is None
+            else verdict(task_lesson, said(task_lesson.of, task_lesson.item, [json.dumps(gold)])) == 1
+        )
 
 
 class ItemConfig(vf.TasksetConfig):
@@ -89,9 +93,9 @@ class ItemTaskset(vf.Taskset[ItemTask, ItemConfig]):
             return
         of = benchmark(config.benchmark)
         public = PublicIds.of_seed(of.name, config.seed)
-        yield from (self._task(of, drawn.item, drawn.suite, public) for drawn in self._drawn(of))
+        yield from (self._task(of, drawn.item, drawn.suite, public) for drawn in self._draw(of))
 
-    def _drawn(self, of: Benchmark[Any]) -> Iterator[Drawn]:
+    def _draw(self, of: Benchmark[Any]) -> Iterator[Drawn]:
         config = self.config
         if config.per_stage:
             return in_stages(of, config.suites, config.seed, config.per_stage)

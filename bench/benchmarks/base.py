@@ -148,7 +148,7 @@ class Benchmark(ABC, Generic[I]):
         """The verdict on an answer as records keep it, ready for JSON; a transcript is replayed before it counts."""
 
     def _absent(self, what: str) -> NoReturn:
-        raise CalibrantError(f"{what}: {self.title} has no such thing here")
+        raise CalibrantError(f"{self.title} does not support {what}")
 
     @property
     def report_tables(self) -> Sequence[str]:

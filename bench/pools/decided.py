@@ -56,7 +56,7 @@ def decided_pool(
     `CalibrantError` for an unknown id, and where the benchmark does not harden.
     """
     if type(benchmark).hardened is Benchmark.hardened:
-        raise CalibrantError(f"hardening: {benchmark.title} has no such thing here")
+        raise CalibrantError(f"{benchmark.title} does not support hardening")
     pool = benchmark.read_pool(path)
     chosen = selection.places(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))

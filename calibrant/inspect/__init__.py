@@ -41,9 +41,9 @@ def replayscm(pool: str, extractor: Literal["paper", "published"] = "paper") -> 
 
     pool: a pool file, native or official; extractor: how a response text becomes an answer
     """
-    made = _task("replayscm", pool, generate())
-    made.scorer = [verdict(extractor)]
-    return made
+    task_of_pool = _task("replayscm", pool, generate())
+    task_of_pool.scorer = [verdict(extractor)]
+    return task_of_pool
 
 
 @task

@@ -24,7 +24,7 @@ SUBMIT = "Submit the final answer: the JSON object that the task asks for, and n
 
 
 class Transcript(StoreModel):
-    """What was done in an episode, as records of runs have it.
+    """The steps of an episode, as records of runs have them.
 
     steps: all of it, oldest first; each change is a new list
     handed_in: whether they submit an answer; closed: whether nothing more can be done
@@ -38,15 +38,15 @@ class Transcript(StoreModel):
     seconds: float | None = None
 
     def as_steps(self) -> tuple[Step[Any], ...]:
-        """`CalibrantError` for steps that none can be meant by."""
+        """Return the steps; raise `CalibrantError` for a record that is not one."""
         try:
-            read = msgspec.convert(self.steps, list[StepRecord], strict=True)
+            records = msgspec.convert(self.steps, list[StepRecord], strict=True)
         except msgspec.ValidationError as error:
             raise CalibrantError(f"transcript: {' '.join(str(error).split())[:300]}") from None
-        return tuple(Step(one.action, one.reading, one.refused, one.cost) for one in read)
+        return tuple(Step(record.action, record.reading, record.refused, record.cost) for record in records)
 
     def keep(self, of: SampleItem, episode: Episode[Any, Any]) -> None:
-        """What an episode has come to."""
+        """Store the steps of an episode and whether it is over."""
         self.steps = msgspec.to_builtins(step_records(episode.steps))
         self.handed_in = of.benchmark.handed_in(episode.steps) is not None
         self.closed = episode.closed
@@ -61,13 +61,13 @@ def _experiment(of: SampleItem) -> Tool:
             Args:
                 action: One JSON object, an action as the task describes them.
             """
-            told = store_as(Transcript)
-            episode = verified(of.benchmark.episode(of.item), told.as_steps())
+            transcript = store_as(Transcript)
+            episode = verified(of.benchmark.episode(of.item), transcript.as_steps())
             try:
                 step = episode.act(of.benchmark.reply_action(of.item, action))
             except ActionError as error:
                 return f"Not understood: {error}."
-            told.keep(of, episode)
+            transcript.keep(of, episode)
             return of.benchmark.told(episode, step) + (" The task is over." if episode.closed else "")
 
         return execute
@@ -97,8 +97,8 @@ def experimenter(turns: int = 100) -> Solver:
     """
 
     async def going_on(state: AgentState) -> bool:
-        taken = sum(message.role == "assistant" for message in state.messages)
-        return taken < turns and not store_as(Transcript).closed
+        num_replies = sum(message.role == "assistant" for message in state.messages)
+        return num_replies < turns and not store_as(Transcript).closed
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         agent = react(

@@ -30,12 +30,12 @@ def protocol(name: str, **options: Any) -> Solver:
         of = item_of(state.metadata)
         row = _row(of.benchmark.name, name, json.dumps(options, sort_keys=True))
         answer = timed_answer(row, of.benchmark.handout(of.item))
-        given = of.benchmark.no_answer(of.item) if answer.result.answer is None else answer.result.answer
-        told = state.store_as(Transcript)
+        submitted = of.benchmark.no_answer(of.item) if answer.result.answer is None else answer.result.answer
+        transcript = state.store_as(Transcript)
         if answer.steps is not None:
-            told.keep(of, verified(of.benchmark.episode(of.item), answer.steps))
-        told.outcome, told.seconds = answer.result.outcome, answer.timing.seconds
-        text = json.dumps(given) if given else ""
+            transcript.keep(of, verified(of.benchmark.episode(of.item), answer.steps))
+        transcript.outcome, transcript.seconds = answer.result.outcome, answer.timing.seconds
+        text = json.dumps(submitted) if submitted else ""
         state.output = ModelOutput.from_content(f"calibrant/{name}", text)
         state.messages.append(state.output.message)
         return state
@@ -46,10 +46,10 @@ def protocol(name: str, **options: Any) -> Solver:
 @lru_cache(maxsize=64)
 def _row(of: str, name: str, options: str) -> Protocol:
     """The row, warmed up. A file's name is none here: logs hold the names of their solvers."""
-    known = with_installed(benchmark(of).protocols, of)
-    if name not in known:
-        raise CalibrantError(f"unknown protocol {shown(name)}; of {of} there are {', '.join(known)}")
-    row = make_protocol(known, name, json.loads(options))
+    methods = with_installed(benchmark(of).protocols, of)
+    if name not in methods:
+        raise CalibrantError(f"unknown protocol {shown(name)}; of {of} there are {', '.join(methods)}")
+    row = make_protocol(methods, name, json.loads(options))
     row.require()
     row.warm_up()
     return row

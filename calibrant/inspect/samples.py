@@ -44,12 +44,12 @@ def pool_dataset(path: Path, wanted: str) -> Dataset:
     pool, digest = of.read_pool(path), pool_digest(path)
     sample = partial(_sample, of, {"pool": pool.name, "poolDigest": digest}, PublicIds.of_pool(path, pool.items))
     if isinstance(pool.items, StoredItems):
-        return StoredSamples(pool.items, range(len(pool)), sample, Named(pool.name, str(path)))
+        return StoredSamples(pool.items, range(len(pool)), sample, DatasetLabels(pool.name, str(path)))
     return MemoryDataset([sample(item) for item in pool.items], name=pool.name, location=str(path))
 
 
-class Named(NamedTuple):
-    """What a dataset says of itself."""
+class DatasetLabels(NamedTuple):
+    """Name, location and order of a dataset, which Inspect asks for."""
 
     name: str
     location: str
@@ -63,21 +63,21 @@ class StoredSamples(Dataset):
     """
 
     def __init__(
-        self, items: Sequence[Any], order: Sequence[int], sample: Callable[[Any], Sample], named: Named
+        self, items: Sequence[Any], order: Sequence[int], sample: Callable[[Any], Sample], labels: DatasetLabels
     ) -> None:
-        self._items, self._order, self._sample, self._named = items, order, sample, named
+        self._items, self._order, self._sample, self._labels = items, order, sample, labels
 
     @property
     def name(self) -> str:
-        return self._named.name
+        return self._labels.name
 
     @property
     def location(self) -> str:
-        return self._named.location
+        return self._labels.location
 
     @property
     def shuffled(self) -> bool:
-        return self._named.shuffled
+        return self._labels.shuffled
 
     @overload
     def __getitem__(self, index: int) -> Sample: ...
@@ -85,7 +85,7 @@ class StoredSamples(Dataset):
     def __getitem__(self, index: slice) -> Dataset: ...
     def __getitem__(self, index: int | slice) -> Sample | Dataset:
         if isinstance(index, slice):
-            return StoredSamples(self._items, self._order[index], self._sample, self._named)
+            return StoredSamples(self._items, self._order[index], self._sample, self._labels)
         return self._sample(self._items[self._order[index]])
 
     def __len__(self) -> int:
@@ -97,21 +97,21 @@ class StoredSamples(Dataset):
 
     def filter(self, predicate: Callable[[Sample], bool], name: str | None = None) -> Dataset:
         order = [index for index, sample in zip(self._order, self, strict=True) if predicate(sample)]
-        return StoredSamples(self._items, order, self._sample, self._named._replace(name=name or self.name))
+        return StoredSamples(self._items, order, self._sample, self._labels._replace(name=name or self.name))
 
     def shuffle(self, seed: int | None = None) -> None:
         order = list(self._order)
         (random if seed is None else random.Random(seed)).shuffle(order)
-        self._order, self._named = order, self._named._replace(shuffled=True)
+        self._order, self._labels = order, self._labels._replace(shuffled=True)
 
     def shuffle_choices(self, seed: int | None = None) -> None:
         """There are none."""
 
 
 def _length(sample: Sample) -> int:
-    """What Inspect sorts by if it is told nothing else: characters of the messages."""
-    asked = sample.input
-    return len(asked) if isinstance(asked, str) else sum(len(message.text) for message in asked)
+    """Return the characters of the messages, by which Inspect sorts where no key is given."""
+    prompt = sample.input
+    return len(prompt) if isinstance(prompt, str) else sum(len(message.text) for message in prompt)
 
 
 def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item: Item[Any, Any]) -> Sample:
@@ -128,14 +128,14 @@ def _sample(of: Benchmark[Any], pool: Mapping[str, str], public: PublicIds, item
 
 def _messages(of: Benchmark[Any], item: Item[Any, Any]) -> list[ChatMessage]:
     """The prompt, and what an episode shows before anything is done."""
-    made: list[ChatMessage] = [
+    messages: list[ChatMessage] = [
         (ChatMessageSystem if message["role"] == "system" else ChatMessageUser)(content=message["content"])
         for message in of.messages(item)
     ]
     if of.transcripts:
         episode = of.episode(item)
-        made[-1].content = "\n\n".join([made[-1].text, *(of.told(episode, step) for step in episode.steps)])
-    return made
+        messages[-1].content = "\n\n".join([messages[-1].text, *(of.told(episode, step) for step in episode.steps)])
+    return messages
 
 
 def item_of(metadata: Mapping[str, Any]) -> SampleItem:

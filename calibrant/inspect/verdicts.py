@@ -43,29 +43,30 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
         try:
             of, item = item_of(state.metadata)
         except CalibrantError as error:
-            return refused(state, error)
+            return unscored(state, error)
         if options and of.name != DEFAULT:  # a wrong option is wrong for every sample
             raise CalibrantError(f"extractor: {of.title} has one way to read an answer")
         try:
-            return judged(of, item, state)
+            return score_of(of, item, state)
         except CalibrantError as error:
-            return refused(state, error)
+            return unscored(state, error)
 
-    def refused(state: TaskState, error: CalibrantError) -> Score:
+    def unscored(state: TaskState, error: CalibrantError) -> Score:
         LOGGER.warning("sample %s, epoch %s is not scored: %s", state.sample_id, state.epoch, error)
         return Score.unscored(reason=REFUSED, explanation=str(error))
 
-    def judged(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
-        told = state.store_as(Transcript) if KEPT in state.store else None
-        played = {"steps": told.as_steps()} if told and of.transcripts else {}
-        response = "" if told and told.handed_in else state.output.completion
-        found = scored(item, response, **options, **played)
-        record = found.to_dict()
-        said = [told.outcome] if told and told.outcome not in ("", FOUND) else []
+    def score_of(of: Benchmark[Any], item: Any, state: TaskState) -> Score:
+        transcript = state.store_as(Transcript) if KEPT in state.store else None
+        played = {"steps": transcript.as_steps()} if transcript and of.transcripts else {}
+        response = "" if transcript and transcript.handed_in else state.output.completion
+        verdict_on_response = scored(item, response, **options, **played)
+        record = verdict_on_response.to_dict()
+        outcomes = [transcript.outcome] if transcript and transcript.outcome not in ("", FOUND) else []
         return Score(
             value=figures(of, record, table_setting(state.metadata.get("poolDigest", ""), item.setting)),
-            answer=_answer(of, told, response),
-            explanation="; ".join([*said, *([found.failure] if found.failure else [])]) or None,
+            answer=_answer(of, transcript, response),
+            explanation="; ".join([*outcomes, *([verdict_on_response.failure] if verdict_on_response.failure else [])])
+            or None,
             metadata={"verdict": record},
         )
 
@@ -74,9 +75,9 @@ def verdict(extractor: Literal["paper", "published"] = "paper") -> Scorer:
 
 def figures(of: Benchmark[Any], record: Mapping[str, Any], setting: str) -> dict[str, float]:
     """`correct`, then the columns of the benchmark's default view; the same keys for every answer."""
-    asked = of.measures.verdict(record, setting, InvalidHandling.PUBLISHED)
+    fields = of.measures.verdict(record, setting, InvalidHandling.PUBLISHED)
     columns = of.measures.views[of.measures.default_view].metrics
-    values = {column.key: column.value(asked) for column in columns}
+    values = {column.key: column.value(fields) for column in columns}
     return {
         "correct": float(record["correct"] is True),
         **{key: math.nan if value is None else float(value) for key, value in values.items()},

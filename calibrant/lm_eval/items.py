@@ -36,9 +36,11 @@ def documents(
         items = [drawn.item for drawn in islice(in_turns(of, suites, seed), count)]
         public = PublicIds.of_seed(benchmark, seed)
     else:
-        own = benchmark_of(Path(pool))
-        if own is not of:
-            raise CalibrantError(f"{shown(pool)} is a pool of {own.title}; its task is calibrant_{own.name}")
+        pool_benchmark = benchmark_of(Path(pool))
+        if pool_benchmark is not of:
+            raise CalibrantError(
+                f"{shown(pool)} is a pool of {pool_benchmark.title}; its task is calibrant_{pool_benchmark.name}"
+            )
         items = list(of.read_pool(Path(pool)).items)
         public = PublicIds.of_pool(Path(pool), items)
     rows = [
@@ -58,15 +60,15 @@ def results(doc: Mapping[str, Any], responses: Sequence[str]) -> dict[str, float
     """extracted: the verdict on the response; strict: the same, if the response is one JSON object and nothing else
     shaped: the share that is right; answered: whether an answer was found
     """
-    asked = lesson(doc["benchmark"], doc["record"])
-    said = asked.said(responses[0])
-    assert said is not None
-    extracted = verdict(asked, said)
+    task = lesson(doc["benchmark"], doc["record"])
+    conversation = task.said(responses[0])
+    assert conversation is not None
+    extracted = verdict(task, conversation)
     return {
         "extracted": extracted,
         "strict": extracted * _is_object(responses[0]),
-        "shaped": shaped(asked, said),
-        "answered": float(said.answered),
+        "shaped": shaped(task, conversation),
+        "answered": float(conversation.answered),
     }
 
 

@@ -273,9 +273,9 @@ def test_what_a_benchmark_does_not_have_is_one_clear_line() -> None:
         (calibrant.version_space, LAB, {"steps": 5}, "steps is 5, not a list of steps"),
         (calibrant.version_space, LAB, {"bounded": 3}, "version_space: Expected `bool`, got `int`"),
         (calibrant.version_space, DETECTOR, {"family": "all"}, "version_space: Invalid enum value 'all'"),
-        (calibrant.separate, LAB, {}, "separate: CausaLab has no such thing here"),
-        (calibrant.harden, DETECTOR, {}, "harden: Extended blickets has no such thing here"),
-        (calibrant.open_episode, QUESTION, {}, "episodes: CauSim has no such thing here"),
+        (calibrant.separate, LAB, {}, "`separate` does not support CausaLab"),
+        (calibrant.harden, DETECTOR, {}, "`harden` does not support Extended blickets"),
+        (calibrant.open_episode, QUESTION, {}, "CauSim does not support episodes"),
     ]
     for verb, item, options, said in verbs:
         with pytest.raises(calibrant.CalibrantError) as refused:
