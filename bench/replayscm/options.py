@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from calibrant.solvers.budget import LEAST_SCM_STATES
+MAX_STATES = 2_000_000_000  # solvers.budget.LEAST_SCM_STATES, which help does not import; a test compares them
 
 
 class AuditOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -130,7 +130,7 @@ class SolveOptions(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     ] = None
     states: Annotated[
         Annotated[int, Meta(ge=0)] | None, Meta(description="Functions that a search may compare; None: all.")
-    ] = LEAST_SCM_STATES
+    ] = MAX_STATES
     engine: Annotated[
         Literal["auto", "integer_program"], Meta(description="What chooses parent sets; the second has a clock.")
     ] = "auto"
