@@ -118,10 +118,10 @@ class PredictionScorer:
         score = evaluator.score_text(answer) if isinstance(answer, str) else evaluator.score_answer(answer)
         origin, meant = self.origin(prediction), meaning_digest(score)
         make = partial(self._line, prediction.model, origin, score, meant)
-        counted = None if self._with_structure else bulk_key(score)
+        key = None if self._with_structure else bulk_key(score)
         rejection = score.rejection
         unread = rejection.reason if rejection is not None and rejection.stage in UNREAD_STAGES else ""
-        line: Mapping[str, Any] = make() if counted is None else LazyVerdict(make, counted, meant, unread)
+        line: Mapping[str, Any] = make() if key is None else LazyVerdict(make, key, meant, unread)
         return ScoredPrediction(origin, line)
 
     def _line(self, model: str | None, origin: AnswerOrigin, score: Score, meant: str | None) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class PredictionScorer:
 def json_line(value: Mapping[str, Any]) -> str:
     """One line of strict JSON in ASCII. What JSON has no number for (NaN in a submitted experiment) becomes null."""
     if isinstance(value, LazyVerdict):
-        value = value.made
+        value = value.record()
     try:
         return json.dumps(value, allow_nan=False)
     except ValueError:

@@ -65,38 +65,38 @@ def _fields(struct: type[msgspec.Struct]) -> Iterator[tuple[str, Any] | tuple[st
 
 
 class LazyVerdict(Mapping[str, Any]):
-    """A score under its keys that is made when it is first read, and what tables need to know of it before.
+    """Score under its keys that is made when it is first read, and what tables need of it before.
 
-    counted: equal for scores of one benchmark that count the same in all columns, whatever their setting
+    bulk_key: equal for scores of one benchmark that count the same in all metrics, whatever their setting
     meaning: as in samples
     unread: why the response has no answer; empty if it has one
     """
 
-    __slots__ = ("_made", "_make", "counted", "meaning", "unread")
+    __slots__ = ("_make", "_record", "bulk_key", "meaning", "unread")
 
     def __init__(
-        self, make: Callable[[], dict[str, Any]], counted: Hashable, meaning: str | None, unread: str = ""
+        self, make: Callable[[], dict[str, Any]], bulk_key: Hashable, meaning: str | None, unread: str = ""
     ) -> None:
         self._make = make
-        self._made: dict[str, Any] | None = None
-        self.counted = counted
+        self._record: dict[str, Any] | None = None
+        self.bulk_key = bulk_key
         self.meaning = meaning
         self.unread = unread
 
-    @property
-    def made(self) -> dict[str, Any]:
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+    def record(self) -> dict[str, Any]:
+        """Return the score as a dictionary, the same at every call."""
+        if self._record is None:
+            self._record = self._make()
+        return self._record
 
     def __getitem__(self, key: str) -> Any:
-        return self.made[key]
+        return self.record()[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.made)
+        return iter(self.record())
 
     def __len__(self) -> int:
-        return len(self.made)
+        return len(self.record())
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return dict, (self.made,)  # elsewhere nobody can make it
+        return dict, (self.record(),)  # in another process `make` is missing

@@ -97,14 +97,14 @@ class CalibrationTable:
     def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
         """What an answer counts in every column, and as one of several samples."""
         if isinstance(score, LazyVerdict):
-            found = self._counted.get((setting, score.counted))
+            found = self._counted.get((setting, score.bulk_key))
             if found is not None:
                 return found[0], Sample(*found[1][:-1], score.meaning)
         verdict = self.measures.verdict(score, setting, self._means)
         read = tuple(None if (v := column.value(verdict)) is None else float(v) for column in self._columns)
         made = self._equal.setdefault(read, read), self.measures.sample(verdict)
         if isinstance(score, LazyVerdict):
-            self._counted[setting, score.counted] = made
+            self._counted[setting, score.bulk_key] = made
         return made
 
     def rows(self) -> list[dict[str, str]]:

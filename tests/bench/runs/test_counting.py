@@ -80,7 +80,7 @@ def test_responses_without_an_answer_are_counted_however_they_are_scored(
     for prediction in Predictions(files[1], scorer.items):
         _, late = scorer.score(prediction)
         assert isinstance(late, LazyVerdict)
-        assert unread_reason(late) == unread_reason(late.made) == unread_reason(pickle.loads(pickle.dumps(late)))
+        assert unread_reason(late) == unread_reason(late.record()) == unread_reason(pickle.loads(pickle.dumps(late)))
         reasons.append(unread_reason(late))
     assert {reason for reason in reasons if reason} == {
         "no_json",
