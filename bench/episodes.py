@@ -80,7 +80,7 @@ class TextEpisode:
         return list(self._chat.messages) if self._chat else []
 
     def reply(self, text: object) -> Reaction:
-        """What comes of a reply, whatever it is. `ValueError` if there is no episode that goes on."""
+        """Return what comes of a reply, whatever it is. `ValueError` if there is no episode that goes on."""
         chat = self._going_on()
         before = len(chat.episode.steps)
         chat.hear(text)

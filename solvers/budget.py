@@ -51,7 +51,7 @@ class Budget:
 
     @property
     def exhausted(self) -> bool:
-        """Whether more states were asked for than there were."""
+        """Return whether more states were asked for than there were."""
         return self._exhausted
 
     def spend(self, states: int) -> None:

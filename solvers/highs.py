@@ -28,7 +28,7 @@ def empty_program(**options: str | float | int) -> Highs:
 
 
 def run(program: Highs) -> bool:
-    """Whether it was solved to its end; False if a limit of it was met. `CalibrantError` if HiGHS refuses it."""
+    """Return whether it was solved to its end; False if a limit of it was met. `CalibrantError` if HiGHS refuses it."""
     import highspy
 
     if program.run() == highspy.HighsStatus.kError:  # so, if another program of the process has run in more threads

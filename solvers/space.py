@@ -28,7 +28,7 @@ class Space(Protocol[M, X, R, A]):
     def count(self) -> int: ...
 
     def fits(self, member: M) -> bool:
-        """Whether a hypothesis of the class is a member."""
+        """Return whether a hypothesis of the class is a member."""
         ...
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[M]:
@@ -40,11 +40,11 @@ class Space(Protocol[M, X, R, A]):
         ...
 
     def outcomes(self, experiment: X) -> Mapping[R, int]:
-        """How many members give each reading; only readings that some member gives, together `count`."""
+        """Return how many members give each reading; only readings that some member gives, together `count`."""
         ...
 
     def verdicts(self) -> Mapping[A, int]:
-        """How many members give each answer to the scored question; together `count`. One key: it is decided."""
+        """Return how many members give each answer to the scored question; together `count`. One key: it is decided."""
         ...
 
 
@@ -56,5 +56,5 @@ class InWords(Protocol):
 
 
 def space_repr(space: InWords) -> str:
-    """What a space shows of itself: its type and its class, in a line."""
+    """Return what a space shows of itself: its type and its class, in a line."""
     return f"<{type(space).__name__}: {in_one_line(space.in_words)[:150]}>"

@@ -15,7 +15,9 @@ def episode_findings(grades: Collection[Grade], where: str) -> Iterator[Finding]
 
 
 def evidence_at_n(grades: Collection[Grade], where: str) -> Iterator[Finding]:
-    """Whether exactly N activations mean that nothing was read under the new rule: INACTIVE readings do not count."""
+    """Return whether exactly N activations mean that nothing was read under the new rule: INACTIVE readings do not
+    count.
+    """
     at_n = [found for found in grades if found.exposed is Exposed.EXACTLY_N]
     if not at_n:
         return

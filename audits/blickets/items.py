@@ -98,7 +98,7 @@ def _wider(rule: Rule, n: int) -> Rule | None:
 
 
 def never_decided_under_a_switch(item: BlicketItem) -> Iterator[Finding]:
-    """Where a switch by activations is possible, no readings without a further activation rule it out.
+    """Return where a switch by activations is possible, no readings without a further activation rule it out.
 
     A second rule that is satisfied only where the first is cannot be told from it by INACTIVE readings.
     """

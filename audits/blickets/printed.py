@@ -49,7 +49,8 @@ def misprinted_tests(printed: Iterable[PrintedTest], where: str) -> Iterator[Fin
 
 
 def posterior_odds_finding(name: str, counts: TwoByTwo, printed: str, where: str) -> Finding:
-    """Whether printed posterior odds are P / (1 - P), as under equal prior odds, or the 2P / (1 - P) of the formula.
+    """Return whether printed posterior odds are P / (1 - P), as under equal prior odds, or the 2P / (1 - P) of the
+    formula.
 
     Printed odds come from sampling, so they count as the nearer of the two.
     """
@@ -89,7 +90,7 @@ class Switched(NamedTuple):
 
 
 def self_selection(name: str, one: Switched, other: Switched, where: str) -> Finding:
-    """Whether leaving the episodes in which an agent stopped at N out decides if two agents differ (at .05)."""
+    """Return whether leaving the episodes in which an agent stopped at N out decides if two agents differ (at .05)."""
     wrong, other_wrong = (counts.eligible - counts.eligible_correct for counts in (one, other))
     eligible = fisher_exact(TwoByTwo(one.eligible_correct, wrong, other.eligible_correct, other_wrong)).two_sided
     table = TwoByTwo(*one.switched, *other.switched)
@@ -106,7 +107,7 @@ def self_selection(name: str, one: Switched, other: Switched, where: str) -> Fin
 
 
 def firings_outside_eligible(name: str, false_firings: int, counts: Switched, where: str) -> Finding:
-    """Whether a monitor fired on a change that the class of reasoning-eligible episodes does not see.
+    """Return whether a monitor fired on a change that the class of reasoning-eligible episodes does not see.
 
     If every eligible answer is correct, a firing that counts as false lies in an episode with N activations or fewer.
     """
@@ -122,7 +123,7 @@ def firings_outside_eligible(name: str, false_firings: int, counts: Switched, wh
 
 
 def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
-    """Whether full raw accuracy comes mostly from episodes that ended before anything changed."""
+    """Return whether full raw accuracy comes mostly from episodes that ended before anything changed."""
     ended_before = counts.episodes - counts.eligible - counts.exactly_n
     is_silence = counts.correct == counts.episodes and 2 * ended_before > counts.episodes
     return Finding(
@@ -136,6 +137,6 @@ def accuracy_of_silence(name: str, counts: Switched, where: str) -> Finding:
 
 
 def rounds_to(value: float, printed: str) -> bool:
-    """Whether a value is printed so, to as many decimals as the print has."""
+    """Return whether a value is printed so, to as many decimals as the print has."""
     decimals = len(printed.partition(".")[2])
     return f"{value:.{decimals}f}" == f"{float(printed):.{decimals}f}"

@@ -142,7 +142,7 @@ def _checked(table: TwoByTwo) -> TwoByTwo:
 
 
 def _compares(t: TwoByTwo) -> bool:
-    """Whether both groups and both results occur."""
+    """Return whether both groups and both results occur."""
     return min(t.yes + t.no, t.other_yes + t.other_no, t.yes + t.other_yes, t.no + t.other_no) > 0
 
 

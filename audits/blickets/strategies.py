@@ -52,7 +52,7 @@ def _submit(episode: BlicketEpisode, last: Step[str]) -> None:
 
 
 def gameable(item: BlicketItem) -> Iterator[Finding]:
-    """Whether one activation and an early answer are worth full marks on an item that switches.
+    """Return whether one activation and an early answer are worth full marks on an item that switches.
 
     Proved by the moves of `quiet`, which anybody can replay; without such moves the claim stays open.
     """
@@ -81,7 +81,7 @@ def _figures(found: Grade) -> dict[str, int | float | str]:
 
 
 def counting_decides(item: BlicketItem) -> Iterator[Finding]:
-    """Whether what counts as an activation decides the verdict on one and the same learner, the static one."""
+    """Return whether what counts as an activation decides the verdict on one and the same learner, the static one."""
     if not item.sealed.switches:
         return
     played = {count: _static_play(replace(item, task=replace(item.task, count=count))) for count in Count}

@@ -96,7 +96,10 @@ def trivial_finding(item: LabItem) -> Finding | None:
 
 
 def after_every_setting(item: LabItem) -> tuple[WeightedDags, Sequence[LabStep]] | None:
-    """What is left with free bases when every property was set once, as far as that is allowed; None if not listed."""
+    """Return what is left with free bases when every property was set once, as far as that is allowed.
+
+    None if not listed.
+    """
     if not_enumerated(item.task) is not None:
         return None
     episode = LabEpisode(item)

@@ -25,7 +25,7 @@ class PrintedRow(NamedTuple):
 
 
 def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Finding:
-    """Whether a printed row is that of somebody who states the frequency's edges rightly and no other edge.
+    """Return whether a printed row is that of somebody who states the frequency's edges rightly and no other edge.
 
     graphs: the true edges of every item that the row is about
     """
@@ -47,7 +47,10 @@ def abstention_finding(row: PrintedRow, graphs: Sequence[frozenset[Edge]]) -> Fi
 
 
 def mixture_finding(row: PrintedRow) -> Finding:
-    """Whether graph figures are so alike that perfect and empty records mixed would explain them. An inference only."""
+    """Return whether graph figures are so alike that perfect and empty records mixed would explain them.
+
+    An inference only.
+    """
     names = ("all_edge_precision", "all_edge_recall", "all_edge_f1", "freq_edge_f1", "freq_weight_f1")
     figures = [float(row.figures[name]) for name in names]
     accuracy = float(row.figures["accuracy_percent"]) / 100

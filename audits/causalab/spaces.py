@@ -69,7 +69,7 @@ def run_space(item: LabItem, steps: Iterable[LabStep] = (), *, bounded: bool = F
 
 
 def laws_of(item: LabItem) -> tuple[Law, ...]:
-    """What the item's hidden draws may be like: as in the released suites, or what its noise says."""
+    """Return what the item's hidden draws may be like: as in the released suites, or what its noise says."""
     noise = item.sealed.noise
     if noise is None or noise.draw is not Draw.SHARED:
         raise BudgetSpent("only noise with one draw for all affected nodes has a space")
@@ -108,13 +108,13 @@ def decided_frequency(space: RunSpace) -> float | None:
 
 
 def graph_fits(space: RunSpace, edges: Set[Edge]) -> bool:
-    """Whether some member has exactly these edges."""
+    """Return whether some member has exactly these edges."""
     if not edges <= space.possible_edges or not space.certain_edges <= edges:
         return False
     return space.having_graph(edges) > 0
 
 
 def edge_standing(space: RunSpace, claimed: frozenset[Edge]) -> EdgeStanding:
-    """What the evidence of a space says about claimed edges."""
+    """Return what the evidence of a space says about claimed edges."""
     possible, certain = space.possible_edges, space.certain_edges
     return EdgeStanding(claimed & certain, claimed & possible - certain, claimed - possible, certain - claimed)

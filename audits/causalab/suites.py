@@ -162,7 +162,7 @@ def _contents(configs: Sequence[Config]) -> list[object]:
 
 
 def leak_findings(suite: str, configs: Sequence[Config]) -> Iterator[Finding]:
-    """What gives graphs away: names, the seed of the records, the order of keys."""
+    """Return what gives graphs away: names, the seed of the records, the order of keys."""
     left = [len(candidates(configs, made.mechanism.drawn, ())) for made in configs]
     claim = f"the names of the properties alone leave {min(left)} to {max(left)} of the file's {len(configs)} configs"
     yield Finding("leak", Standing.PROVED, f"{suite}: names", claim, {"least": min(left), "most": max(left)})

@@ -33,7 +33,7 @@ class Moment:
 
     @property
     def reproduces(self) -> bool:
-        """Whether the hypothesis agrees with all data so far."""
+        """Return whether the hypothesis agrees with all data so far."""
         return self.equation_fits and not self.contradicted
 
 
@@ -90,7 +90,7 @@ def trajectory(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = False
 
 
 def equation_fits(said: Hypothesis, evidence: Evidence) -> bool:
-    """Whether base and weights c_p give every frequency that was read without noise, within 0.01."""
+    """Return whether base and weights c_p give every frequency that was read without noise, within 0.01."""
     base = number(said.coefficients.get("base"))
     if base is None:
         return False

@@ -105,7 +105,7 @@ def vacuous_intervention(source: str, question: Question) -> Certificate:
 
 
 def answer_count(source: str, question: Question, size: int) -> Certificate:
-    """How many answers are right."""
+    """Return how many answers are right."""
     evidence = evidence_of(source, question)
     return certified("answer_count", _WORLDS, evidence, {"size": size})
 

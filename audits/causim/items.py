@@ -31,7 +31,8 @@ AMBIGUOUS, UNWINNABLE = "ambiguous", "unwinnable"
 
 
 def item_findings(item: CausimItem) -> Iterator[Finding]:
-    """What is wrong with an item, its question and its program; and whether one answer is right, if it is said to be.
+    """Return what is wrong with an item, its question and its program; and whether one answer is right, if it is said
+    to be.
 
     A certificate is there where its checker confirms it; claims about more worlds than that runs have none.
     """

@@ -31,7 +31,9 @@ def repeated_rows(one: Sequence[str], other: Sequence[str], gains: Sequence[Sequ
 
 
 def hundredths(rows: Mapping[str, Sequence[str]], where: str) -> Finding:
-    """Whether every cell is a multiple of .01, so that 100 questions at most are behind it as far as can be told."""
+    """Return whether every cell is a multiple of .01, so that 100 questions at most are behind it as far as can be
+    told.
+    """
     cells = [cell for row in rows.values() for cell in row]
     whole = all(round(float(cell) * 1000) % 10 == 0 for cell in cells)
     return Finding(

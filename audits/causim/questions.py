@@ -19,7 +19,7 @@ MAX_COMBINATIONS = 200_000  # worlds that it runs at most
 
 
 def question_findings(item: CausimItem) -> Iterator[Finding]:
-    """What is wrong with one item, from its answer set, whatever its labels say."""
+    """Return what is wrong with one item, from its answer set, whatever its labels say."""
     question, model = item.task.question, item.task.model
     known = examined(item)
     if question.is_trivial(model):
@@ -79,7 +79,7 @@ def shares(items: Iterable[CausimItem]) -> list[Share]:
 
 
 def abduction_sizes(items: Iterable[CausimItem]) -> Finding:
-    """What a cap on worlds does to abduction items: those with more worlds than are run are dropped."""
+    """Return what a cap on worlds does to abduction items: those with more worlds than are run are dropped."""
     sizes, dropped = [], 0
     for item in items:
         if item.task.question.type == "abduction":

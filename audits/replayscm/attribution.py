@@ -28,7 +28,7 @@ class HeldoutDecision:
 
 
 def heldout_decision(problem: Problem) -> HeldoutDecision | None:
-    """What the training worlds decided, in the headline class. Reads what is sealed.
+    """Return what the training worlds decided, in the headline class. Reads what is sealed.
 
     None where there is no gold, where no class that can be counted has it, and where counting is out of reach.
     """

@@ -221,7 +221,9 @@ class BoundedAudit:
         )
 
     def _gold_fits(self, variable: str) -> bool:
-        """Whether gold's function is one of those of the window: its parents lie there, and it agrees with the rows."""
+        """Return whether gold's function is one of those of the window: its parents lie there, and it agrees with the
+        rows.
+        """
         local = self.gold.local_functions[variable]
         table = self._spaces[variable].tables.get(sum(1 << self.variables.index(u) for u in local.parents))
         return table is not None and (local.table.bits ^ table.value) & table.care == 0
@@ -236,7 +238,9 @@ class BoundedAudit:
         return min(same.tolist(), default=inf)
 
     def _crowded(self, functions: EssentialFunctions, num_vars: int, bound: int, limit: int) -> bool:
-        """Whether some size up to the bound has more distinct functions of the window's variables than the limit."""
+        """Return whether some size up to the bound has more distinct functions of the window's variables than the
+        limit.
+        """
 
         totals = np.zeros(bound + 1, np.int64)
         for j in range(1, num_vars + 1):

@@ -75,6 +75,9 @@ def ceiling(
 
 
 def is_realised(problem: Problem, found: BestAnswer) -> bool:
-    """Whether the best answer does what gold does in every held-out world; exact, also where the ceiling is open."""
+    """Return whether the best answer does what gold does in every held-out world.
+
+    Exact, also where the ceiling is open.
+    """
     gold = latent_scm(problem)
     return found.answer.roots == gold.roots and replays_exactly(found.answer, problem.sealed.heldout.worlds)

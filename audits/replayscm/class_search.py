@@ -155,7 +155,7 @@ class ClassSearch:
         part.row, part.outcomes = index, self._guesses(part, index, tables[:, index].tolist())
 
     def _first_split(self, part: _Part, shown: Rows) -> int:
-        """Where members that the draws missed first leave the table; the part is known to have some."""
+        """Return where members that the draws missed first leave the table; the part is known to have some."""
         low, high = 0, len(shown.words) - 1  # all members agree before `low`; some disagree at `high` or before
         while low < high:
             middle = (low + high) // 2

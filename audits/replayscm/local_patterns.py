@@ -62,7 +62,7 @@ def rows_by_pattern(columns: Sequence[Column], every_row: Column) -> list[Column
 
 
 def patterns(world: World, probes: Sequence[Probe]) -> Seen:
-    """What one world shows; nothing about its targets."""
+    """Return what one world shows; nothing about its targets."""
     columns = world.by_variable
     every_row = (1 << world.num_rows) - 1
     seen = []
@@ -74,7 +74,7 @@ def patterns(world: World, probes: Sequence[Probe]) -> Seen:
 
 
 def together(shown: Iterable[Seen], num_probes: int) -> Seen:
-    """What several worlds show."""
+    """Return what several worlds show."""
     union = [0] * num_probes
     for seen in shown:
         union = [one | other for one, other in zip(union, seen, strict=True)]
@@ -82,7 +82,7 @@ def together(shown: Iterable[Seen], num_probes: int) -> Seen:
 
 
 def num_new(seen: Seen, more: Seen) -> int:
-    """How many patterns of `more` were not yet seen."""
+    """Return how many patterns of `more` were not yet seen."""
     return sum((other & ~one).bit_count() for one, other in zip(seen, more, strict=True))
 
 

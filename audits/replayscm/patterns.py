@@ -76,7 +76,7 @@ def seen_patterns(worlds: Iterable[World], listed: tuple[Probe, ...]) -> Seen:
 
 
 def pattern_coverage(problem: Problem) -> PatternCoverage:
-    """What the training worlds show of each endogenous variable."""
+    """Return what the training worlds show of each endogenous variable."""
     listed = probes(problem)
     seen = seen_patterns(problem.task.training.worlds, listed)
     by_variable: dict[str, list[int]] = {variable: [0, 0] for variable in windows(problem)}
@@ -87,7 +87,10 @@ def pattern_coverage(problem: Problem) -> PatternCoverage:
 
 
 def released_coverage(problem: Problem) -> Mapping[str, Fraction]:
-    """What the released code reports per variable, with its two probes and its mask; see the head of this module."""
+    """Return what the released code reports per variable, with its two probes and its mask.
+
+    See the head of this module.
+    """
     listed = outer_probes(windows(problem))
     seen = seen_patterns(problem.task.training.worlds, listed)
     counted: dict[str, list[int]] = {}

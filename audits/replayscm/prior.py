@@ -111,7 +111,7 @@ def _ceiling(spaces: Spaces, space: VersionSpace, penalty: int | None) -> Bounde
 
 
 def _ceiling_cut(found: BestAnswer, counts: int) -> str:
-    """What could not be afforded. counts: how many exact counts were allowed"""
+    """Return what could not be afforded. counts: how many exact counts were allowed"""
     cut = []
     if counts < CEILING_COUNTS:
         cut.append(f"{counts} of {CEILING_COUNTS} exact counts made: at most {CEILING_SETS:,} parent sets are weighed")
@@ -174,7 +174,7 @@ def _num_sets(space: VersionSpace) -> int:
 
 
 def split_cuts(problem: Problem, found: Split) -> dict[str, str]:
-    """What of a split could not be afforded: part -> which limit that was."""
+    """Return what of a split could not be afforded: part -> which limit that was."""
     cut = {}
     whole = 3 * len(problem.task.variables) + SPLIT_CANDIDATES
     if found.candidates < whole:

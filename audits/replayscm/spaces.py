@@ -39,13 +39,13 @@ class Spaces:
 
     @cached_property
     def num_sets(self) -> int:
-        """How many parent sets of at most MAX_PARENTS there are to go through."""
+        """Return how many parent sets of at most MAX_PARENTS there are to go through."""
         disclosure = self.problem.task.disclosure
         candidates = [len(disclosure.admissible_parents(variable)) for variable in self.problem.task.variables]
         return sum(comb(number, k) for number in candidates for k in range(MAX_PARENTS + 1))
 
     def space(self, max_parents: int, max_size: int | None = None) -> VersionSpace:
-        """What the training worlds leave open in a class, with the audit's root sets.
+        """Return what the training worlds leave open in a class, with the audit's root sets.
 
         Without a cap: every function that the grammar can express (audits.replayscm.ambiguity.expressed).
         """

@@ -84,7 +84,7 @@ def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Frac
 def expected_remaining(
     space: VersionSpace, world: World, rng: Random, *, max_counts: int = MAX_COUNTS, num_draws: int = NUM_DRAWS
 ) -> Remaining:
-    """What a world leaves on average. Of its columns only those of targets and roots count.
+    """Return what a world leaves on average. Of its columns only those of targets and roots count.
 
     Needs known roots: with hidden ones a row does not fix the context.
     """

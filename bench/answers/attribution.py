@@ -54,12 +54,14 @@ def decided_from(recorded: Mapping[str, Any], level: float) -> dict[str, Any]:
 
 
 def has_posterior(score: Any) -> bool:
-    """Whether noisy readings decide an answer's question, or not, by a posterior."""
+    """Return whether noisy readings decide an answer's question, or not, by a posterior."""
     return POSTERIOR in _said(score)
 
 
 def decision_notes(scores: Iterable[Any]) -> tuple[str, ...]:
-    """What counts as decided in a table of these answers: a line if readings of some are noisy, none otherwise."""
+    """Return what counts as decided in a table of these answers: a line if readings of some are noisy, none
+    otherwise.
+    """
     levels = sorted({_said(score).get(LEVEL, DEFAULT_LEVEL) for score in scores if has_posterior(score)})
     return tuple(
         f"Decided: the readings left one answer; noisy readings, one with a posterior of at least {level:g}."

@@ -69,7 +69,10 @@ class EpisodePredictions(ReplyPredictions):
 
 
 def reply_reader(pools: Sequence[Path]) -> tuple[ReplyScorer, Callable[..., ReplyPredictions]]:
-    """What scores predictions for pools of one benchmark, and what reads them; of any benchmark but ReplaySCM."""
+    """Return what scores predictions for pools of one benchmark, and what reads them.
+
+    Of any benchmark but ReplaySCM.
+    """
     if one_benchmark(pools).transcripts:
         episodes = EpisodeScorer(pools)
         return episodes, partial(EpisodePredictions, scorer=episodes)
@@ -78,5 +81,5 @@ def reply_reader(pools: Sequence[Path]) -> tuple[ReplyScorer, Callable[..., Repl
 
 
 def is_trace(line: Mapping[str, Any]) -> bool:
-    """Whether a line is one in a benchmark's own trace format."""
+    """Return whether a line is one in a benchmark's own trace format."""
     return isinstance(line.get(ITEM_FIELD), str) and isinstance(line.get(AGENT_FIELD), str) and STEPS_FIELD in line

@@ -119,7 +119,7 @@ def keys_of(line: Mapping[str, Any]) -> str:
 
 
 def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
-    """Whether the line has a field, and what is in it; dots lead into objects."""
+    """Return whether the line has a field, and what is in it; dots lead into objects."""
     if name in line:
         return True, line[name]
     value: Any = line
@@ -131,7 +131,7 @@ def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
 
 
 def named_value(line: Mapping[str, Any], name: str) -> Any:
-    """What is in a field that the user has named; `CalibrantError` with the keys if it is not there."""
+    """Return what is in a field that the user has named; `CalibrantError` with the keys if it is not there."""
     present, value = _value(line, name)
     if not present:
         raise CalibrantError(f"no field {shown(name)}; its keys are {keys_of(line)}")

@@ -20,7 +20,7 @@ _GZIP, _BYTE_ORDER_MARK = b"\x1f\x8b", b"\xef\xbb\xbf"
 
 
 def shown_name(path: Path) -> str:
-    """What messages call the file."""
+    """Return what messages call the file."""
     return "standard input" if path == STANDARD_INPUT else str(path)
 
 

@@ -138,7 +138,7 @@ class Predictions:
             raise CalibrantError(f"{self._file}: {what or 'no predictions in it'}")
 
     def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Where each line stands, and what it says; None for what is no object."""
+        """Return where each line stands, and what it says; None for what is no object."""
         file = PredictionFile(self._path)
         yield from file.objects()
         self.recognised.failed = file.num_failed

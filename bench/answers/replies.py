@@ -46,7 +46,7 @@ class ReplyScorer:
 
     @property
     def items(self) -> list[PoolItems]:
-        """What predictions may be about."""
+        """Return what predictions may be about."""
         return [
             PoolItems(
                 pool.digest,
@@ -68,7 +68,7 @@ class ReplyScorer:
         """Nothing is kept."""
 
     def origin(self, prediction: Prediction) -> AnswerOrigin:
-        """Where a prediction is from, as tables call it."""
+        """Return where a prediction is from, as tables call it."""
         pool, item = self._pools[prediction.pool], self.item(prediction)
         return AnswerOrigin(
             prediction.model or NO_MODEL,

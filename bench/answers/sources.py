@@ -71,7 +71,7 @@ def _content(record: Record) -> bytes:
 
 
 def origin_of(record: Record) -> AnswerOrigin:
-    """What a table needs to know of the answer in a record."""
+    """Return what a table needs to know of the answer in a record."""
     return AnswerOrigin(
         record.protocol,
         record.pool,

@@ -44,7 +44,9 @@ def transcripts(
 
 
 def named_systems(origins: Iterable[AnswerOrigin]) -> list[str]:
-    """What each answer's system is called beside the others: with the options in which these differ, and its sample."""
+    """Return what each answer's system is called beside the others: with the options in which these differ, and its
+    sample.
+    """
     origins = list(origins)
     named = []
     for one in origins:

@@ -84,7 +84,7 @@ class PredictionScorer:
 
     @property
     def items(self) -> list[PoolItems]:
-        """What predictions may be about."""
+        """Return what predictions may be about."""
         return [
             PoolItems(pool.digest, pool.names, pool.problems.keys(), pool.public, pool.prompt)
             for pool in self._pools.values()
@@ -96,7 +96,7 @@ class PredictionScorer:
             pool.forget()
 
     def origin(self, prediction: Prediction) -> AnswerOrigin:
-        """Where a prediction is from, as tables call it."""
+        """Return where a prediction is from, as tables call it."""
         pool = self._pools[prediction.pool]
         problem = pool.problems[prediction.instance]
         return AnswerOrigin(
@@ -176,7 +176,7 @@ class _Line(msgspec.Struct):
 
 
 def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
-    """Where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
+    """Return where the answer of a scored prediction is from; `msgspec.ValidationError` if it is not one.
 
     A line that names its benchmark has all of that one's fields; of ReplaySCM's, which name none, tables need fewer.
     """
@@ -199,7 +199,7 @@ def origin_of_line(line: Mapping[str, Any]) -> AnswerOrigin:
 
 
 def scored_lines(path: Path) -> Iterator[ScoredPrediction]:
-    """What `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
+    """Return what `calibrant score` wrote, for a table; `CalibrantError` names file and line of anything else."""
     for number, raw in numbered_lines(path):
         try:
             line = json_object(raw) or {}

@@ -54,7 +54,7 @@ class AnswerRow:
 
     @property
     def below(self) -> float:
-        """How far below the upper bound; negative for rows above it."""
+        """Return how far below the upper bound; negative for rows above it."""
         return self.ceiling[1] - self.rate
 
     def to_dict(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class _Replayed:
         return member.roots, *values
 
     def shown(self, gold: Scm) -> Behaviour:
-        """What the held-out worlds show is what gold does."""
+        """Return what the held-out worlds show is what gold does."""
         return gold.roots, *self.columns
 
     def _computed(self, mechanism: Local, parents: tuple[Column, ...]) -> Column:

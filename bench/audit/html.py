@@ -149,7 +149,7 @@ def _answers(row: AnswerRow) -> dict[str, str]:
 
 
 def _bounded_total(found: Findings) -> dict[str, Any]:
-    """How many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
+    """Return how many local alternatives the stronger bounded search finds in all; a plus where some budget was hit."""
     if found.bounded is None:
         return {"text": "-", "sort": _UNSORTABLE}
     number = sum(finding.found for finding in found.bounded.stronger)

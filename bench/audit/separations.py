@@ -123,7 +123,7 @@ def closing_text(pairs: Sequence[SeparatedPair], max_targets: int) -> str:
 
 
 def _named_rates(pair: SeparatedPair, max_targets: int) -> list[tuple[str, float]]:
-    """What separates a pair, as text, with its rate."""
+    """Return what separates a pair, as text, with its rate."""
     if max_targets == 1:
         return [(_intervention(found.experiment), found.disagreement_rate) for found in pair.separating]
     listed = [(found.targets, found.disagreement_rate) for found in pair.target_sets]
@@ -137,7 +137,7 @@ def against_file(problem: Problem, path: Path, *, max_targets: int = 1) -> Separ
 
 
 def known_model(problem: Problem) -> tuple[str, Scm]:
-    """What an answer is compared with: the instance's reference, or else gold."""
+    """Return what an answer is compared with: the instance's reference, or else gold."""
     name = "reference" if problem.task.reference is not None else "gold"
     known = problem.task.reference or problem.sealed.gold
     if known is None:
@@ -176,7 +176,7 @@ def _submitted(problem: Problem, answer: Mapping[str, Any]) -> Submission | Reje
 
 
 def fit_text(problem: Problem, model: Scm) -> str:
-    """Whether an SCM replays the training worlds, and where it first does not."""
+    """Return whether an SCM replays the training worlds, and where it first does not."""
     cell = first_mismatch(model, problem.task.training.worlds)
     return "fits the training worlds" if cell is None else f"does not fit: {cell.variable} in world {cell.world}"
 

@@ -185,7 +185,7 @@ def answers_name(row: AnswerRow) -> str:
 
 
 def summary(records: Sequence[AuditRecord], max_parents: int | None = None) -> str:
-    """How many instances have which verdict, a line for each class that verdicts are of.
+    """Return how many instances have which verdict, a line for each class that verdicts are of.
 
     max_parents: one class for all; None: the headline class of each audit
     """

@@ -108,7 +108,7 @@ class Benchmark(ABC, Generic[I]):
     reports_read_pools: ClassVar[bool] = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it keeps is made again where it is sent, which not all of it can be."""
+        """Return what it keeps is made again where it is sent, which not all of it can be."""
         return {}
 
     @property
@@ -119,16 +119,16 @@ class Benchmark(ABC, Generic[I]):
     @property
     @abstractmethod
     def measures(self) -> MetricSet:
-        """How tables read its scores."""
+        """Return how tables read its scores."""
 
     @property
     def verbs(self) -> Verbs:
-        """What the public face does with its items."""
+        """Return what the public face does with its items."""
         raise CalibrantError(f"the public names do not know {self.title} yet")
 
     @property
     def training(self) -> Training:
-        """What trainers are told beside its verdicts."""
+        """Return what trainers are told beside its verdicts."""
         self._absent("rewards")
 
     @abstractmethod
@@ -137,7 +137,7 @@ class Benchmark(ABC, Generic[I]):
 
     @abstractmethod
     def handout(self, item: I) -> Handout:
-        """What a protocol's worker is sent."""
+        """Return what a protocol's worker is sent."""
 
     @abstractmethod
     def no_answer(self, item: I) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("reports")
 
     def prompt(self, item: I) -> str:
-        """What a language model is told before anything else."""
+        """Return what a language model is told before anything else."""
         self._absent("prompts")
 
     def system_and_prompt(self, item: I) -> tuple[str, str]:
@@ -205,7 +205,7 @@ class Benchmark(ABC, Generic[I]):
         return self.extract(item, response), ""
 
     def omission(self, steps: Sequence[Step[Any]]) -> str:
-        """What counts and a submitted run does not have; empty if it has all."""
+        """Return what counts and a submitted run does not have; empty if it has all."""
         return ""
 
     def reply_action(self, item: I, text: str) -> Action:
@@ -213,7 +213,7 @@ class Benchmark(ABC, Generic[I]):
         return sole_action(text)
 
     def same_answer(self, item: I, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        """Whether two answers of the item's schema state the same."""
+        """Return whether two answers of the item's schema state the same."""
         return dict(one) == dict(other)
 
     def traced(self, item: I, line: Mapping[str, Any]) -> Sequence[Step[Any]]:
@@ -226,16 +226,16 @@ class Benchmark(ABC, Generic[I]):
 
     @property
     def pool_records(self) -> tuple[type[msgspec.Struct], ...]:
-        """What the lines of its native pool files hold: the header, then an item."""
+        """Return what the lines of its native pool files hold: the header, then an item."""
         self._absent("native pool files")
 
     @property
     def verdict_record(self) -> type[msgspec.Struct]:
-        """What a line of `calibrant score` holds."""
+        """Return what a line of `calibrant score` holds."""
         self._absent("lines of verdicts")
 
     def unit(self, item: I) -> str:
-        """What items that are drawn together in a resampling share."""
+        """Return what items that are drawn together in a resampling share."""
         return self.measures.unit(item.id)
 
     def told(self, episode: Episode[Any, Any], step: Step[Any]) -> str:
@@ -251,7 +251,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("pages of items (give --run and --html for its episodes)")
 
     def account(self, item: I, steps: Sequence[Step[Any]], system: str) -> str:
-        """What became of an episode, as text."""
+        """Return what became of an episode, as text."""
         from calibrant.bench.pages.words import timeline_text
 
         return timeline_text(self.timeline(item, steps, system))
@@ -267,7 +267,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("timelines of episodes")
 
     def findings(self, item: I) -> Iterator[Finding]:
-        """What can be proved about an item."""
+        """Return what can be proved about an item."""
         self._absent("findings")
 
     def hardened(self, item: I) -> Outcome[HardenedItem]:
@@ -284,7 +284,7 @@ class Benchmark(ABC, Generic[I]):
         self._absent("training data")
 
     def evidence(self, item: I) -> object:
-        """What the certificates of its findings are about."""
+        """Return what the certificates of its findings are about."""
         self._absent("certificates")
 
     @property
@@ -298,12 +298,12 @@ class Benchmark(ABC, Generic[I]):
 
     @property
     def figures(self) -> Mapping[str, Column[I]]:
-        """What items are made of, as `calibrant pool stats` shows it."""
+        """Return what items are made of, as `calibrant pool stats` shows it."""
         self._absent("statistics")
 
     @property
     def soundness(self) -> Soundness[I]:
-        """What `calibrant pool check` asks of its items."""
+        """Return what `calibrant pool check` asks of its items."""
         self._absent("checks")
 
     @property
@@ -347,4 +347,7 @@ class Benchmark(ABC, Generic[I]):
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Whether the evidence decided what was asked (bench.answers.attribution); None where that is not known."""
+        """Return whether the evidence decided what was asked (bench.answers.attribution).
+
+        None where that is not known.
+        """

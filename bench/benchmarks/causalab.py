@@ -178,7 +178,7 @@ class CausaLab(Benchmark[LabItem]):
         return paper_action(stated, item.task.properties) if is_paper_reply(stated) else stated
 
     def same_answer(self, item: LabItem, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        """Whether they agree in all that both state."""
+        """Return whether they agree in all that both state."""
         both = one.keys() & other.keys()
         if "frequency" in both and one["frequency"] != other["frequency"]:
             return False

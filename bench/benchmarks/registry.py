@@ -74,7 +74,7 @@ def log_benchmark(path: Path) -> Benchmark[Any] | None:
 
 
 def is_native_pool(path: Path) -> bool:
-    """Whether a file begins as a native pool does; standard input is none."""
+    """Return whether a file begins as a native pool does; standard input is none."""
     try:
         header = _header(path) if path.is_file() else None
     except PoolError:  # a compressed file that breaks off: what reads it says so

@@ -128,7 +128,7 @@ class ReplayScm(Benchmark[Problem]):
 
     @cached_property
     def _decisions(self) -> ItemValues[Problem, HeldoutDecision | None]:
-        """What is counted for an item, which is the same for every answer to it."""
+        """Return what is counted for an item, which is the same for every answer to it."""
         from calibrant.audits.replayscm.attribution import heldout_decision
 
         return ItemValues(lambda item: sha256(msgspec.json.encode(self.record(item))).digest(), heldout_decision)

@@ -145,7 +145,10 @@ def learner_for(task: Task) -> str:
 
 
 def firings(player: Agent, task: Task, steps: Sequence[Step[str]]) -> dict[str, int] | None:
-    """Which dynamic behaviours fired for an agent that heeds them, with the moves until then; None for others."""
+    """Return which dynamic behaviours fired for an agent that heeds them, with the moves until then.
+
+    None for others.
+    """
     watches = isinstance(player, GridAgent) and player.revise is Revise.DB
     return first_firings(task, steps) if watches else None
 

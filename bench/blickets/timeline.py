@@ -82,7 +82,7 @@ def _labels(objects: Sequence[str]) -> tuple[str, ...]:
 
 
 def _phases(item: BlicketItem, steps: Sequence[Step[str]]) -> list[int]:
-    """Which mechanism reads next, before the first step and after each."""
+    """Return which mechanism reads next, before the first step and after each."""
     actions = [step.action for step in steps]
     history = run(item, actions if item.sealed.start_on is None else actions[1:])
     return [0, *(item.sealed.phase(moment.activations, moment.t) for moment in history.moments)]
@@ -167,7 +167,7 @@ def _hypotheses(count: int) -> str:
 
 
 def _news(one: Narrowing, answers: int) -> tuple[News, str]:
-    """Whether the reading could have been another one, and what it ruled out."""
+    """Return whether the reading could have been another one, and what it ruled out."""
     before, after = one.before.count, one.after.count
     if one.step.reading is None:
         return News.NONE, f"{in_one_line(one.step.refused)[:200]}." if one.step.refused else ""

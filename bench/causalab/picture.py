@@ -26,7 +26,7 @@ from calibrant.dsl.errors import in_one_line
 
 
 def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPicture:
-    """What a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
+    """Return what a run stated and did; `BudgetSpent` where the mechanisms left are not counted."""
     found = attributions_record(attributed_run(item, steps), item.task.nodes)
     picture = lab_picture(title, found, item.task.nodes)
     assert picture is not None
@@ -34,7 +34,7 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
 
 
 def item_picture(item: LabItem, *, told: bool) -> GraphPicture:
-    """What is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
+    """Return what is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
     title = f"{item.id}, {'the true edges' if told else 'edges'} beside what the first measurements prove"
     truth = {"submit": {"hypothesis": stated(item.sealed.mechanism)}}
     picture = run_picture(title, item, replayed(LabEpisode(item), [truth] if told else []).steps)

@@ -124,7 +124,7 @@ def weighted_graphs(nodes: int, *, sink: bool) -> npt.NDArray[np.int64]:
 
 
 def _cyclic(edges: Sequence[tuple[int, int]], nodes: int) -> bool:
-    """Whether some nodes are left when those without a parent among the rest are taken away again and again."""
+    """Return whether some nodes are left when those without a parent among the rest are taken away again and again."""
     left = set(range(nodes))
     while left:
         free = {node for node in left if not any(child == node and parent in left for child, parent in edges)}
@@ -230,7 +230,7 @@ def _mattering(item: LabItem) -> int:
 
 
 def _opens(item: LabItem) -> bool:
-    """Whether a whole number near the target, or the end of the dial, opens a fresh reactor."""
+    """Return whether a whole number near the target, or the end of the dial, opens a fresh reactor."""
     near = (*range(round(item.sealed.target) - 6, round(item.sealed.target) + 7), 0, int(HIGHEST))
     return any(Reactor(item.sealed.target, item.task.tries).tried(float(dial)).activated for dial in near)
 

@@ -94,7 +94,7 @@ def _stands(configs: Sequence[Config], row: str, seeds: int, records: Records) -
 
 
 def _undecided(item: LabItem, steps: Sequence[LabStep]) -> bool:
-    """Whether the run's readings left several graphs, of mechanisms with any bases."""
+    """Return whether the run's readings left several graphs, of mechanisms with any bases."""
     try:
         return not attributed_run(item, steps).graph.decided
     except BudgetSpent:

@@ -44,7 +44,7 @@ class Batch:
 
 
 def compared(batch: Batch) -> Counter[str]:
-    """How many questions were compared, and how many engines differ on them."""
+    """Return how many questions were compared, and how many engines differ on them."""
     counts = Counter[str]()
     name = f"{batch.topology}-{batch.number:04d}"
     model = grow(batch.seed, name, batch.topology, batch.nodes)[-1].model
@@ -65,7 +65,7 @@ def _questions(model: Model, key: str) -> Iterator[Question]:
 
 
 def _with_worlds(model: Model, question: Question) -> bool:
-    """Whether counts, sets, flags, probabilities and membership are those of running every world."""
+    """Return whether counts, sets, flags, probabilities and membership are those of running every world."""
     worked = work_out(model, question)
     for members in (AnswerSet(model, question), TwinAnswerSet(model, question)):
         effect = None if worked.effect_all is None else (worked.effect_all, worked.effect_some)
@@ -80,7 +80,7 @@ def _with_worlds(model: Model, question: Question) -> bool:
 
 
 def _strangers(members: AnswerSet, right: set[str]) -> bool:
-    """Whether an answer with one value from elsewhere is taken for right, or for wrong where it is right."""
+    """Return whether an answer with one value from elsewhere is taken for right, or for wrong where it is right."""
     first = next(iter(members.answers(Budget(None))), None)
     if first is None:
         return False
@@ -93,7 +93,7 @@ def _strangers(members: AnswerSet, right: set[str]) -> bool:
 
 
 def _with_clauses(model: Model, question: Question) -> bool:
-    """Whether the SAT engine finds the same answers, or, where there are many, agrees on single ones."""
+    """Return whether the SAT engine finds the same answers, or, where there are many, agrees on single ones."""
     members = AnswerSet(model, question)
     picked = members.pick()
     with closing(SatQuestion(model, question)) as sat:

@@ -73,7 +73,10 @@ def finding_record(found: Finding) -> dict[str, Any]:
 
 
 def fails(found: Iterable[Finding], kind: str) -> bool:
-    """Whether a flaw of that kind is proved; `CalibrantError` names the kinds there are where it is none of them."""
+    """Return whether a flaw of that kind is proved.
+
+    `CalibrantError` names the kinds there are where it is none of them.
+    """
     kinds = {one.kind for one in found}
     if kind not in kinds and kind not in KINDS:  # also where nothing was found
         raise CalibrantError(f"unknown kind {shown(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
@@ -107,7 +110,10 @@ def write_certificates(found: Iterable[Finding], folder: Path) -> int:
 
 
 def checked(benchmark: Benchmark[Any], made: Any, items: Mapping[str, Item[Any, Any]]) -> tuple[bool, str]:
-    """Whether a certificate holds about the item that it names, and why not; else the class that was derived again."""
+    """Return whether a certificate holds about the item that it names, and why not.
+
+    Else the class that was derived again.
+    """
     from calibrant.audits.claims import Certificate, verify
 
     if not isinstance(made, dict) or made.keys() != {"instance", "certificate"}:

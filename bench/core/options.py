@@ -37,7 +37,7 @@ class DeclaredOption:
 
     @property
     def flag(self) -> str:
-        """How it is given on the command line."""
+        """Return how it is given on the command line."""
         return str(self.extra.get("flags", [f"--{self.name.replace('_', '-')}"])[0])
 
     @property

@@ -36,5 +36,5 @@ def rate_text(values: Weighted, *, conditional: bool, decimals: int = 3, num_ite
 
 
 def is_suppressed(num_items: int | Fraction) -> bool:
-    """Whether a conditional rate over so many items is not shown."""
+    """Return whether a conditional rate over so many items is not shown."""
     return 0 < num_items <= MAX_SUPPRESSED

@@ -126,7 +126,7 @@ def share(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fractio
 
 
 def majority(samples: Sequence[Sample], right: Callable[[Sample], bool]) -> Fraction | None:
-    """How right the most frequent meaning is, from 0 to 1; None if some valid sample's meaning is not known."""
+    """Return how right the most frequent meaning is, from 0 to 1; None if some valid sample's meaning is not known."""
     votes: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.valid:

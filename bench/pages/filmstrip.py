@@ -19,7 +19,7 @@ def timeline_page(title: str, timelines: Sequence[Timeline]) -> str:
 
 
 def timeline_content(timeline: Timeline, anchor: str) -> dict[str, Any]:
-    """What the template `timeline_part.html` needs. anchor: its id in the page."""
+    """Return what the template `timeline_part.html` needs. anchor: its id in the page."""
     names = [name for group in timeline.groups for name in group.names]
     numbered, start = [], 0
     for group in timeline.groups:
@@ -65,7 +65,7 @@ TOKEN = 54  # from one thing to the next
 
 
 def _scene(timeline: Timeline) -> dict[str, Any]:
-    """Where each thing stands while it is out of place; in place they stand side by side in their order."""
+    """Return where each thing stands while it is out of place; in place they stand side by side in their order."""
     number = len(timeline.things)
     width = max(360, TOKEN * number + 40)
     left = (width - TOKEN * number) / 2 + TOKEN / 2
@@ -120,7 +120,7 @@ def _strip(timeline: Timeline) -> dict[str, Any]:
 
 
 def _beside(name: str, label: str) -> str:
-    """What stands beside a thing's row: the end of a long name, and its label where that is not in it."""
+    """Return what stands beside a thing's row: the end of a long name, and its label where that is not in it."""
     short = name if len(name) <= LONGEST else "\N{HORIZONTAL ELLIPSIS}" + name[-LONGEST:]
     return short if short.endswith(label) else f"{short} ({label})"
 

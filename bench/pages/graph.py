@@ -182,7 +182,7 @@ def _edge(
 
 
 def _border(at: tuple[float, float], towards: tuple[float, float], width: float, gap: float) -> tuple[float, float]:
-    """Where a line from a node's centre leaves its box, and a little further."""
+    """Return where a line from a node's centre leaves its box, and a little further."""
     angle = atan2(towards[1] - at[1], towards[0] - at[0])
     across, along = max(abs(cos(angle)), 1e-9), max(abs(sin(angle)), 1e-9)
     reach = min((width / 2 + gap) / across, (BOX / 2 + gap) / along)

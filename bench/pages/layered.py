@@ -137,7 +137,7 @@ class _Place(NamedTuple):
 
 
 def _places(picture: LayeredPicture) -> tuple[dict[_Slot, _Place], float, float]:
-    """Where every slot is, and the size of the drawing."""
+    """Return where every slot is, and the size of the drawing."""
     layers, depths = _layers(picture), picture.depths
     widths: dict[_Slot, float] = {slot: 0.0 for layer in layers for slot in layer}
     for node in picture.nodes:

@@ -113,7 +113,9 @@ def _stated_size(problem: Problem) -> str | None:
 
 
 def _roots_nested(problem: Problem) -> str | None:
-    """Whether the units really keep their thresholds: root columns nested over all worlds, held-out ones included."""
+    """Return whether the units really keep their thresholds: root columns nested over all worlds, held-out ones
+    included.
+    """
     gold = problem.sealed.gold
     if gold is None or not problem.task.shares_units:
         return None

@@ -77,7 +77,7 @@ class HardenedPool:
 
     @property
     def num_short(self) -> int:
-        """How many did not get what was asked for: proved impossible, out of budget, or failed."""
+        """Return how many did not get what was asked for: proved impossible, out of budget, or failed."""
         return sum(report["outcome"] not in ("reached", "done") for report in self.reports)
 
 
@@ -175,7 +175,7 @@ def _step(step: AddedWorld) -> dict[str, Any]:
 
 
 def _told(checked: CheckedAlternatives, made: Hardening) -> list[dict[str, Any]]:
-    """What became of every line that was supplied, in order of the lines."""
+    """Return what became of every line that was supplied, in order of the lines."""
     told = [{"line": line, "outcome": "refused", "world": "", "why": why} for line, why in checked.refused.items()]
     for line, one in zip(checked.models, made.alternatives, strict=True):
         outcome = "separated" if one.world else "not_separated"

@@ -37,14 +37,17 @@ def find_instance(pool: Pool, instance: str) -> Problem:
 
 
 def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:
-    """Where the selected problems are in the pool, and their ids; `CalibrantError` for an id that it does not have."""
+    """Return where the selected problems are in the pool, and their ids.
+
+    `CalibrantError` for an id that it does not have.
+    """
     for instance in sorted(selection.only):
         find_instance(pool, instance)
     return selection.places(pool)
 
 
 def instance_text(problem: Problem) -> str:
-    """What a solver may see of an instance."""
+    """Return what a solver may see of an instance."""
     task = problem.task
     lines = [
         in_one_line(f"{problem.id}   {problem.setting}"),
@@ -61,7 +64,7 @@ def instance_text(problem: Problem) -> str:
 
 
 def sealed_text(problem: Problem) -> str:
-    """What only the evaluator may see: gold, the latent order, the held-out worlds."""
+    """Return what only the evaluator may see: gold, the latent order, the held-out worlds."""
     sealed = problem.sealed
     stratum = [in_one_line(f"stratum       {problem.stratum}")] if problem.stratum else []
     lines = ["sealed", *stratum, f"latent order  {' < '.join(sealed.latent_order)}"]

@@ -153,6 +153,8 @@ _OURS = (_LINES.file_name, f"{_LINES.name}.lock")
 
 
 def _strange(folder: Path) -> bool:
-    """Whether there is a folder that holds anything that is not ours: it is not deleted, so it may not be used."""
+    """Return whether there is a folder that holds anything that is not ours: it is not deleted, so it may not be
+    used.
+    """
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     return any(name not in _OURS and not fnmatch(name, f".{_LINES.file_name}.????????") for name in names)

@@ -60,7 +60,7 @@ def _loaded(point: EntryPoint) -> type[Protocol]:
 
 
 def is_file(name: str) -> bool:
-    """Whether a protocol's name is FILE.py or FILE.py:CLASS."""
+    """Return whether a protocol's name is FILE.py or FILE.py:CLASS."""
     return name.partition(".py")[1] != "" and name.rpartition(".py")[2][:1] in ("", ":")
 
 

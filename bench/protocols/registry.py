@@ -69,7 +69,7 @@ _ENTRY = re.compile(r"(?:^|(?<=; ))((?:\w+, )*\w+): ")
 
 
 def meanings(protocol: type[Protocol]) -> dict[str, str]:
-    """What its documentation says of each option.
+    """Return what its documentation says of each option.
 
     Lines `name: text`, or `one, other: text; third: text`, which further lines continue indented.
     """

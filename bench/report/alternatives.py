@@ -18,7 +18,7 @@ from calibrant.bench.report.rows import SystemRow, by_pools
 
 
 def is_alternative(verdict: MetricReader) -> bool | None:
-    """Whether an answer is an alternative; None if that is not known."""
+    """Return whether an answer is an alternative; None if that is not known."""
     if not (verdict.valid and verdict.train_exact):
         return False
     if verdict.root_exact is False:

@@ -34,7 +34,7 @@ class Interval(NamedTuple):
 
 @lru_cache(maxsize=4)
 def resampled(num_problems: int) -> Array:
-    """How often each problem is drawn: shape (RESAMPLES, num_problems), each row adds to num_problems."""
+    """Return how often each problem is drawn: shape (RESAMPLES, num_problems), each row adds to num_problems."""
     generator = np.random.Generator(np.random.PCG64(SEED))
     drawn = generator.multinomial(num_problems, np.full(num_problems, 1 / num_problems), size=RESAMPLES)
     return drawn.astype(np.float64)

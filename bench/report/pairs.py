@@ -194,7 +194,7 @@ def _compared(one: SystemRow, other: SystemRow) -> TableRow:
 
 
 def verdict(heldout: Paired) -> str:
-    """What may be claimed of a difference."""
+    """Return what may be claimed of a difference."""
     if heldout.interval is None:
         return UNDEFINED
     if not heldout.interval.excludes_zero:

@@ -56,7 +56,7 @@ def printed_table(number: str) -> PaperTable | None:
 
 
 def printed_setting(number: str, setting: str) -> str | None:
-    """What a table of the paper calls a setting; None if it has no such rows."""
+    """Return what a table of the paper calls a setting; None if it has no such rows."""
     table = printed_table(number)
     return next((name for name in _paper_names(setting) if table and name in table.settings), None)
 
@@ -95,7 +95,10 @@ def _printed_rows(number: str, setting: str, columns: Sequence[str]) -> list[Tab
 
 
 def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tuple[str, ...]:
-    """What is said below a table with printed rows. others: names of our pools that have other problems, or fewer"""
+    """Return what is said below a table with printed rows.
+
+    Others: names of our pools that have other problems, or fewer
+    """
     sizes = {line.labels[0]: line.labels[-1] for line in lines if line.source is Source.PAPER}
     if not sizes:
         return ()
@@ -109,7 +112,7 @@ def notes(number: str, lines: Sequence[TableRow], others: Iterable[str]) -> tupl
 
 
 def is_papers(setting: str, number: str, digests: Iterable[str]) -> bool:
-    """Whether these pools are exactly the ones behind the printed rows."""
+    """Return whether these pools are exactly the ones behind the printed rows."""
     table = printed_table(number)
     official = [BY_DIGEST[digest].setting == setting if digest in BY_DIGEST else False for digest in digests]
     return all(official) and table is not None and setting in table.settings

@@ -78,7 +78,7 @@ class Part:
     def of(
         cls, title: str, about: str, answers: Sequence[Answer], tables: tuple[Table, ...], plots: tuple[Plot, ...]
     ) -> Part:
-        """What tables and plots say of these answers, with whose and about what they are."""
+        """Return what tables and plots say of these answers, with whose and about what they are."""
         systems = frozenset(in_one_line(origin.system) for origin, _ in answers)
         pools = sorted({(in_one_line(origin.pool), origin.pool_digest) for origin, _ in answers})
         return cls(title, about, systems, tuple(pools), len(answers), tables, plots)

@@ -95,7 +95,7 @@ class CalibrationTable:
             tally.seconds.append(origin.seconds)
 
     def read(self, setting: str, score: Mapping[str, Any]) -> tuple[Values, Sample]:
-        """What an answer counts in every column, and as one of several samples."""
+        """Return what an answer counts in every column, and as one of several samples."""
         if isinstance(score, LazyVerdict):
             found = self._counted.get((setting, score.bulk_key))
             if found is not None:
@@ -180,7 +180,10 @@ class CalibrationTable:
         return row
 
     def _answered(self, placed: Sequence[tuple[_RowPlace, Tally]]) -> dict[_RowPlace, int]:
-        """How many items of its pools each row's system has answered; where rows are of pools, under all settings."""
+        """Return how many items of its pools each row's system has answered.
+
+        Where rows are of pools, under all settings.
+        """
         if self._by is not Grouping.POOL:
             return {place: tally.num_items for place, tally in placed}
         found: Counter[tuple[str, str]] = Counter()
@@ -216,7 +219,9 @@ SHORT_DIGEST = 8
 
 
 def pool_labels(names: Mapping[str, str]) -> dict[str, str]:
-    """What tables call the pools of these digests: the name, with the digest's beginning where two have one name."""
+    """Return what tables call the pools of these digests: the name, with the digest's beginning where two have one
+    name.
+    """
     times = Counter(names.values())
     return {digest: name if times[name] == 1 else f"{name} ({digest[:SHORT_DIGEST]})" for digest, name in names.items()}
 

@@ -85,7 +85,7 @@ class Sources:
         return found
 
     def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
-        """What scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
+        """Return what scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
         from calibrant.bench.answers.episodes import reply_reader
         from calibrant.bench.answers.predictions import Predictions
         from calibrant.bench.answers.verdicts import PredictionScorer

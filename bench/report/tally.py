@@ -39,7 +39,7 @@ class Tally:
 
     @property
     def num_expected(self) -> int:
-        """How many instances its pools have."""
+        """Return how many instances its pools have."""
         return sum(size for _, size in self.pools.values())
 
     @cached_property
@@ -85,7 +85,7 @@ class Tally:
 
     @property
     def num_structured(self) -> int | None:
-        """How many answers have structure metrics; None where the benchmark has none."""
+        """Return how many answers have structure metrics; None where the benchmark has none."""
         place = next((i for i, column in enumerate(self.columns) if column.key == "parent_f1"), None)
         if place is None:
             return None
@@ -93,7 +93,7 @@ class Tally:
 
     @property
     def num_samples(self) -> str:
-        """How many samples the items have: undefined if it is one of each."""
+        """Return how many samples the items have: undefined if it is one of each."""
         sizes = {len(answers) for answers in self.answers.values()}
         low, high = min(sizes, default=1), max(sizes, default=1)
         return UNDEFINED if high == 1 else str(low) if low == high else f"{low}-{high}"

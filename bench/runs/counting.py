@@ -83,7 +83,7 @@ class _Judge:
         return Counted(origin, values, sample, json_line(line) if self._with_lines else None, unread)
 
     def group(self, predictions: Iterable[Prediction]) -> _Group:
-        """What many come to, in few and plain objects: most count the same as some other, and all are sent."""
+        """Return what many come to, in few and plain objects: most count the same as some other, and all are sent."""
         kinds: dict[tuple[Any, ...], int] = {}
         which: list[int] = []
         meanings: list[str | None] = []

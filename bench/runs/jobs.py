@@ -69,7 +69,7 @@ class Jobs(Mapping[K, J]):
 
 
 def attempted(do: Callable[[J], T], job: J) -> T | Failure:
-    """What came of a job in the process that does it."""
+    """Return what came of a job in the process that does it."""
     try:
         return do(job)
     except MissingExtraError:  # no job can be done; the reader has to install something first

@@ -40,11 +40,11 @@ class Selection(NamedTuple):
     limit: int | None = None
 
     def has(self, instance: str) -> bool:
-        """Whether it is one of those named, if any are."""
+        """Return whether it is one of those named, if any are."""
         return not self.only or instance in self.only
 
     def places(self, pool: ItemPool[Item[Any, Any]]) -> dict[int, str]:
-        """Where they are in the pool, and their ids."""
+        """Return where they are in the pool, and their ids."""
         chosen = ((i, name) for i, name in enumerate(item_ids(pool.items)) if self.has(name))
         return dict(islice(chosen, self.limit))
 

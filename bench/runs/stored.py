@@ -36,7 +36,7 @@ class StoredLines:
         return raw
 
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
-        """What is read in each line: of a few lines at once, of many whenever it is asked for."""
+        """Return what is read in each line: of a few lines at once, of many whenever it is asked for."""
         found = _StoredRecords(self, range(len(self)), read)
         return tuple(found) if len(self) <= stored_items.KEPT else found
 

@@ -88,7 +88,9 @@ def timed_answer(protocol: Protocol, handout: Handout) -> Answer:
 
 
 def _checked(result: object) -> ProtocolResult:
-    """What a protocol answered, as it will be read from a record: a result that is none is an exception of its row."""
+    """Return what a protocol answered, as it will be read from a record: a result that is none is an exception of its
+    row.
+    """
     if not isinstance(result, ProtocolResult):
         raise TypeError(f"answer(task) gave {shown(result)}, not a ProtocolResult")
     return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)

@@ -44,7 +44,7 @@ def _described(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def shared_out(docstring: str, fields: Set[str]) -> tuple[str, dict[str, str]]:
-    """What a docstring says of the record, and what it says of which of its fields."""
+    """Return what a docstring says of the record, and what it says of which of its fields."""
     found = [match for match in _FIELD.finditer(docstring) if fields >= set(match["names"].split(", "))]
     starts = [match.start() for match in found] + [len(docstring)]
     told = {

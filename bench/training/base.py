@@ -23,13 +23,16 @@ class Training(Protocol):
         ...
 
     def share(self, item: Any, verdict: Any) -> float:
-        """How much of an answer is right, 0 to 1: 1 if all of it is, 0 for one that is not valid."""
+        """Return how much of an answer is right, 0 to 1: 1 if all of it is, 0 for one that is not valid."""
         ...
 
     def fits(self, verdict: Any) -> bool:
-        """Whether an answer agrees with the evidence that the item shows. Asked where all evidence is shown at once."""
+        """Return whether an answer agrees with the evidence that the item shows.
+
+        Asked where all evidence is shown at once.
+        """
         ...
 
     def agrees(self, verdict: Any) -> bool:
-        """Whether it is right in what attributions are about (bench.answers.attribution); asked there too."""
+        """Return whether it is right in what attributions are about (bench.answers.attribution); asked there too."""
         ...

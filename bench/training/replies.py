@@ -9,7 +9,7 @@ Completion: TypeAlias = str | Sequence[Mapping[str, Any]]
 
 
 def replies(completion: object) -> list[str] | None:
-    """What the model said, one text a message; None for what is no completion.
+    """Return what the model said, one text a message; None for what is no completion.
 
     completion: a text, or messages with `role` and `content` as chat interfaces have them; roles other than
         `assistant` are what it was told, and are left out. Of content in parts only texts count.

@@ -46,7 +46,7 @@ class Lesson:
 
     @property
     def decided(self) -> bool | None:
-        """Whether what the item shows decides what is asked; None where that is not known. Worked out once."""
+        """Return whether what the item shows decides what is asked; None where that is not known. Worked out once."""
         if self._decided is None:
             nothing = self.of.no_answer(self.item)
             found = self.of.attribution(self.item, nothing, (), self.of.score(self.item, nothing, ()))
@@ -66,7 +66,7 @@ def verdict(asked: Lesson, answer: Said) -> float:
 
 
 def shaped(asked: Lesson, answer: Said) -> float:
-    """How much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
+    """Return how much of the answer is right (`Training.share` of its benchmark), 0 to 1."""
     return asked.of.training.share(asked.item, answer.verdict)
 
 

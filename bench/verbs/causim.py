@@ -51,7 +51,7 @@ class CausimVerbs(ItemVerbs[CausimItem]):
         )
 
     def judge(self, item: CausimItem) -> Judge:
-        """What judges answers to an item; kept, for samples ask for the same one."""
+        """Return what judges answers to an item; kept, for samples ask for the same one."""
         from calibrant.solvers.causim.judge import Judge
 
         return self._judges.get(item, lambda: Judge(item.task))

@@ -144,7 +144,7 @@ def layer_sums(
     sums: U64,  # [m, 2**m] as subset_sums leaves them
     completions: U64,  # [2**m, 2**m, l] out: weight of all ways to go on, by what is placed and the last layer
 ) -> None:
-    """What solvers.acyclic.count.Layers sums, for all of its states."""
+    """Return what solvers.acyclic.count.Layers sums, for all of its states."""
     num_vars = sums.shape[0]
     limbs = completions.shape[2]
     full = (1 << num_vars) - 1

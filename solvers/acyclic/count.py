@@ -93,7 +93,7 @@ class Weights:
 
     @property
     def method(self) -> str:
-        """How `total` goes about it."""
+        """Return how `total` goes about it."""
         return "sums over what can come first" if self.elimination is None else "elimination of variables"
 
     @cached_property
@@ -208,7 +208,7 @@ def _sum_by_sinks(weights: Weights) -> int:
 
 
 def beginnings(weights: Weights) -> list[dict[Mask, int]]:
-    """What the choices for each set that can be placed first weigh together, by the number of its variables.
+    """Return what the choices for each set that can be placed first weigh together, by the number of its variables.
 
     By inclusion and exclusion over the set of sinks.
     """
@@ -285,7 +285,7 @@ class Layers:
 
     @cached_property
     def _completions(self) -> U64 | None:
-        """What `completions` of every state is; None where that is too much for kernels."""
+        """Return what `completions` of every state is; None where that is too much for kernels."""
         words = self.weights.words
         return None if words is None else words.completions()
 

@@ -124,7 +124,7 @@ class Join:
         return Table(-1, self.scope, self.reached[-1], eliminated=False)
 
     def steps(self, number: int) -> Iterator[tuple[Rows, Rows, Rows, int]]:
-        """What a relation before a table and a term of the table come to, the two, and their weight."""
+        """Return what a relation before a table and a term of the table come to, the two, and their weight."""
         table = self.tables[number]
         spread = [(_spread(rows, table.scope, self.scope), rows, weight) for rows, weight in table.terms.items()]
         for one, before in self.reached[number].items():

@@ -64,7 +64,7 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[int, int]:
-        """Where the number lies with CONFIDENCE, if logarithms of runs are spread about normally."""
+        """Return where the number lies with CONFIDENCE, if logarithms of runs are spread about normally."""
         if not self.runs:
             return self.value, self.value
         number, t = len(self.runs), _student(len(self.runs) - 1)
@@ -80,7 +80,7 @@ class Estimate(NamedTuple):
 
     @property
     def at_least(self) -> int:
-        """What the number is not below, with CONFIDENCE, however runs are spread."""
+        """Return what the number is not below, with CONFIDENCE, however runs are spread."""
         if not self.runs:
             return self.value
         if not all(self.runs):
@@ -270,7 +270,10 @@ class _Run:
         return waiting
 
     def _drawn_again(self) -> float:
-        """What the weights were on average if the particles are drawn again, which levels them; else 1; logarithms."""
+        """Return what the weights were on average if the particles are drawn again, which levels them; else 1.
+
+        Logarithms.
+        """
         average = _log_mean(self.logs)
         if average == -np.inf:
             return average

@@ -34,12 +34,12 @@ def by_size(size: int, parents: Mask) -> Cost:
 
 
 def total_size(cost: Cost) -> int:
-    """What the sizes of a sum of `by_size` add up to."""
+    """Return what the sizes of a sum of `by_size` add up to."""
     return cost >> _COUNT_BITS
 
 
 def total_mentions(cost: Cost) -> int:
-    """What the mentions of a sum of `by_size` add up to."""
+    """Return what the mentions of a sum of `by_size` add up to."""
     return cost & (1 << _COUNT_BITS) - 1
 
 
@@ -49,7 +49,7 @@ def distinct(cost: Cost, variable: int, parents: Mask, num_vars: int) -> Cost:
 
 
 def without_tie_break(cost: Cost, num_vars: int) -> Cost:
-    """What the costs of a sum of `distinct` add up to."""
+    """Return what the costs of a sum of `distinct` add up to."""
     return cost >> num_vars**2
 
 

@@ -53,7 +53,7 @@ class _Component:
         return total(self.weights)
 
     def having(self, index: int, sets: Sequence[Mask]) -> Mapping[Mask, int]:
-        """What all others weigh together if a variable has each of these sets, as positions."""
+        """Return what all others weigh together if a variable has each of these sets, as positions."""
         weights = self.weights
         if weights.words is not None:
             return _by_kernel(weights.words, index, sets)
@@ -68,7 +68,7 @@ class _Component:
 
     @cached_property
     def _after(self) -> dict[Mask, int]:
-        """What follows a set that is placed first, as the sum by sinks counts it."""
+        """Return what follows a set that is placed first, as the sum by sinks counts it."""
         after = {self.weights.full: 1}
         budget = Budget(self.weights.most_terms)
         for level in reversed(self._before[:-1]):

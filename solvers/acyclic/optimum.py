@@ -124,7 +124,7 @@ def _as_good(
 
 
 def _finely_graded(part: Part) -> bool:
-    """Whether the bound that MaxSAT raises has far to go, as with scores, where sizes differ by a few nodes."""
+    """Return whether the bound that MaxSAT raises has far to go, as with scores, where sizes differ by a few nodes."""
     spans = (max(own.values()).cost - min(own.values()).cost for own in part.values())
     return sum(map(total_size, spans)) > MAX_SPAN
 

@@ -50,7 +50,9 @@ class Orders:
         return order
 
     def improved(self, order: Sequence[int]) -> tuple[Cost, dict[int, Mask]]:
-        """What a possible order comes to after moves of one variable, to the best place each, while they improve it."""
+        """Return what a possible order comes to after moves of one variable, to the best place each, while they
+        improve it.
+        """
         order = list(order)
         best = int(sum(self._costs(order)))
         moved = True
@@ -74,7 +76,7 @@ class Orders:
         return found
 
     def _best_place(self, variable: int, rest: Sequence[int]) -> tuple[float, int]:
-        """What an order costs with the variable in its best place, the first of several."""
+        """Return what an order costs with the variable in its best place, the first of several."""
         before = self._costs(rest)
         after = self._costs(rest, 1 << variable)
         placed = list(accumulate((1 << u for u in rest), lambda some, one: some | one, initial=self.roots))
@@ -88,7 +90,7 @@ class Orders:
         return best
 
     def _costs(self, order: Sequence[int], more: Mask = 0) -> list[float]:
-        """What each costs after those before it and `more`."""
+        """Return what each costs after those before it and `more`."""
         placed, found = self.roots | more, list[float]()
         for v in order:
             found.append(self._cost(v, placed))

@@ -51,7 +51,7 @@ class Placement:
         return self._able[placed]
 
     def num_beginnings(self, limit: int) -> int:
-        """How many sets some topological order begins with; `limit` if there are more than that."""
+        """Return how many sets some topological order begins with; `limit` if there are more than that."""
         known, waiting = {0}, [0]
         while waiting:
             placed = waiting.pop()
@@ -77,7 +77,8 @@ def _numbers(weights: Sequence[int]) -> npt.NDArray[np.int64] | npt.NDArray[np.o
 
 
 def orderable(least: Mapping[int, I64], roots: Mask) -> bool:
-    """Whether the variables can be placed one after another behind these roots, each behind one of its parent sets.
+    """Return whether the variables can be placed one after another behind these roots, each behind one of its parent
+    sets.
 
     least: per variable the parent sets of which no proper subset is listed; roots need none
     """

@@ -15,7 +15,7 @@ from calibrant.dsl.blickets.rule import Form, Rule, set_of
 
 
 def certifiable(rule: Rule) -> bool:
-    """Whether silent probes can say anything after this rule."""
+    """Return whether silent probes can say anything after this rule."""
     return rule.form is Form.CONJUNCTIVE and rule.blickets.bit_count() >= 2
 
 

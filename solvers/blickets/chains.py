@@ -166,7 +166,7 @@ class ChainSpace:
         return replace(self, progress=self.progress + moves) if self.switch_by is SwitchBy.STEPS else self
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        """How many members can give each reading. With noise both may be possible: counts overlap."""
+        """Return how many members can give each reading. With noise both may be possible: counts overlap."""
         counts = {reading: self.after(experiment, reading).count for reading in (ACTIVE, INACTIVE)}
         return {reading: k for reading, k in counts.items() if k}
 

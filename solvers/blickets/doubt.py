@@ -65,5 +65,5 @@ class DoubtSpace:
         return as_weights(self.static.bits, len(all_rules(self.static.n)))
 
     def _scale(self) -> float:
-        """What makes the noisy members comparable; they may be as they are once no reliable one is left."""
+        """Return what makes the noisy members comparable; they may be as they are once no reliable one is left."""
         return float(np.exp(self.noise.log_scale)) / len(RELIABILITIES) if self.static.count else 1.0

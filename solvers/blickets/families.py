@@ -61,13 +61,13 @@ def class_of(item: BlicketItem) -> DetectorSpace:
 
 
 def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:
-    """What a step leaves of a space. placed: what is on the detector after it"""
+    """Return what a step leaves of a space. placed: what is on the detector after it"""
     left = space if step.reading is None else space.after(placed, step.reading)
     return left.spent(step.cost) if isinstance(left, ChainSpace) else left
 
 
 def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) -> DetectorSpace:
-    """What is left of a space after these steps."""
+    """Return what is left of a space after these steps."""
     for placed, step in followed(task, steps):
         space = after_step(space, placed, step)
     return space

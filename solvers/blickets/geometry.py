@@ -87,7 +87,9 @@ class Sequences:
 
 
 def _kept(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:
-    """How many objects may stay: the longest beginning of what is wanted that is on the detector in this order."""
+    """Return how many objects may stay: the longest beginning of what is wanted that is on the detector in this
+    order.
+    """
     kept = 0
     for index in placed:
         if kept < len(wanted) and index == wanted[kept]:

@@ -79,7 +79,10 @@ class NoiseSpace:
         return replace(self, unheard=unheard)
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        """How many members can give each reading. Both are possible where the rule is satisfied: counts overlap."""
+        """Return how many members can give each reading.
+
+        Both are possible where the rule is satisfied: counts overlap.
+        """
         active = (self.bits & activating(self.n)[set_of(experiment)]).bit_count() * len(RELIABILITIES)
         return {reading: k for reading, k in ((ACTIVE, active), (INACTIVE, self.count)) if k}
 
@@ -95,7 +98,7 @@ class NoiseSpace:
 
     @property
     def log_scale(self) -> float:
-        """What `likelihoods` are divided by, as a logarithm: the greatest of them, so that none is lost."""
+        """Return what `likelihoods` are divided by, as a logarithm: the greatest of them, so that none is lost."""
         return float(self._log_likelihoods().max()) if self.bits else 0.0
 
     def likelihoods(self) -> Weights:

@@ -166,7 +166,7 @@ class UniversalSpace:
         )
 
     def _noise_scale(self) -> float:
-        """What makes the noisy members comparable; they may be as they are once no other family is left."""
+        """Return what makes the noisy members comparable; they may be as they are once no other family is left."""
         others = self.static.count or self.switch.count or self.order.count
         prior = 1 / (len(all_rules(self.n)) * len(RELIABILITIES))
         return prior * float(np.exp(self.noise.log_scale)) if others else prior

@@ -26,7 +26,7 @@ def spread(weights: Weights) -> Weights:
 
 
 def information(masses: Weights, active: Weights) -> Weights:
-    """What the reading of each configuration is expected to tell about the answer, in bits.
+    """Return what the reading of each configuration is expected to tell about the answer, in bits.
 
     masses: of each answer, not normalised
     active: the part of them that comes with an ACTIVE reading, answers by configurations

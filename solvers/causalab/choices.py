@@ -21,7 +21,7 @@ def choices(options: Options) -> int:
 
 
 def edge_numbers(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
-    """How many choices have each edge that some choice has."""
+    """Return how many choices have each edge that some choice has."""
     if not all(options.values()):
         return {}
     groups = Weights(options, 0).components()
@@ -47,7 +47,7 @@ def _beside(groups: Sequence[Weights], numbers: Sequence[int]) -> dict[int, tupl
 
 
 def graph_number(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> int:
-    """How many choices have exactly these edges."""
+    """Return how many choices have exactly these edges."""
     masks = masks_of(edges, nodes)
     if masks is None:
         return 0

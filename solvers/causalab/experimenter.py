@@ -63,7 +63,7 @@ def next_setting(space: WeightedDags) -> Setting | None:
 
 
 def decided(space: WeightedDags) -> bool:
-    """Whether graph and frequency are: nothing is left to find out (or nothing of the class is left)."""
+    """Return whether graph and frequency are: nothing is left to find out (or nothing of the class is left)."""
     return not space.count or (len(space.verdicts()) == 1 and space.graph_decided)
 
 

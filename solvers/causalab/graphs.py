@@ -31,5 +31,5 @@ class GraphSpace(ABC):
 
     @property
     def graph_decided(self) -> bool:
-        """Whether all members have the same edges, and there is a member."""
+        """Return whether all members have the same edges, and there is a member."""
         return self.count > 0 and self.certain_edges == self.possible_edges

@@ -117,7 +117,7 @@ def _with_base_in(found: Local, readings: Floats, limits: tuple[int, int]) -> Lo
 
 
 def _base_in(found: Local, readings: Floats, limits: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Whether the base is an integer within limits in every reading."""
+    """Return whether the base is an integer within limits in every reading."""
     bases = found.bases(readings)
     low, high = limits
     inside = (bases >= low * PER_UNIT) & (bases <= high * PER_UNIT) & (bases % PER_UNIT == 0)

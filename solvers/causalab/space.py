@@ -58,7 +58,7 @@ class WeightedDags(GraphSpace):
         return choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
-        """Whether a mechanism is a member; its base has to be the one that its weights leave."""
+        """Return whether a mechanism is a member; its base has to be the one that its weights leave."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and all(
             np.any(np.all(found.vectors == matrix[found.node], axis=1)) for found in self.locals
@@ -126,7 +126,7 @@ class WeightedDags(GraphSpace):
         return WeightedDags(evidence, self.bounded, kept)
 
     def outcomes(self, experiment: Setting) -> Mapping[Outcome, int]:
-        """How many members give each reading; `BudgetSpent` above MAX_LISTED."""
+        """Return how many members give each reading; `BudgetSpent` above MAX_LISTED."""
         return Counter(map(tuple, self.readings(experiment).tolist()))
 
     def readings(self, experiment: Setting) -> Floats:
@@ -140,7 +140,10 @@ class WeightedDags(GraphSpace):
         return found
 
     def verdicts(self) -> Mapping[float, int]:
-        """How many members predict each frequency of the reactor crystal; a parent that is not shown has base 50."""
+        """Return how many members predict each frequency of the reactor crystal.
+
+        A parent that is not shown has base 50.
+        """
         return self._verdicts
 
     @cached_property
@@ -159,7 +162,7 @@ class WeightedDags(GraphSpace):
 
     @cached_property
     def predicts(self) -> bool:
-        """Whether all members' predictions follow from what is shown of the reactor crystal."""
+        """Return whether all members' predictions follow from what is shown of the reactor crystal."""
         return not np.isnan(frequencies(self.locals[-1], self.evidence)).any()
 
     def _verdicts_by_listing(self) -> Mapping[float, int]:
@@ -167,11 +170,11 @@ class WeightedDags(GraphSpace):
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """How many members have each edge that some member has."""
+        """Return how many members have each edge that some member has."""
         return edge_numbers(self._options, self.evidence.nodes)
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """How many members have exactly these edges."""
+        """Return how many members have exactly these edges."""
         return graph_number(self._options, edges, self.evidence.nodes)
 
 

@@ -59,7 +59,7 @@ class AnswerSet:
         return compiled.count(compiled.allowed, compiled.evidence or {})
 
     def size(self, budget: Budget | None = None) -> Outcome[int]:
-        """How many different answers there are. A state is the beginning of an answer."""
+        """Return how many different answers there are. A state is the beginning of an answer."""
         try:
             return Found(self._size(budget or Budget(MAX_STATES)))
         except BudgetSpent:
@@ -74,7 +74,10 @@ class AnswerSet:
 
     @cached_property
     def effect(self) -> tuple[bool, bool] | None:
-        """Whether in all, in some fitting worlds a node outside `do` changes; None without `do` or fitting worlds."""
+        """Return whether in all, in some fitting worlds a node outside `do` changes.
+
+        None without `do` or fitting worlds.
+        """
         if not self.question.do or not self.fitting:
             return None
         unchanged = self._compiled.unchanged()
@@ -82,7 +85,10 @@ class AnswerSet:
 
     @property
     def copy(self) -> bool | None:
-        """Whether the evidence with `do` written over it has all keys and is right; None but for counterfactuals."""
+        """Return whether the evidence with `do` written over it has all keys and is right.
+
+        None but for counterfactuals.
+        """
         if self.question.type != "counterfactual":
             return None
         answer = copied(self.question)
@@ -91,7 +97,7 @@ class AnswerSet:
     # --- membership --------------------------------------------------------------------------------------------------
 
     def contains(self, answer: Assignment) -> bool:
-        """Whether an answer with exactly the required keys is right."""
+        """Return whether an answer with exactly the required keys is right."""
         if set(answer) != set(self.keys):
             return False
         compiled = self._compiled
@@ -170,7 +176,7 @@ class AnswerSet:
         return Found(self.answer_of(noise))
 
     def answer_of(self, noise: Assignment) -> Answer:
-        """What a world answers."""
+        """Return what a world answers."""
         return project(self.question, self.model, noise, run(self.model, noise, self.question.do))
 
     def fitting_worlds(self, budget: Budget) -> Iterator[tuple[int, ...]]:

@@ -120,7 +120,7 @@ class Compiled:
         )
 
     def distinct(self, sets: Sets) -> int:
-        """How many different outputs the target system has over the worlds of a product."""
+        """Return how many different outputs the target system has over the worlds of a product."""
         if not all(sets):
             return 0
         factors = []

@@ -32,7 +32,9 @@ class MinimalEvidence:
 
 
 def observable(model: Model, question: Question) -> tuple[str, ...]:
-    """What could be observed in addition: unknown noise, and unseen nodes where the type of question has evidence."""
+    """Return what could be observed in addition: unknown noise, and unseen nodes where the type of question has
+    evidence.
+    """
     may_have_evidence = question.type in ("abduction", "counterfactual")
     nodes = [name for name in model.names if name not in question.observed] if may_have_evidence else []
     return tuple(sorted([*question.unknown, *nodes]))

@@ -48,7 +48,7 @@ def sampled_supports(model: Model, samples: int, seed: int) -> dict[str, tuple[S
 
 
 def stored(model: Model, question: Question, caps: Caps, seed: int = 0) -> Stored:
-    """What the pipeline takes for the answer set."""
+    """Return what the pipeline takes for the answer set."""
     supports = {node.noise: node.support for node in model.nodes}
     if caps.domain_samples is not None:
         supports = sampled_supports(model, caps.domain_samples, seed)

@@ -74,7 +74,7 @@ class SatQuestion:
         return (self.asked if key in self.model.position else self.noise)[key].get(value)
 
     def contains(self, answer: Assignment) -> bool:
-        """Whether an answer with exactly the required keys is right."""
+        """Return whether an answer with exactly the required keys is right."""
         if set(answer) != set(self.keys):
             return False
         assumed = []
@@ -115,7 +115,7 @@ class SatQuestion:
             self.add(block)
 
     def size(self, budget: Budget) -> Outcome[int]:
-        """How many different answers there are, by blocking one after the other."""
+        """Return how many different answers there are, by blocking one after the other."""
         try:
             return Found(sum(1 for _ in self.answers(budget)))
         except BudgetSpent:

@@ -71,7 +71,7 @@ def solution(model: Model, question: Question) -> Outcome[WorkedSolution]:
 
 
 def _abduction(model: Model, question: Question, world: Assignment) -> Iterator[SolutionStep]:
-    """What is known of every noise variable, and which value is followed."""
+    """Return what is known of every noise variable, and which value is followed."""
     try:
         allowed = allowed_noise(model, question)
     except ModelError:

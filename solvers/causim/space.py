@@ -109,7 +109,10 @@ class WorldSpace:
         return {value: count for value, count in counts.items() if count}
 
     def verdicts(self, budget: Budget | None = None) -> Mapping[str, int]:
-        """How many members give each answer, by the answer's text; `BudgetSpent` where there are too many answers."""
+        """Return how many members give each answer, by the answer's text.
+
+        `BudgetSpent` where there are too many answers.
+        """
         budget = budget or Budget(MAX_STATES)
         compiled = Compiled(self.model, self._told)
         if self.question.type == "abduction" or self.question.with_noise:

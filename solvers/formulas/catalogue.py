@@ -56,7 +56,7 @@ class Catalogue:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every function that these operators can express is listed."""
+        """Return whether every function that these operators can express is listed."""
         return len(self.words) == num_expressible(self.num_vars, self.operators)
 
     def layers(self, chosen: slice | kernels.I64 = slice(None)) -> Layers:
@@ -73,7 +73,7 @@ class Catalogue:
         return _parity_costs(self)
 
     def position(self, bits: int) -> int | None:
-        """Where the function stands, or None if it is not listed."""
+        """Return where the function stands, or None if it is not listed."""
         word = np.uint64(bits)
         for size in range(1, self.max_size + 1):
             layer = self.words[self.ends[size - 1] : self.ends[size]]

@@ -68,7 +68,7 @@ class TreeEncoding:
             self._arguments(i)
 
     def _arguments(self, i: int) -> None:
-        """What the first argument of node i, and the argument after it, have from where."""
+        """Return what the first argument of node i, and the argument after it, have from where."""
         add, size = self.cnf.add, self.size
         for name, literal in self.operator[i].items():
             if i + 1 == size:

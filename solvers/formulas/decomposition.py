@@ -225,13 +225,13 @@ def _members(search: Decomposition, lists: Lists, index: int) -> Iterator[Listed
 
 
 def _num_pairs(starts: I64, total: int) -> int:
-    """How many pairs of candidates have that total cost; an upper bound where both cost the same."""
+    """Return how many pairs of candidates have that total cost; an upper bound where both cost the same."""
     counts = np.diff(starts)
     return sum(int(counts[cost] * counts[total - cost]) for cost in range(1, total // 2 + 1))
 
 
 def _num_list_pairs(ends: I64, total: int) -> int:
-    """How many pairs of arguments an `iff` of three or more could begin with."""
+    """Return how many pairs of arguments an `iff` of three or more could begin with."""
     largest = len(ends) - 1
     layers = [(size, int(ends[size] - ends[size - 1])) for size in range(1, min(total // 3, largest) + 1)]
     return sum(count * int(ends[min((total - size) // 2, largest)]) for size, count in layers)

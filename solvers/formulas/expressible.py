@@ -27,13 +27,13 @@ def operator_set(operators: Iterable[str]) -> tuple[str, ...]:
 
 
 def keeps(operators: Iterable[str], value: bool) -> bool:
-    """Whether every formula of these operators is `value` where all variables are."""
+    """Return whether every formula of these operators is `value` where all variables are."""
     chosen = [OPERATORS[name] for name in operators]
     return all(op.truth([value] * op.min_arity) == value for op in chosen)
 
 
 def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
-    """How many functions of at most these variables have a formula of these operators."""
+    """Return how many functions of at most these variables have a formula of these operators."""
     if num_vars == 0:
         return 0  # no atom, hence no formula
     match operators:
@@ -54,7 +54,7 @@ def num_expressible(num_vars: int, operators: tuple[str, ...]) -> int:
 
 
 def expresses_everything(grammar: Grammar) -> bool:
-    """Whether every function has a formula in the grammar, the constants as literals or not."""
+    """Return whether every function has a formula in the grammar, the constants as literals or not."""
     names = grammar.operators
     standard = operator_set(name for name in names if name in STANDARD_OPERATORS)
     rich = "if" in names or num_expressible(3, standard) >= 1 << num_rows(3) - 2  # neither all monotone nor all affine
@@ -62,8 +62,8 @@ def expresses_everything(grammar: Grammar) -> bool:
 
 
 def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> bool:
-    """Whether a formula agrees with the table: False is final, and True is too unless all operators are affine, or
-    `and` or `or` stands alone; those classes are so small that they are searched completely.
+    """Return whether a formula agrees with the table: False is final, and True is too unless all operators are
+    affine, or `and` or `or` stands alone; those classes are so small that they are searched completely.
     """
     ones, zeros = partial.value, partial.care & ~partial.value
     last = num_rows(partial.num_vars) - 1
@@ -75,7 +75,7 @@ def may_be_expressible(partial: PartialTable, operators: tuple[str, ...]) -> boo
 
 
 def _decreases(ones: int, zeros: int, num_vars: int) -> bool:
-    """Whether some row of `ones` lies below a row of `zeros`: then no monotone function has these values."""
+    """Return whether some row of `ones` lies below a row of `zeros`: then no monotone function has these values."""
     rows = range(num_rows(num_vars))
     below = [row for row in rows if ones >> row & 1]
     above = [row for row in rows if zeros >> row & 1]

@@ -52,12 +52,12 @@ class LeastSize:
 
     @property
     def decided(self) -> bool:
-        """Whether there is nothing left to find out."""
+        """Return whether there is nothing left to find out."""
         return self._part is not None or not self.possible
 
     @property
     def in_reach(self) -> bool:
-        """Whether the next size can be searched at all: 24 for 5 variables and 20 for 6 are the last ones."""
+        """Return whether the next size can be searched at all: 24 for 5 variables and 20 for 6 are the last ones."""
         return self.lower_bound <= self._search.max_size
 
     def advance(self, budget: Budget | None = None) -> None:

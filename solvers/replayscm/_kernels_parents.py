@@ -113,7 +113,7 @@ def mixed_cells(
 
 @kernel
 def separates(columns: U64, candidate: int, mixed: U64, num_mixed: int) -> bool:
-    """Whether one more parent leaves the target a function: in every cell it tells the ones from the zeros."""
+    """Return whether one more parent leaves the target a function: in every cell it tells the ones from the zeros."""
     for cell in range(num_mixed):
         seen_1 = np.uint64(0)  # whether the target was seen to be 1 where the candidate is 1, and so on
         seen_0 = np.uint64(0)
@@ -292,7 +292,7 @@ def size_histograms(
     max_size: int,
     histograms: I64,  # [e, max_size + 1] out: functions of exactly these parents that agree, by least size
 ) -> None:
-    """How many functions that depend on all of a set's variables agree with what is seen, by size."""
+    """Return how many functions that depend on all of a set's variables agree with what is seen, by size."""
     for e in range(num_parents.shape[0]):
         j = num_parents[e]
         for f in range(function_start[j], function_end[j]):

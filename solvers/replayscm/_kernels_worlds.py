@@ -108,7 +108,7 @@ def after_rows(
     new_cares: U64,  # [e] out
     new_values: U64,  # [e] out
 ) -> None:
-    """What is seen over each parent set when the rows `first` to `last` - 1 are seen as well.
+    """Return what is seen over each parent set when the rows `first` to `last` - 1 are seen as well.
 
     Sets ascend. What determines the variable does so with further parents, so that once all of a table was seen the
     rows left tell nothing more of it.
@@ -247,7 +247,7 @@ def outcomes(
     targets: U64,  # [r]
     shown: U64,  # [d, r] out
 ) -> None:
-    """What each member does in each row: targets and roots as they are, everything else computed."""
+    """Return what each member does in each row: targets and roots as they are, everything else computed."""
     for d in range(order.shape[0]):
         for r in range(words.shape[0]):
             word = words[r]

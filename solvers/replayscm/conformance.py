@@ -131,7 +131,7 @@ def _budget(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> Itera
 
 
 def _best_so_far(task: Task, best: BestSoFar[SolverAnswer], outcome: Outcome[SolverAnswer]) -> Iterator[str]:
-    """What is wrong with the best answer of a search that was cut off."""
+    """Return what is wrong with the best answer of a search that was cut off."""
     model = best.value.model
     wrong = illegality(task, model) or first_mismatch(model, task.training.worlds)
     if wrong or model.size != best.upper_bound:
@@ -150,7 +150,7 @@ def _repeatable(solver: Solver, task: Task, outcome: Outcome[SolverAnswer]) -> I
 
 
 def _said(outcome: Outcome[SolverAnswer]) -> tuple[str, Sequence[str], Sequence[tuple[str, str]]]:
-    """What has to be the same whenever the question is."""
+    """Return what has to be the same whenever the question is."""
     if not isinstance(outcome, Found):
         return type(outcome).__name__, (), ()
     model = outcome.value.model

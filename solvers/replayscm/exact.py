@@ -215,7 +215,7 @@ class _Search:
         return {mask: by_size(option.at_least, mask) for mask, option in self.options[variable].items()}
 
     def _floor(self, roots: Mask) -> Cost:
-        """What every choice under one root set costs at least, cyclic or not."""
+        """Return what every choice under one root set costs at least, cyclic or not."""
         return sum(min(self._costs(v).values(), default=0) for v in self.index.values() if not roots >> v & 1)
 
     def _out_of_budget(
@@ -326,5 +326,5 @@ class _Search:
 
 
 def _among(note: str) -> str:
-    """What a note about root sets adds to the class in words."""
+    """Return what a note about root sets adds to the class in words."""
     return ", roots with nested columns" if note == ONLY_NESTED else ""

@@ -85,7 +85,7 @@ def _formula_size(seen: tuple[tuple[tuple[int, ...], int], ...], num_parents: in
 def _steps(
     reached: Reached, sizes: Mapping[str, Mapping[Reached, int]], grammar: Grammar, full: int
 ) -> Iterator[tuple[int, Reached]]:
-    """What one formula or list makes, alone or with what was reached before, and the nodes that this adds."""
+    """Return what one formula or list makes, alone or with what was reached before, and the nodes that this adds."""
     operator, one, some = reached
     if operator:
         yield 1, ("", one | (full ^ some) if operator == "iff" else one, 0)

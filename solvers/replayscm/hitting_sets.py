@@ -39,7 +39,7 @@ class ScoredRows:
         return minimal
 
     def table(self, positions: Sequence[int]) -> PartialTable:
-        """What the rows say of a function of these candidates; variable i of the table is the i-th of them."""
+        """Return what the rows say of a function of these candidates; variable i of the table is the i-th of them."""
         care = value = 0
         for pattern, bit in zip(self.patterns, self.values, strict=True):
             row = sum((pattern >> position & 1) << i for i, position in enumerate(positions))

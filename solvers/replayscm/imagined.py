@@ -131,7 +131,7 @@ class ParentSets:
         return weights
 
     def own(self, variable: int) -> slice:
-        """Where the sets of a variable are."""
+        """Return where the sets of a variable are."""
         return slice(int(self.starts[variable]), int(self.starts[variable + 1]))
 
     @cached_property
@@ -151,7 +151,7 @@ class ParentSets:
         return Weights(options, sum(1 << index[root] for root in roots))
 
     def group(self, variables: Sequence[int], weights: U64) -> WordWeights | None:
-        """What the kernels need to sum over some variables; no entry of a row may exceed that of `weights`.
+        """Return what the kernels need to sum over some variables; no entry of a row may exceed that of `weights`.
 
         None if the weights of one variable do not fit a word together.
         """
@@ -222,7 +222,7 @@ class ImaginedSpace:
 
     @cached_property
     def draws(self) -> Draws:
-        """What draws of parent sets share."""
+        """Return what draws of parent sets share."""
         weights = self.sets.dag_weights(self._weights, self.roots)
         if self._together is not None:
             weights.words = self._together._replace(weights=self._weights)  # the same sets as in every such space

@@ -34,7 +34,7 @@ class _Packing:
 
 
 def spectrum(space: VersionSpace) -> dict[int, int]:
-    """How many members have each total formula size (sum over mechanisms of their least formulas' sizes).
+    """Return how many members have each total formula size (sum over mechanisms of their least formulas' sizes).
 
     The same sum over DAGs as the count, over polynomials: packed with fields wider than the count has bits, no
     coefficient can reach the next one. `ValueError` without a size cap in the class.

@@ -58,7 +58,9 @@ def nested_variables(task: Task) -> tuple[str, ...]:
 
 
 def _is_nested(variable: str, worlds: Sequence[World]) -> bool:
-    """Whether the sets of units in which the variable is 1, over the worlds that leave it alone, form a chain."""
+    """Return whether the sets of units in which the variable is 1, over the worlds that leave it alone, form a
+    chain.
+    """
     free = [world for world in worlds if variable not in world.intervention.targets]
     for index, one in enumerate(free):
         for other in free[:index]:
@@ -85,7 +87,7 @@ def _aligned(variable: str, one: World, other: World) -> tuple[int, int, int]:
 
 
 def repeats(world: World) -> bool:
-    """Whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
+    """Return whether the rows are a shorter block repeated at least once (the last repetition may be cut)."""
     rows = world.num_rows
     return any(
         not any((column ^ column >> period) & ((1 << rows - period) - 1) for column in world.columns)

@@ -149,7 +149,7 @@ class VersionSpace:
 
     @cached_property
     def counts_by_roots(self) -> dict[tuple[str, ...], int]:
-        """How many members have each root set; only root sets with at least one."""
+        """Return how many members have each root set; only root sets with at least one."""
         counts = {roots: total(self.weights(roots)) for roots in self._explained}
         return {roots: count for roots, count in counts.items() if count}
 
@@ -163,7 +163,10 @@ class VersionSpace:
 
     @property
     def count(self) -> int:
-        """How many semantically distinct SCMs of the class fit all training worlds; `BudgetSpent` if too many terms."""
+        """Return how many semantically distinct SCMs of the class fit all training worlds.
+
+        `BudgetSpent` if too many terms.
+        """
         return sum(self.counts_by_roots.values())
 
     def counted(self) -> Found[int] | OutOfBudget:
@@ -219,7 +222,7 @@ class VersionSpace:
         return space
 
     def given_roots(self, roots: Sequence[str]) -> VersionSpace:
-        """Where the roots are hidden: the members with these roots; shares what is counted here."""
+        """Return where the roots are hidden: the members with these roots; shares what is counted here."""
         told = self.task.disclosure.given_roots(roots)
         space = VersionSpace(replace(self.task, disclosure=told), self.model_class, terms=self.terms)
         space._spaces, space._wider = self._spaces, self  # the same parents are admissible
@@ -270,7 +273,7 @@ class VersionSpace:
         return tuple(v for v, i in self.index.items() if mask >> i & 1)
 
     def draws(self, roots: tuple[str, ...], size_penalty: int | None) -> Draws:
-        """What draws of parent sets under a root set share; kept, because it is the same for every draw."""
+        """Return what draws of parent sets under a root set share; kept, because it is the same for every draw."""
         key = roots, size_penalty
         if key not in self._draws:
             self._draws[key] = Draws(self.weights(roots, self._penalised(size_penalty)))

@@ -22,7 +22,10 @@ class Charged:
         self._counted = 0
 
     def solve_limited(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> bool:
-        """Whether there is a model; `BudgetSpent` if that was not decided. python-sat's RC2 calls it by this name."""
+        """Return whether there is a model; `BudgetSpent` if that was not decided.
+
+        Python-sat's RC2 calls it by this name.
+        """
         left = self._budget.states
         if left is None:
             satisfiable = self._solver.solve(assumptions=list(assumptions))

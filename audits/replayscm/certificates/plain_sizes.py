@@ -74,7 +74,7 @@ def _longer(name: str, lists: list[Values], levels: list[Values], total: int) ->
 
 
 def _value(name: str, lists: Values, full: np.uint64) -> Values:
-    """What an operator makes of a list: `iff` is 1 where all arguments are, or none is."""
+    """Return what an operator makes of a list: `iff` is 1 where all arguments are, or none is."""
     return ((lists >> _HALF) | ~lists & np.uint64(2**32 - 1)) & full if name == "iff" else lists
 
 

@@ -75,7 +75,7 @@ class _Propagation:
             self.deleted.add(id(copies.pop()))
 
     def refutes(self, literals: Sequence[int]) -> bool:
-        """Whether the negation of the clause leads to a conflict by unit propagation."""
+        """Return whether the negation of the clause leads to a conflict by unit propagation."""
         if self.empty:
             return True
         true: set[int] = set()

@@ -181,7 +181,7 @@ class _Verification:
         return list(combinations(able, disclosure.num_roots))
 
     def _nested(self, variable: str) -> bool:
-        """Whether the units with value 1 form a chain over the worlds that leave the variable alone."""
+        """Return whether the units with value 1 form a chain over the worlds that leave the variable alone."""
         sets = []
         for world in self.task.training.worlds:
             if variable not in world.intervention.targets and not _cyclic(world):
@@ -306,7 +306,8 @@ def _observed(
 
 @cache
 def _is_complete(names: tuple[str, ...], *, constants: bool) -> bool:
-    """Whether the operators express every function, by Post's criterion (1941), by tables of up to three arguments.
+    """Return whether the operators express every function, by Post's criterion (1941), by tables of up to three
+    arguments.
 
     That each of the five closed classes misses one of them: those that keep 0, keep 1, are monotone, affine, self-dual.
     """

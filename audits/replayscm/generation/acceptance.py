@@ -29,7 +29,7 @@ HELDOUT_DRAWS = 80  # sets of held-out worlds tried for one training set where t
 
 
 def reduces_shortcuts(stratum: Stratum, plan: StratumPlan, latent: LatentScm, training: Training) -> bool:
-    """Whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
+    """Return whether a training set leaves few enough variables with a shortcut and removed enough of the pool."""
     irreducible = sum(has_equivalent_shortcut(stratum, mechanism) for mechanism in latent.model.mechanisms.values())
     few = len(with_shortcuts(training.survivors[-1])) <= stratum.max_survivors
     return few and reduction(training, irreducible) >= plan.min_reduction

@@ -28,7 +28,7 @@ def pool_name(setting: str) -> str:
 def pool_metadata(
     strata: Iterable[Stratum], per_stratum: int, seed: int, setting: str, max_added: int
 ) -> dict[str, Any]:
-    """What decides the pool, for its header."""
+    """Return what decides the pool, for its header."""
     return {
         "generator": "calibrant 1",
         "seed": seed,

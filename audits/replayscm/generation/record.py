@@ -98,7 +98,7 @@ class GenerationAudit:
 
 
 def counted(problem: Problem) -> dict[int, Bounds]:
-    """How many SCMs fit the training worlds, by bound of the number of functional parents."""
+    """Return how many SCMs fit the training worlds, by bound of the number of functional parents."""
     return {k: VersionSpace(problem.task, ModelClass(k)).bounds for k in CLASSES}
 
 

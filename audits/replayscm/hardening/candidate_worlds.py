@@ -114,7 +114,7 @@ class WorldFamily:
         return product(*([bit for bit in (0, 1) if self.can_show(unit, root, bit)] for root in roots))
 
     def can_show(self, unit: int, root: str, bit: int) -> bool:
-        """Whether the root, when left alone, has that value in that unit at some level."""
+        """Return whether the root, when left alone, has that value in that unit at some level."""
         return bool(self.levels(unit, root, bit))
 
     def allowing(self, *, excluded: Collection[Signature] | None = None, more_targets: int = 0) -> WorldFamily:

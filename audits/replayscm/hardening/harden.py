@@ -92,7 +92,7 @@ class Hardening:
         return tuple(f"alternative {one.number}: {one.why}" for one in self.alternatives if one.why)
 
     def num_added(self, objective: str) -> int:
-        """How many worlds were added for one objective (names: audits.replayscm.hardening.objectives)."""
+        """Return how many worlds were added for one objective (names: audits.replayscm.hardening.objectives)."""
         return sum(step.objective == objective for step in self.added)
 
 

@@ -34,7 +34,7 @@ class HardeningGoal(Enum):
 
 
 def goal_objective(goal: HardeningGoal, problem: Problem, members: Members) -> Objective:
-    """What has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
+    """Return what has to be reduced: to 1 member, or to 0 members that differ on held-out worlds."""
     if goal is HardeningGoal.SINGLE_MEMBER:
         return members
     return DisagreeingMembers(members, members.given(problem.sealed.heldout.worlds))
@@ -47,7 +47,7 @@ def goal_outcome(
     families: tuple[WorldFamily, WorldFamily],
     spent: Sequence[str] = (),
 ) -> Outcome[Problem]:
-    """Whether the goal is reached, and if not, whether any admissible world could still help.
+    """Return whether the goal is reached, and if not, whether any admissible world could still help.
 
     families: with the thresholds that were drawn, and with all that agree with the evidence
     spent: budgets that ended the work, in words
@@ -77,7 +77,7 @@ def goal_outcome(
 
 
 def _relaxed(objective: Objective, possible: WorldFamily) -> str:
-    """How many would be left if more worlds were admissible: which restriction is to blame."""
+    """Return how many would be left if more worlds were admissible: which restriction is to blame."""
     population, targets = possible.population, possible.max_targets
     anybody = Population(population.model, ("any",), dict.fromkeys(population.model.roots, (MIDDLE_THRESHOLD,)))
     families = {

@@ -53,7 +53,7 @@ class Members:
         return self.each([worlds])[0]
 
     def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        """What `left` says of each."""
+        """Return what `left` says of each."""
         waiting, number = iter(options), max(1, AT_ONCE // max(1, len(self._sets.masks)))
         left: list[int] = []
         while some := list(islice(waiting, number)):

@@ -20,17 +20,17 @@ class Objective(Protocol):
 
     @property
     def name(self) -> str:
-        """What is left, in the plural."""
+        """Return what is left, in the plural."""
 
     @property
     def breadth(self) -> int:
-        """How many things are gone through to say what worlds would leave."""
+        """Return how many things are gone through to say what worlds would leave."""
 
     def left(self, worlds: Sequence[World]) -> int:
-        """How many would be left with these worlds added."""
+        """Return how many would be left with these worlds added."""
 
     def each(self, options: Sequence[Sequence[World]]) -> list[int]:
-        """What `left` says of each."""
+        """Return what `left` says of each."""
 
     def after(self, world: World) -> Objective:
         """The objective with the world added."""

@@ -27,7 +27,7 @@ _OWN_ROWS = "calibrant/protocol"
 
 
 def is_eval_log(path: Path) -> bool:
-    """Whether a file begins as a log does; standard input is none."""
+    """Return whether a file begins as a log does; standard input is none."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -45,7 +45,7 @@ class EvalLog:
         self.num_failed = 0
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Where each prediction stands in the log, and the prediction."""
+        """Return where each prediction stands in the log, and the prediction."""
         try:
             with zipfile.ZipFile(self._path) as archive:
                 header = _header(archive)

@@ -23,7 +23,7 @@ class PredictionFile:
         self.num_failed = 0
 
     def objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
-        """Where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
+        """Return where each stands, and what it says; None for what is no object. `CalibrantError` names the file."""
         if not is_eval_log(self._path):
             for number, raw in numbered_lines(self._path):
                 try:

@@ -32,7 +32,7 @@ def spread(numbers: Sequence[float]) -> dict[str, float] | None:
 
 
 def tally(values: Sequence[object]) -> dict[str, float] | None:
-    """How often each value occurs, by its text."""
+    """Return how often each value occurs, by its text."""
     return dict(sorted(Counter(map(str, values)).items())) or None
 
 

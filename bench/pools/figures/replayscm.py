@@ -30,7 +30,7 @@ def _parents(problem: Problem) -> Iterable[int]:
 
 
 def _parent_counts(parents: Sequence[int]) -> dict[str, float] | None:
-    """How many gold mechanisms have each number of functional parents."""
+    """Return how many gold mechanisms have each number of functional parents."""
     counts = Counter(parents)
     return {str(number): counts[number] for number in sorted(counts)} or None
 

@@ -45,7 +45,7 @@ class Discovery(Protocol, frozen=True):
         self.answer(warming_task())
 
     def proposal(self, task: Task, frame: Frame, known: Constraints) -> GraphProposal:
-        """What the library learns from the rows, as parents for every variable."""
+        """Return what the library learns from the rows, as parents for every variable."""
         raise NotImplementedError
 
     def answer(self, task: Task) -> ProtocolResult:

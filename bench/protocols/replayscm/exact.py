@@ -35,7 +35,7 @@ class Exact(Protocol, frozen=True):
 
     @property
     def choosing(self) -> Choosing:
-        """What chooses parent sets."""
+        """Return what chooses parent sets."""
         return {}
 
     def warm_up(self) -> None:

@@ -31,7 +31,7 @@ class ScorePortfolio(Protocol, frozen=True):
 
     @property
     def searches(self) -> dict[str, str]:
-        """How structures are searched for, for the provenance; nothing where the name of the row says it."""
+        """Return how structures are searched for, for the provenance; nothing where the name of the row says it."""
         return {}
 
     def candidates(self, task: Task) -> Iterator[FittedModel]:

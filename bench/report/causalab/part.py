@@ -67,7 +67,7 @@ def _plots(named: Sequence[Named]) -> Iterator[Plot]:
 
 
 def _first_item(answers: Sequence[Named]) -> list[GraphPicture]:
-    """What each system stated on the first item of which that is known; of several samples the first."""
+    """Return what each system stated on the first item of which that is known; of several samples the first."""
     by_item: dict[tuple[str, str], dict[str, GraphPicture]] = {}
     for one in sorted(answers, key=lambda one: (natural(one.origin.instance), one.origin.sample)):
         said = one.score.get(KEY)

@@ -29,7 +29,7 @@ _CAPTION = (
 
 
 def fate(score: Mapping[str, Any]) -> str:
-    """What became of an answer: one of COLOURS."""
+    """Return what became of an answer: one of COLOURS."""
     if is_right(score):
         return RIGHT
     return first_reason(score) or UNTOLD if is_answered(score) else NOTHING

@@ -33,7 +33,7 @@ class CurvePoint(NamedTuple):
 
     @property
     def reach(self) -> tuple[float, float]:
-        """How far the interval reaches below and above the mean."""
+        """Return how far the interval reaches below and above the mean."""
         if self.interval is None:
             return 0.0, 0.0
         return max(0.0, self.mean - self.interval.low), max(0.0, self.interval.high - self.mean)
@@ -81,7 +81,7 @@ def _on(latents: frozenset[str]) -> Callable[[ScoredAnswer], bool]:
 
 
 def num_matched(family: Sequence[SystemRow]) -> int:
-    """How many latent SCMs occur at more than one rung."""
+    """Return how many latent SCMs occur at more than one rung."""
     seen: dict[str, set[int]] = {}
     for row in family:
         for latent in row.latents:

@@ -113,14 +113,16 @@ def curve(axes: Axes, points: Sequence[CurvePoint], shift: float, look: Look, la
 
 
 def shifts(systems: Sequence[str]) -> dict[str, float]:
-    """How far to the side each curve is drawn, so that no interval hides another."""
+    """Return how far to the side each curve is drawn, so that no interval hides another."""
     width = min(WIDEST, STEP * (len(systems) - 1))
     step = width / max(1, len(systems) - 1)
     return {name: k * step - width / 2 for k, name in enumerate(systems)}
 
 
 def apart(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Where to draw points of which several may lie at one place: those side by side on a small spiral around it."""
+    """Return where to draw points of which several may lie at one place: those side by side on a small spiral around
+    it.
+    """
     met: Counter[tuple[float, float]] = Counter()
     drawn = []
     for x, y in points:

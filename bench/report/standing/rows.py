@@ -87,7 +87,7 @@ def setting_rows(answers: Sequence[Named], by: Grouping, measures: MetricSet) ->
 
 
 def coverage_notes(answers: Sequence[Named]) -> tuple[str, ...]:
-    """What systems left out of pools, and what crashed."""
+    """Return what systems left out of pools, and what crashed."""
     found: dict[tuple[str, str], list[AnswerOrigin]] = {}
     for one in answers:
         found.setdefault((one.system, one.origin.pool_digest), []).append(one.origin)

@@ -129,7 +129,7 @@ class Cluster:
 
 
 def _drained(done: SimpleQueue[Future], seconds: float) -> list[Future]:
-    """What is done by now; waits so long for the first."""
+    """Return what is done by now; waits so long for the first."""
     found: list[Future] = []
     with suppress(Empty):
         found.append(done.get(timeout=seconds))

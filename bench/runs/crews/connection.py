@@ -46,7 +46,7 @@ class Connection:
         return bool(self.client.status == "running")
 
     def num_slots(self) -> int:
-        """How many jobs the workers of the moment can do at once. That there are none is said, after a while."""
+        """Return how many jobs the workers of the moment can do at once. That there are none is said, after a while."""
         now = time.monotonic()
         if now - self._looked >= LOOK or not self._looked:
             self._slots = sum(self.client.nthreads().values())
@@ -75,7 +75,7 @@ class Connection:
 
     @contextmanager
     def errors_in_one_line(self) -> Iterator[None]:
-        """What the library raises, as what can be said about it; it also warns and logs what is no news then."""
+        """Return what the library raises, as what can be said about it; it also warns and logs what is no news then."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

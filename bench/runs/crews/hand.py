@@ -64,7 +64,7 @@ class Done(NamedTuple):
 
 
 def do_jobs(share: bytes, of: bytes) -> Done | CalibrantError:
-    """What came of the jobs; or why no job can be done on this worker.
+    """Return what came of the jobs; or why no job can be done on this worker.
 
     share: a list of jobs, each pickled, and the list too; of: their `Work`, pickled. The scheduler looks into neither
     """

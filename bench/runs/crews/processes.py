@@ -126,7 +126,10 @@ def stop(pool: ProcessPool) -> None:
 
 
 def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failure:
-    """What came of a job in a pool; `BrokenProcessPool` if the pool has to be replaced, and the job done again."""
+    """Return what came of a job in a pool.
+
+    `BrokenProcessPool` if the pool has to be replaced, and the job done again.
+    """
     try:
         return future.result()
     except OutOfTime:

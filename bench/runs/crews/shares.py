@@ -35,7 +35,7 @@ class Shares:
         return bool(self._waiting or self._suspects)
 
     def next(self, slots: int, out: int) -> list[dict[Any, Any]]:
-        """What each slot begins with first, or what may follow that; nothing while there is enough to do.
+        """Return what each slot begins with first, or what may follow that; nothing while there is enough to do.
 
         slots: how many jobs can be done at once; out: shares handed out that are not back. A suspect is handed out only
         when none are, after all other jobs

@@ -75,7 +75,7 @@ def tabu_search(
     found: U64,  # [steps] becomes the groups met
     short: F64,  # [steps] and by how much each is violated
 ) -> int:
-    """How many groups with a violated cut are met on a walk that always changes a group by the best variable.
+    """Return how many groups with a violated cut are met on a walk that always changes a group by the best variable.
 
     A variable that has joined or left stays so for a few steps.
     """

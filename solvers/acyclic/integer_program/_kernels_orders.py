@@ -27,7 +27,7 @@ def _cost(v: int, placed: np.uint64, starts: I64, masks: U64, costs: I64) -> int
 
 @kernel
 def improve(order: I64, starts: I64, masks: U64, costs: I64) -> int:
-    """What an order comes to after moves of one variable, to the best place each, while they improve it."""
+    """Return what an order comes to after moves of one variable, to the best place each, while they improve it."""
     num = len(order)
     total = np.int64(0)
     placed = np.uint64(0)
@@ -83,7 +83,7 @@ def _move(order: I64, place: int, to: int) -> None:
 
 @kernel
 def stir(best: I64, moves: I64, starts: I64, masks: U64, costs: I64) -> int:
-    """What the best order comes to that is met when it is disturbed by some moves and improved again.
+    """Return what the best order comes to that is met when it is disturbed by some moves and improved again.
 
     best: [m] an order, which becomes the best one; moves: [t, k, 2] from where to where, in each of t disturbances
     """

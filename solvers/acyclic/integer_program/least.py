@@ -99,7 +99,7 @@ class _Search:
         return mask & sum(1 << v for v in self.variables)
 
     def _settle(self, value: Value) -> int:
-        """What the least choice comes to by a value; only groups and columns with such choices stay."""
+        """Return what the least choice comes to by a value; only groups and columns with such choices stay."""
         cheapest = {v: min(value(u, own) for u, own in self.columns if u == v) for v in self.variables}
         base = sum(cheapest.values())
 

@@ -89,7 +89,7 @@ class Relaxation:
         self.unpriced = self.unpriced[~rows]
 
     def solve(self, allowed: Bits, seconds: float | None = None) -> tuple[F64 | None, Proof]:
-        """What is taken of each column in an optimum, None without one, and what is proved.
+        """Return what is taken of each column in an optimum, None without one, and what is proved.
 
         allowed: shape (columns,); seconds: after which HiGHS gives up
         """
@@ -104,7 +104,7 @@ class Relaxation:
         return (np.clip(taken, 0.0, 1.0) if is_solved else None), proof
 
     def tried(self, allowed: Bits, steps: int) -> Proof:
-        """What a few steps of the simplex prove, from the last solution on, which is the last one after it too.
+        """Return what a few steps of the simplex prove, from the last solution on, which is the last one after it too.
 
         allowed: shape (columns,)
         """

@@ -102,7 +102,7 @@ class Tree:
         return [node.allowed for node in [*self.ended, *self.queue] if node.bound <= self.most]
 
     def _children(self, node: _Node) -> Sequence[_Side]:
-        """What has to be looked at below; nothing if the node is done with."""
+        """Return what has to be looked at below; nothing if the node is done with."""
         allowed, bound, dull = node.allowed, node.bound, 0
         while True:
             self._in_time(bound)

@@ -55,7 +55,7 @@ class ReplayedDags(GraphSpace):
         return sum(self.weights)
 
     def fits(self, member: Mechanism) -> bool:
-        """Whether the mechanism is that of a member."""
+        """Return whether the mechanism is that of a member."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and bool(np.any(np.all(self.matrices == matrix, axis=(1, 2))))
 
@@ -95,8 +95,8 @@ class ReplayedDags(GraphSpace):
 
 
 def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | ReplayedDags:
-    """What the laboratory's rules leave; the larger class that uses them locally, where its members are too many to
-    list or a number is too large or between two hundredths. `BudgetSpent` as `noisy_dags`.
+    """Return what the laboratory's rules leave; the larger class that uses them locally, where its members are too
+    many to list or a number is too large or between two hundredths. `BudgetSpent` as `noisy_dags`.
     """
     space = noisy_dags(evidence, laws=laws, settings=True)
     if space.count > MAX_REPLAYED or not _is_exact(evidence):
@@ -116,7 +116,7 @@ def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | Replay
 
 
 def _is_exact(evidence: Evidence) -> bool:
-    """Whether every noisy reading, and every setting that led to it, is a whole number of hundredths."""
+    """Return whether every noisy reading, and every setting that led to it, is a whole number of hundredths."""
     return all(
         max(map(abs, seen.values)) <= LARGEST and set_hundredths(seen.setting) is not None
         for seen in evidence.seen
@@ -125,7 +125,7 @@ def _is_exact(evidence: Evidence) -> bool:
 
 
 def _sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Integers) -> list[int]:
-    """How many sequences of draws give every noisy reading, for members with these shifted nodes and weights."""
+    """Return how many sequences of draws give every noisy reading, for members with these shifted nodes and weights."""
     if not len(matrices):
         return []
     totals = np.rint(np.linalg.inv(np.eye(matrices.shape[1]) - matrices)).astype(np.int64)

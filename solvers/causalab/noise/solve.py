@@ -64,7 +64,9 @@ def _direction(episode: LabEpisode, start: Floats) -> Floats | None:
 
 
 def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
-    """Where the noise did not show: each property is set twice all the same, and what is left may be one mechanism."""
+    """Return where the noise did not show: each property is set twice all the same, and what is left may be one
+    mechanism.
+    """
     task = episode.task
     nulls = len(episode.steps)
     for name, step in product(task.settable, STEPS):

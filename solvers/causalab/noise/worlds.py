@@ -148,7 +148,7 @@ class NoisyDags(GraphSpace):
         return sum(world.count for world in self.worlds)
 
     def fits(self, member: Mechanism) -> bool:
-        """Whether the mechanism is that of a member."""
+        """Return whether the mechanism is that of a member."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and any(_holds(world, matrix) for world in self.worlds)
 
@@ -173,7 +173,7 @@ class NoisyDags(GraphSpace):
         return replace(self, evidence=evidence, worlds=tuple(_followed(self.worlds, evidence)))
 
     def verdicts(self) -> Mapping[float, int]:
-        """How many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
+        """Return how many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
         unknown = float("nan")  # one object, so that it is one key
         found: Counter[float] = Counter()
         for world in self.worlds:
@@ -186,7 +186,7 @@ class NoisyDags(GraphSpace):
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """How many members have each edge that some member has."""
+        """Return how many members have each edge that some member has."""
         nodes, found = self.evidence.nodes, Counter[Edge]()
         for world in self.worlds:
             for child in range(len(nodes)):
@@ -195,7 +195,7 @@ class NoisyDags(GraphSpace):
         return {edge: number for edge, number in found.items() if number}
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """How many members have exactly these edges."""
+        """Return how many members have exactly these edges."""
         masks = masks_of(edges, self.evidence.nodes)
         return 0 if masks is None else sum(world.with_parents(masks) for world in self.worlds)
 
@@ -213,7 +213,7 @@ class NoisyDags(GraphSpace):
 
 
 def law_words(laws: Sequence[Law]) -> str:
-    """What a draw is, as the class in words has it."""
+    """Return what a draw is, as the class in words has it."""
     if tuple(laws) == RELEASED_LAWS:
         return f"a scale s of {', '.join(f'{scale:g}' for scale in SCALES)}, and a draw of -s, 0 or s"
     return "and a draw of " + " or ".join(", ".join(f"{shift / PER_UNIT:g}" for shift in law) for law in laws)
@@ -321,7 +321,7 @@ def list_members(world: World) -> Iterator[tuple[tuple[tuple[int, ...], ...], tu
 
 
 def replays(space: NoisyDags, member: Mechanism) -> bool:
-    """Whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
+    """Return whether the reference gives every reading under one of the noises that the space leaves the mechanism."""
     for law, nodes in space.noises(member):
         shifts = [dict.fromkeys(nodes, shift / PER_UNIT) for shift in law]
         if misfit(member, space.evidence, reading=space.evidence.task.reading, shifts=shifts) <= EXACT:

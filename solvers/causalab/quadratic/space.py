@@ -80,7 +80,7 @@ class QuadraticDags(GraphSpace):
         return choices(self._options)
 
     def fits(self, member: Mechanism) -> bool:
-        """Whether the mechanism's graph and square weights are those of a member."""
+        """Return whether the mechanism's graph and square weights are those of a member."""
         nodes = self.evidence.nodes
         for own, child in zip(self.locals, nodes, strict=True):
             squares = member.weights(child, 2)
@@ -100,7 +100,7 @@ class QuadraticDags(GraphSpace):
         return QuadraticDags(later.evidence, tuple(kept))
 
     def verdicts(self) -> Mapping[float, int]:
-        """How many members predict each frequency; nearly equal ones are one, NaN is what is not determined."""
+        """Return how many members predict each frequency; nearly equal ones are one, NaN is what is not determined."""
         own = self.locals[-1]
         found: dict[float, int] = {}
         left = np.sort(own.predictions[~np.isnan(own.predictions)])
@@ -114,11 +114,11 @@ class QuadraticDags(GraphSpace):
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
-        """How many members have each edge that some member has."""
+        """Return how many members have each edge that some member has."""
         return edge_numbers(self._options, self.evidence.nodes)
 
     def having_graph(self, edges: Set[Edge]) -> int:
-        """How many members have exactly these edges."""
+        """Return how many members have exactly these edges."""
         return graph_number(self._options, edges, self.evidence.nodes)
 
 
@@ -180,6 +180,6 @@ def _explaining(evidence: Evidence, node: int, parents: tuple[int, ...], squares
 
 
 def _in_row_space(design: Floats, row: Floats) -> bool:
-    """Whether what the readings determine includes this combination of the weights."""
+    """Return whether what the readings determine includes this combination of the weights."""
     combination = np.linalg.lstsq(design.T, row, rcond=1e-10)[0]
     return bool(np.abs(design.T @ combination - row).max() <= DETERMINED)

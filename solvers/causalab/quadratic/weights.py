@@ -69,7 +69,7 @@ def _with_weights(mechanism: Mechanism, weights: dict[str, float]) -> Mechanism:
 
 
 def _reads(episode: LabEpisode, mechanism: Mechanism) -> bool:
-    """Whether the frequency's equation gives every reading, within what display and floating point allow."""
+    """Return whether the frequency's equation gives every reading, within what display and floating point allow."""
     evidence = evidence_of(episode.task, episode.steps)
     nodes = evidence.nodes
     for row in evidence.table:

@@ -141,7 +141,7 @@ def encode(
 
 
 def _add_roots(encoding: Encoding) -> None:
-    """Where the roots are hidden: exactly the disclosed number of them."""
+    """Return where the roots are hidden: exactly the disclosed number of them."""
     task = encoding.task
     if task.disclosure.roots is not None:
         return

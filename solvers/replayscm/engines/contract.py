@@ -38,7 +38,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Return how reports call it."""
 
     def first(self, task: Task, model_class: ModelClass, *, budget: Budget | None = None) -> Outcome[Scm]:
         """Some member."""
@@ -49,7 +49,7 @@ class Engine(Protocol):
     def count_up_to(
         self, task: Task, model_class: ModelClass, limit: int, *, budget: Budget | None = None
     ) -> Counted | OutOfBudget:
-        """How many members there are, counting no further than `limit`."""
+        """Return how many members there are, counting no further than `limit`."""
 
 
 # --- engines that find one member after another ----------------------------------------------------------------------
@@ -110,7 +110,7 @@ class Enumeration:
 
 
 def outcome_of(task: Task, model_class: ModelClass, functions: Functions | None, none: str) -> Outcome[Scm]:
-    """What an engine says of a question: the certified model, or that there is none."""
+    """Return what an engine says of a question: the certified model, or that there is none."""
     if functions is None:
         return Impossible(f"{none}: {model_class.describe(task)}")
     return Found(certified_model(task, model_class.max_parents, functions))

@@ -161,7 +161,7 @@ class SmtMembers:
         return functions
 
     def _solve(self) -> bool:
-        """Whether there is a model; `BudgetSpent` if z3's limit came first."""
+        """Return whether there is a model; `BudgetSpent` if z3's limit came first."""
         from pysmt.exceptions import SolverReturnedUnknownResultError
 
         limit = self.budget.states

@@ -71,7 +71,7 @@ def panels_by_size(problems: Sequence[Problem]) -> list[Panel]:
 
 
 def agreements(frame: Frame) -> Iterator[Row]:
-    """Whether the libraries' local scores are our numbers, on a share of all families."""
+    """Return whether the libraries' local scores are our numbers, on a share of all families."""
     pooled = without_interventions(frame)
     families = sampled(all_families(frame.num_vars), SOME)
     for kind, score in SHARED_SCORES.items():

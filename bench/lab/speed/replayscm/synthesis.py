@@ -49,7 +49,7 @@ def _comparison(num_parents: int, tables: Sequence[PartialTable]) -> Comparison:
 
 
 def planted_tables(num_parents: int, count: int) -> list[PartialTable]:
-    """What evidence could say about random mechanisms that mention that many parents, some of them twice."""
+    """Return what evidence could say about random mechanisms that mention that many parents, some of them twice."""
     rng = Random(SEED + num_parents)
     return [_planted(num_parents, rng) for _ in range(count)]
 
