@@ -49,7 +49,7 @@ class Space(Protocol[M, X, R, A]):
 
 
 class InWords(Protocol):
-    """What names its class."""
+    """Anything that names its class."""
 
     @property
     def in_words(self) -> str: ...

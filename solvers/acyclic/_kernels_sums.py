@@ -67,7 +67,7 @@ def _subtract(number: U64, limbs: int, out: U64) -> None:
 
 @inlined
 def _position(bit: int) -> int:
-    """Of a bit that is alone in its word."""
+    """Return the index of the only set bit of a word."""
     position = 0
     while bit >> position != 1:
         position += 1
@@ -82,7 +82,7 @@ def subset_sums(
     starts: I64,  # [m + 1] where the parent sets of each variable begin
     sums: U64,  # [m, 2**m] out: weight of the parent sets whose variables lie in a set
 ) -> None:
-    """Of every variable and every set of variables; modulo 2**64."""
+    """Sum the weights of each variable's parent sets within every subset, modulo 2**64 (zeta transform)."""
     num_vars = starts.shape[0] - 1
     for i in range(num_vars):
         own = sums[i]

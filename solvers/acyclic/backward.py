@@ -21,7 +21,7 @@ Weighted: TypeAlias = Callable[[Iterable[tuple[Any, int]], int], Any]
 
 
 class Backward:
-    """What is kept of an elimination; as many pairs of relations as were joined."""
+    """Backward sampler along an elimination; it stores as many pairs of relations as were joined."""
 
     def __init__(self, options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> None:
         """Arguments as for `solvers.acyclic.elimination.eliminated_total`."""

@@ -17,7 +17,7 @@ from calibrant.solvers.budget import BudgetSpent
 
 
 class Bounds(NamedTuple):
-    """What a number is at least and at most; equal where it is known."""
+    """Certified lower and upper bound of a number; equal where it is exact."""
 
     lower: int
     upper: int
@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(weights: Weights) -> Bounds:
-    """Of `total`, which they are wherever that is within its budget."""
+    """Bound `total` from below and above; both are the sum itself wherever it is within its budget."""
     parts = [_of_component(component) for component in weights.components()]
     return Bounds(prod(part.lower for part in parts), prod(part.upper for part in parts))
 

@@ -114,7 +114,7 @@ class Weights:
         return ((self.inside(mask), weight) for mask, weight in options.items() if weight)
 
     def _inside(self, options: Mapping[Mask, int]) -> Iterator[tuple[Mask, int]]:
-        """The same with arrays."""
+        """Return parent sets as positions with their weights, computed with arrays where masks fit a word."""
         if self.available >> LARGEST_WORD:
             return self._each_inside(options)
         masks = np.array([mask for mask, weight in options.items() if weight], np.int64)
@@ -124,7 +124,7 @@ class Weights:
 
     @cached_property
     def words(self) -> WordWeights | None:
-        """The same for kernels; None where they are too many, or too large."""
+        """Return the weights as arrays of words for kernels; None where they are too many or too large."""
         return word_weights(self.by_positions)
 
     @cached_property
@@ -266,7 +266,7 @@ class Layers:
 
     @cached_property
     def total(self) -> int:
-        """The same sum as `total`, without a negative term; `BudgetSpent` for too many."""
+        """Sum over layers, which has no negative terms; `BudgetSpent` where there are too many."""
         whole = self.completions(0, 0)
         self._budget = Budget()  # a descent goes through no others
         return whole
@@ -318,7 +318,7 @@ class Layers:
         return every - self.weights.within(index, placed ^ last) if last else every
 
     def choices(self, layer: Mask, placed: Mask, last: Mask) -> Sequence[tuple[int, list[tuple[Mask, int]], int]]:
-        """Of each variable of a layer its number, its parent sets with their weights, and what these are together."""
+        """Return for each variable of a layer its number, its parent sets with weights, and their sum."""
         key = layer, placed, last
         if key not in self._choices:
             self._choices[key] = [

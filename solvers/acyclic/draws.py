@@ -47,7 +47,7 @@ def below(rng: Random, whole: int) -> int:
 
 
 class Draws:
-    """Of one sum; what draws share is worked out once. `BudgetSpent` from all of it where there are too many terms."""
+    """Sampler for one sum; what samples share is computed once. `BudgetSpent` where there are too many terms."""
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
@@ -72,7 +72,7 @@ class Draws:
 
     @cached_property
     def _layers(self) -> Layers | None:
-        """Of all variables together; None where they are taken by components, each in its own way."""
+        """Return the layers of all variables together; None where components are sampled separately."""
         wide = len(self.weights.endogenous) > MAX_POSITIONS
         if wide and any(part.elimination is not None for part in self._components):
             return None

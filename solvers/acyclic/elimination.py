@@ -103,7 +103,7 @@ def family(variable: int, options: Mapping[Mask, int]) -> Table:
 
 
 class Join:
-    """Of every term of each table the relation of all together, unless it has a cycle; small tables first.
+    """Join of tables: acyclic unions of one relation from each, small tables first.
 
     reached: what the tables before each one come to, and all of them
     """
@@ -135,7 +135,7 @@ class Join:
 
 
 def _spread(rows: Rows, scope: tuple[int, ...], wider: tuple[int, ...]) -> Rows:
-    """The same relation over more variables."""
+    """Return the relation over a larger scope."""
     places = [wider.index(v) for v in scope]
     spread = [0] * len(wider)
     for place, row in zip(places, rows, strict=True):

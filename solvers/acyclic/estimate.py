@@ -98,7 +98,7 @@ class Estimate(NamedTuple):
 def estimate(
     weights: Weights, seeds: np.random.SeedSequence, *, particles: int = PARTICLES, runs: int = RUNS
 ) -> Estimate:
-    """Of `solvers.acyclic.count.total`. The same seeds give the same estimate.
+    """Estimate `solvers.acyclic.count.total`. The same seeds give the same estimate.
 
     Components whose terms can be added up are. `BudgetSpent` if every order that was drawn ended where nothing can come
     next.
@@ -120,7 +120,7 @@ def estimate(
 
 
 def together(parts: Sequence[Estimate]) -> Estimate:
-    """Of a sum of numbers that were estimated independently, in as many runs each."""
+    """Return the estimate of a sum of independently estimated numbers, each with as many runs."""
     rough = [part for part in parts if part.runs]
     known = sum(part.value for part in parts if not part.runs)
     if not rough:
@@ -180,7 +180,7 @@ def _short(number: int) -> str:
 
 
 def _estimated(weights: Weights, seeds: np.random.SeedSequence, particles: int, runs: int) -> list[int]:
-    """Of one component, by each run."""
+    """Estimate the sum over one component, once per run."""
     problem = _Problem(weights)
     logs = [_Run(problem, particles, np.random.PCG64(own)).log_total() for own in seeds.spawn(runs)]
     if max(logs) == -np.inf:

@@ -26,7 +26,7 @@ CELLS = 1 << 22  # of a matrix of parent sets by beginnings
 
 
 class Marginals:
-    """Of one sum; what variables share is worked out once."""
+    """Parent-set marginals of one sum; what variables share is computed once."""
 
     def __init__(self, weights: Weights) -> None:
         self._components = [_Component(one) for one in weights.components()]
@@ -125,7 +125,7 @@ def _by_elimination(weights: Weights, index: int, sets: Sequence[Mask]) -> dict[
 
 
 def _held(sets: Sequence[Mask], numbers: Mapping[Mask, int]) -> dict[Mask, int]:
-    """Of each set the sum of the numbers of all that hold it; digit by digit, as products of matrices."""
+    """Sum, for each set, the numbers of its supersets; digit by digit, as products of matrices."""
     masks, holders = np.array(sets, np.int64), np.array(list(numbers), np.int64)
     digits = _digits(list(numbers.values()))
     few = max(1, CELLS // max(1, len(holders)))

@@ -100,7 +100,7 @@ class _Search:
             raise Undecided(_cost(sums)) from None
 
     def _smallest(self, chosen: dict[int, Mask]) -> dict[int, Mask]:
-        """Of all choices that the search still admits the first by the tie rule."""
+        """Return the first by the tie rule of all assignments that the search still admits."""
         for v in sorted(self.part):
             sets, taken = self.part[v], self.encoding.taken[v]
             while True:

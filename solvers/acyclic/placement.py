@@ -68,7 +68,7 @@ class Placement:
 
 
 def _numbers(weights: Sequence[int]) -> npt.NDArray[np.int64] | npt.NDArray[np.object_]:
-    """As words where no sum can leave them."""
+    """Return the weights as an array: of 64-bit words where no sum can overflow, else of Python integers."""
     if sum(weights) < 1 << 62:
         return np.array(weights, np.int64)
     listed = np.empty(len(weights), np.object_)

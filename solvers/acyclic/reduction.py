@@ -45,7 +45,7 @@ def parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] 
 
 
 def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
-    """The same, of parent sets with what they cost."""
+    """Reduce parent sets that come with costs, and split the variables into parts; None if none is acyclic."""
     found: list[Part] = []
     waiting = [sets] if sets else []
     while waiting:

@@ -63,7 +63,7 @@ class WordWeights(NamedTuple):
 
 
 def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
-    """Of parent sets as positions, per variable; None for too many variables, or weights that do not fit a word."""
+    """Return parent sets as positions, per variable; None for too many variables or weights beyond a word."""
     limbs = limbs_for([sum(own.values()) for own in options])
     if limbs is None:
         return None

@@ -22,7 +22,7 @@ Decision: TypeAlias = Move[tuple[int, ...]] | Found[Rule] | Impossible
 
 
 class Learner(Protocol):
-    """What plays an episode. It sees readings only."""
+    """Strategy that plays an episode. It sees readings only."""
 
     def read(self, placed: tuple[int, ...], reading: str) -> None:
         """Take in one reading."""
@@ -43,7 +43,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a learner came to.
+    """Conclusion of a learner.
 
     outcome: Found where it was sure enough; Impossible where the readings contradict its class; else OutOfBudget
     guess: what it would answer if it has to

@@ -122,7 +122,7 @@ class NoiseSpace:
         return found
 
     def heard_masses(self) -> Weights:
-        """The same for one more reading that is ACTIVE, if the rule is satisfied at it."""
+        """Return the masses by answer if one more reading is ACTIVE and the rule is satisfied at it."""
         found: Weights = self.likelihoods() @ np.array(RELIABILITIES)
         return found
 

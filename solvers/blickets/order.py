@@ -134,12 +134,12 @@ class OrderSpace:
         return as_weights(self.bits, len(orders(self.n))) * order_prior(self.n)
 
     def masses(self) -> Weights:
-        """The same by answer: a vector over the distinct rules."""
+        """Return the weights summed by answer: a vector over the distinct rules."""
         masses = np.bincount(answers(self.n), self.weights(), minlength=len(all_rules(self.n)))
         return masses.astype(np.float64)
 
     def activated_masses(self) -> Weights:
-        """The same by answer (rows) and placement sequence (columns), for the members that the sequence activates."""
+        """Return weights by answer (rows) and placement sequence (columns), of members that the sequence activates."""
         found = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
         weights = self.weights()
         left = np.flatnonzero(weights)

@@ -25,7 +25,7 @@ def activating(n: int) -> tuple[int, ...]:
 
 @cache
 def activation_matrix(n: int) -> Weights:
-    """The same as a matrix of 0 and 1: rules by sets."""
+    """Return the activations as a matrix of 0 and 1: rules by sets."""
     rules = all_rules(n)
     return np.array([[float(rule.active(present)) for present in range(1 << n)] for rule in rules])
 
@@ -49,7 +49,7 @@ def members_of(bits: int, n: int) -> list[Rule]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OneRule:
-    """What spaces of detectors with one rule share, whatever a reading tells.
+    """Base of the spaces of detectors with one rule, whatever a reading reveals.
 
     bits: the rules over n objects that give every reading; bit k stands for `all_rules(n)[k]`
     """

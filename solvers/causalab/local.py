@@ -49,7 +49,7 @@ class Local:
         return np.asarray((self.vectors > 0) @ (1 << np.arange(self.vectors.shape[1])))
 
     def explaining(self, differences: Floats) -> Local:
-        """Those for which the node's change is the weighted sum of the others', in every row."""
+        """Filter to the vectors for which the node's change is the weighted sum of the others', in every row."""
         hundredths = in_hundredths(differences)
         apart = self.vectors @ hundredths.T - hundredths[:, self.node]
         return Local(self.node, self.vectors[np.all(apart == 0, axis=1)])

@@ -239,7 +239,7 @@ class AnswerSet:
 
 
 class TwinAnswerSet(AnswerSet):
-    """The same set, always by elimination and search, as if the fitting worlds never formed a product."""
+    """Answer set that always uses elimination and search, as if the fitting worlds never formed a product."""
 
     def _compile(self) -> Compiled:
         compiled = Compiled(self.model, self.question, self._work)

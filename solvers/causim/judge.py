@@ -32,7 +32,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Flags:
-    """What makes a question easy, whatever its labels say; None where it does not apply.
+    """Properties that make a question easy, whatever its labels state; None where one does not apply.
 
     trivial: `do` covers every required key; copyable: the evidence with `do` written over it is right
     vacuous: in no fitting world something outside `do` changes

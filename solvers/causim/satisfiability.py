@@ -70,7 +70,7 @@ class SatQuestion:
         return found
 
     def literal(self, key: str, value: Symbol) -> Literal | None:
-        """That the answer has this value there; None if it never does."""
+        """Return the literal that the answer has this value there; None if it never does."""
         return (self.asked if key in self.model.position else self.noise)[key].get(value)
 
     def contains(self, answer: Assignment) -> bool:

@@ -61,7 +61,7 @@ class Decomposition:
         return self._search(goal, size, self.functions.operators)
 
     def rooted(self, goal: Goal, size: int, operator: str) -> Decomposed | None:
-        """The same among formulas with the operator at their root."""
+        """Find the best decomposition among formulas with the operator at their root."""
         return best(goal, self._candidates(goal, size, operator))
 
     def listed(self, position: int) -> Listed:

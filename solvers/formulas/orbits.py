@@ -62,7 +62,7 @@ def images(words: U64, num_vars: int) -> U64:
 
 
 def packed(functions: Layers, num_vars: int) -> bytes:
-    """Of each orbit the function of least table bits, deflated: size + 16 * rooted of all of them, then all words."""
+    """Pack the function of least table bits of each orbit, deflated: size + 16 * rooted of all, then all words."""
     leads = np.flatnonzero(images(functions.words, num_vars).min(axis=0) == functions.words)
     words = functions.words[leads]
     keys = functions.sizes[leads] | functions.rooted[leads] << np.uint8(4)

@@ -26,7 +26,7 @@ SMALL_VARIABLES, SMALL_ROWS = 5, 8  # different rows of one parent set; exhausti
 
 
 class SolverAnswer(Protocol):
-    """What a solver finds: an SCM and its total formula size."""
+    """Result of a solver: an SCM and its total formula size."""
 
     @property
     def model(self) -> Scm: ...

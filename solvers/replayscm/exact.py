@@ -110,7 +110,7 @@ class _Choice(NamedTuple):
 
 
 class _Engine:
-    """What chooses parent sets, and until when by the clock."""
+    """Engine that assigns parent sets, and its deadline by the clock."""
 
     def __init__(self, name: str, seconds: float | None) -> None:
         self.name = name
@@ -209,7 +209,7 @@ class _Search:
         return best and _Choice(best.cost, roots, best.chosen, self.refinements)
 
     def _costs(self, variable: int) -> dict[Mask, Cost]:
-        """Of each option: size, then mentions."""
+        """Return the cost of each option: size, then mentions."""
         if variable not in self.options:
             self.options[variable] = self._options(self.task.variables[variable])
         return {mask: by_size(option.at_least, mask) for mask, option in self.options[variable].items()}

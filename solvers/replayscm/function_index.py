@@ -17,7 +17,7 @@ I64 = npt.NDArray[np.int64]
 
 
 class FunctionIndex(NamedTuple):
-    """Those of solvers.formulas.essential in the order in which kernels look them up.
+    """Functions of solvers.formulas.essential in the order in which kernels look them up.
 
     bits: [f] uint64 tables, by number of variables, then bits; sizes: [f] least sizes
     prefixes: [k + 1, 2**PREFIX_ROWS + 1] where the functions of j variables begin whose last PREFIX_ROWS rows are so;

@@ -136,7 +136,7 @@ class ParentSets:
 
     @cached_property
     def places(self) -> list[dict[Mask, int]]:
-        """Of each variable where its sets are."""
+        """Return the offset of each parent set, per variable."""
         masks, starts = self.masks.tolist(), self.starts.tolist()
         return [dict(zip(masks[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
 

@@ -99,5 +99,5 @@ def completion(rng: Random, num_vars: int, care: int, value: int) -> int:
 
 @cache
 def _low_rows(num_vars: int) -> list[tuple[int, int]]:
-    """Of each variable how far apart the rows are that differ in it, and those with it at 0."""
+    """Return, per variable, the distance of rows that differ in it, and the rows in which it is 0."""
     return [(1 << i, full_mask(num_vars) & ~projection(i, num_vars).bits) for i in range(num_vars)]

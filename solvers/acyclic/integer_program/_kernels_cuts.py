@@ -26,7 +26,7 @@ def _size(group: np.uint64) -> int:
 
 @kernel
 def _place(bit: np.uint64) -> int:
-    """Of a bit that is alone in its word."""
+    """Return the index of the only set bit of a word."""
     place = 0
     while bit >> np.uint64(place) != np.uint64(1):
         place += 1

@@ -18,7 +18,7 @@ IMPOSSIBLE = 1 << 56  # costs more than any choice, and a sum of 63 such costs i
 
 @kernel
 def _cost(v: int, placed: np.uint64, starts: I64, masks: U64, costs: I64) -> int:
-    """Of the cheapest set of a variable whose members are placed."""
+    """Return the cost of the cheapest parent set of a variable among the variables placed before it."""
     for at in range(starts[v], starts[v + 1]):
         if not masks[at] & ~placed:
             return int(costs[at])

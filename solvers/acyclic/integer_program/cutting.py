@@ -82,7 +82,7 @@ def _short(support: Support, cluster: Cluster) -> float:
 
 
 def _met(support: Support, level: int) -> Iterable[Cluster]:
-    """Of the groups met on walks from every variable the most violated ones, few of which have a variable in common."""
+    """Return the most violated clusters that tabu search meets from each variable; few overlap."""
     num = support.num_variables
     words = (support.parents.astype(np.uint64) << np.arange(num, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
     met, short = np.empty(STEPS, np.uint64), np.empty(STEPS)

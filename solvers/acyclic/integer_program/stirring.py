@@ -44,7 +44,7 @@ class Stirring:
         return self._choice(places)
 
     def anew(self, times: int) -> dict[int, Mask] | None:
-        """The same from a random order on; None if no possible one is met."""
+        """Restart from a random order and improve it; None if no feasible order is met."""
         places = self.random.permutation(len(self.variables))
         return self._choice(places) if self._stir(places, times) < IMPOSSIBLE else None
 

@@ -54,7 +54,7 @@ class _Node(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Of a branch: bound as of a node, allowed columns."""
+    """Child of a node after branching: inherited bound and allowed columns."""
 
     bound: float
     allowed: Bits
@@ -167,7 +167,7 @@ class Tree:
             self.unpriced = self.unpriced[~old]
 
     def _end_single(self, allowed: Bits) -> None:
-        """Of a node with one column for each variable, whatever its relaxation proves."""
+        """Close a node that has one column left for each variable, without solving its relaxation."""
         chosen = dict(self.columns[place] for place in np.flatnonzero(allowed).tolist())
         if placed({v: [own] for v, own in chosen.items()})[1]:
             return

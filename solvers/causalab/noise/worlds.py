@@ -39,7 +39,7 @@ RELEASED_LAWS: tuple[Law, ...] = tuple((-round(s * PER_UNIT), 0, round(s * PER_U
 
 @dataclass(frozen=True)
 class Shifted:
-    """What one node may still be: a weight vector, and whether the noise shifts the node.
+    """Remaining hypothesis on one node: a weight vector, and whether the noise shifts the node.
 
     vectors: (rows, nodes); shifted: (rows,)
     """
