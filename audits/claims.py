@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from calibrant.audits.recounting import RecountLimitError
-from calibrant.dsl.errors import in_one_line, shown
+from calibrant.dsl.errors import in_one_line, short_repr
 
 FORMAT = "calibrant-claim"
 VERSION = 1
@@ -118,13 +118,13 @@ def verify(certificate: Certificate, evidence: object, verifiers: Mapping[str, V
         return ClaimCheck(False, "made for other evidence")
     verifier = verifiers.get(certificate.claim)
     if verifier is None:
-        return ClaimCheck(False, f"nobody here can check the claim {shown(certificate.claim)}")
+        return ClaimCheck(False, f"nobody here can check the claim {short_repr(certificate.claim)}")
     try:
         reason = verifier(evidence, certificate)
     except RecountLimitError:
         raise
     except Exception as error:  # whatever the data break: a certificate that cannot be checked does not hold
-        return ClaimCheck(False, f"data that do not fit the claim: {shown(_message(error))}")
+        return ClaimCheck(False, f"data that do not fit the claim: {short_repr(_message(error))}")
     if reason:
         return ClaimCheck(False, in_one_line(reason)[:MAX_REASON_CHARS])
     return ClaimCheck(True, "", verifier.in_words(evidence, certificate) if isinstance(verifier, ClaimKind) else "")

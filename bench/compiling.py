@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from calibrant.dsl.compiling import Told
+from calibrant.dsl.compiling import CompileListener
 
 EVERY = 5.0  # seconds between lines
 
@@ -43,4 +43,4 @@ def say_compiling(kernel: str) -> None:
 
 def tell_compiling() -> None:
     """From now on this process says on standard error what it compiles."""
-    Told.listener = say_compiling
+    CompileListener.listener = say_compiling

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.episode import Episode, Step
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import json_objects
 from calibrant.dsl.message import Message
 
@@ -133,7 +133,7 @@ class JsonChat:
         self._turns_left -= 1
         try:
             if not isinstance(text, str):
-                raise ActionError(f"expected text, found {shown(text)}")
+                raise ActionError(f"expected text, found {short_repr(text)}")
             answer = self._told(self.episode.act(self._reply_action(text)), self.episode.left)
         except ActionError as error:
             answer = f"Not understood: {error}."
@@ -150,7 +150,7 @@ def sole_action(text: str) -> Action:
             found.append(json_object.value)
             end = json_object.end
     if not found:
-        raise ActionError(f"expected a JSON object, found {shown(text)}")
+        raise ActionError(f"expected a JSON object, found {short_repr(text)}")
     if any(other != found[0] for other in found):
         raise ActionError("several actions; a reply carries one")
     return found[0]

@@ -6,7 +6,7 @@ import math
 from os import PathLike
 from pathlib import Path
 
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 
 def path_argument(value: object, what: str) -> Path:
@@ -15,7 +15,7 @@ def path_argument(value: object, what: str) -> Path:
     if not isinstance(path, str):
         raise CalibrantError(f"{what} must be a path or its text, got {type(value).__name__}")
     if not path or "\0" in path:
-        raise CalibrantError(f"{what} must be a path, got {shown(path)}")
+        raise CalibrantError(f"{what} must be a path, got {short_repr(path)}")
     return Path(path)
 
 
@@ -29,12 +29,12 @@ def seed_argument(value: object) -> int:
 def check_execution(workers: object, budget: object, cluster: object, retry_crashed: object) -> None:
     """Raise `CalibrantError` for what is no way to run: before a process is started, which would not say."""
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise CalibrantError(f"workers must be a whole number from 1, got {shown(workers)}")
+        raise CalibrantError(f"workers must be a whole number from 1, got {short_repr(workers)}")
     if budget is not None:
         number = isinstance(budget, int | float) and not isinstance(budget, bool)
         if not number or not math.isfinite(budget) or budget <= 0:  # type: ignore[arg-type,operator]  # a number
-            raise CalibrantError(f"budget must be seconds above 0 or None, got {shown(budget)}")
+            raise CalibrantError(f"budget must be seconds above 0 or None, got {short_repr(budget)}")
     if cluster is not None and (not isinstance(cluster, str) or not cluster or "\0" in cluster):
-        raise CalibrantError(f"cluster must be an address tcp://HOST:PORT or None, got {shown(cluster)}")
+        raise CalibrantError(f"cluster must be an address tcp://HOST:PORT or None, got {short_repr(cluster)}")
     if not isinstance(retry_crashed, bool):
         raise CalibrantError(f"retry_crashed must be True or False, got {type(retry_crashed).__name__}")

@@ -16,8 +16,8 @@ from numba.core import config
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.types import unliteral
 
-from calibrant.dsl.compiling import Turn
-from calibrant.dsl.garbage import no_collections
+from calibrant.dsl.compiling import CompileLock
+from calibrant.dsl.gc_control import gc_paused
 from calibrant.dsl.kernel_cache import cache_folder, is_private
 
 P = ParamSpec("P")
@@ -31,7 +31,7 @@ def _own_folder(named: str) -> str:
 
 
 config.CACHE_DIR = _own_folder(config.CACHE_DIR)  # type: ignore[attr-defined]
-_turn = Turn(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
+_turn = CompileLock(Path(config.CACHE_DIR))  # type: ignore[attr-defined]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -41,29 +41,29 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
-def inlined(function: Callable[P, R]) -> Callable[P, R]:
+def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """A part of a kernel that is compiled into its callers, as if it stood there, and alone only if Python calls it."""
     compiler = numba.njit(cache=True, nogil=True, boundscheck=False, inline="always")
     return cast("Callable[P, R]", _in_turn(compiler(function)))
 
 
 def _in_turn(dispatcher: Any) -> Any:
-    """The same, compiled once: not again for each constant that callers write, nor by two processes at a time."""
+    """Wrap a dispatcher to compile once: not per literal type of an argument, nor in two processes at a time."""
     compiled, loaded = dispatcher.compile, dispatcher._cache.load_overload
 
     def compile_in_turn(signature: Any) -> Any:
-        wanted = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
-        with global_compiler_lock, _turn, no_collections():  # what a compiler makes lives on
-            return compiled(wanted)
+        types = tuple(map(unliteral, signature)) if isinstance(signature, tuple) else signature
+        with global_compiler_lock, _turn, gc_paused():  # what a compiler makes lives on
+            return compiled(types)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
-        found = loaded(signature, context)
-        if found is None:
+        overload = loaded(signature, context)
+        if overload is None:
             _turn.wait()
-            found = loaded(signature, context)  # unless nobody else has compiled it meanwhile
-            if found is None:
-                _turn.say(dispatcher.py_func.__name__)
-        return found
+            overload = loaded(signature, context)  # unless nobody else has compiled it meanwhile
+            if overload is None:
+                _turn.notify(dispatcher.py_func.__name__)
+        return overload
 
     dispatcher.compile, dispatcher._cache.load_overload = compile_in_turn, load_or_wait
     return dispatcher

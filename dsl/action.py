@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.json_objects import decode
 
 Action: TypeAlias = Mapping[str, Any]
 
 
 class ActionError(CalibrantError):
-    """What was asked for is no action; the message says what is, in one line."""
+    """An invalid action; the message states in one line what is expected."""
 
 
 def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
@@ -25,15 +25,15 @@ def verb_of(action: object, verbs: Mapping[str, frozenset[str]]) -> str:
     verbs: for each verb the further keys that its object has to have, e.g. {"set": frozenset({"value"})}
     """
     if not isinstance(action, Mapping):
-        raise ActionError(f"expected a JSON object with one of {_listed(verbs)}, found {shown(action)}")
-    found = [key for key in action if key in verbs]
-    if len(found) != 1:
-        what = "no verb" if not found else "several verbs"
-        raise ActionError(f"{what} in {shown(dict(action))}; expected exactly one of {_listed(verbs)}")
-    (verb,) = found
+        raise ActionError(f"expected a JSON object with one of {_quote_verbs(verbs)}, found {short_repr(action)}")
+    present_verbs = [key for key in action if key in verbs]
+    if len(present_verbs) != 1:
+        problem = "no verb" if not present_verbs else "several verbs"
+        raise ActionError(f"{problem} in {short_repr(dict(action))}; expected exactly one of {_quote_verbs(verbs)}")
+    (verb,) = present_verbs
     if action.keys() != {verb} | verbs[verb]:
         keys = ", ".join(sorted({verb} | verbs[verb]))
-        raise ActionError(f"'{verb}' takes the keys {keys}; found {shown(dict(action))}")
+        raise ActionError(f"'{verb}' takes the keys {keys}; found {short_repr(dict(action))}")
     return str(verb)
 
 
@@ -42,11 +42,11 @@ def action_of_text(text: str) -> dict[str, Any]:
     try:
         value = decode(text.strip())
     except ValueError as error:
-        raise ActionError(f"expected a JSON object, found {shown(text.strip())}: {error}") from None
+        raise ActionError(f"expected a JSON object, found {short_repr(text.strip())}: {error}") from None
     if not isinstance(value, dict):
-        raise ActionError(f"expected a JSON object, found {shown(value)}")
+        raise ActionError(f"expected a JSON object, found {short_repr(value)}")
     return value
 
 
-def _listed(verbs: Mapping[str, frozenset[str]]) -> str:
+def _quote_verbs(verbs: Mapping[str, frozenset[str]]) -> str:
     return ", ".join(f"'{verb}'" for verb in verbs)

@@ -1,4 +1,4 @@
-"""While kernels are compiled: one process does it, the others wait and load; whoever wants to be told is told.
+"""Compilation of kernels: one process compiles, the others wait and load; a listener is notified.
 
 Imports no compiler, so that a program can ask to be told before there is one.
 """
@@ -12,14 +12,14 @@ from pathlib import Path
 PATIENCE = 300.0  # seconds to wait for another process; then two compile the same
 
 
-class Told:
-    """Who is told the name of a kernel that is about to be compiled; nobody unless a program asks."""
+class CompileListener:
+    """The callback that receives the name of a kernel before it is compiled; None by default."""
 
     listener: Callable[[str], None] | None = None
 
 
-class Turn:
-    """One process at a time compiles into a folder. Nested as kernels are; the caller sees to it that threads wait."""
+class CompileLock:
+    """A reentrant lock between processes that compile into a folder; callers must serialize threads."""
 
     def __init__(self, folder: Path) -> None:
         from filelock import FileLock  # takes longer to import than `calibrant --version` takes without it
@@ -27,7 +27,7 @@ class Turn:
         self._lock = FileLock(folder / "compiling.lock", timeout=PATIENCE)
         self._depth = 0
 
-    def __enter__(self) -> Turn:
+    def __enter__(self) -> CompileLock:
         self._depth += 1
         return self
 
@@ -37,12 +37,12 @@ class Turn:
             self._lock.release()
 
     def wait(self) -> None:
-        """Until no other process compiles; where files cannot be locked nobody waits."""
+        """Wait until no other process compiles; return at once where files cannot be locked."""
         if not self._lock.is_locked:
             with suppress(OSError, NotImplementedError):  # a timeout is one of them
                 self._lock.acquire()
 
     @staticmethod
-    def say(kernel: str) -> None:
-        if Told.listener is not None:
-            Told.listener(kernel)
+    def notify(kernel: str) -> None:
+        if CompileListener.listener is not None:
+            CompileListener.listener(kernel)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from calibrant.dsl.action import Action
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 T_co = TypeVar("T_co", covariant=True)
 R_co = TypeVar("R_co", covariant=True)
@@ -62,15 +62,15 @@ class TranscriptError(CalibrantError):
 E = TypeVar("E", bound=Episode[Any, Any])
 
 
-def replayed(fresh: E, actions: Iterable[Action]) -> E:
-    """A fresh episode after these actions, whatever it answered."""
+def replay_actions(fresh: E, actions: Iterable[Action]) -> E:
+    """Replay actions in a fresh episode, whatever it answers."""
     for action in actions:
         fresh.act(action)
     return fresh
 
 
-def verified(fresh: E, recorded: Sequence[Step[Any]]) -> E:
-    """A fresh episode after the actions of a transcript, if it answers all that the transcript says.
+def verify_transcript(fresh: E, recorded: Sequence[Step[Any]]) -> E:
+    """Replay a transcript in a fresh episode; `TranscriptError` where a response differs.
 
     `TranscriptError` names the first step that differs: its action where the episode begins with steps of its own,
     otherwise its reading, refusal or cost.
@@ -86,11 +86,17 @@ def verified(fresh: E, recorded: Sequence[Step[Any]]) -> E:
 
 def _compare(number: int, recorded: Step[Any], true: Step[Any]) -> None:
     if dict(recorded.action) != dict(true.action):
-        raise TranscriptError(number, f"action {shown(dict(recorded.action))} recorded, was {shown(dict(true.action))}")
+        raise TranscriptError(
+            number, f"action {short_repr(dict(recorded.action))} recorded, was {short_repr(dict(true.action))}"
+        )
     if type(recorded.reading) is not type(true.reading) or recorded.reading != true.reading:
-        raise TranscriptError(number, f"reading {shown(recorded.reading)} recorded, was {shown(true.reading)}")
+        raise TranscriptError(
+            number, f"reading {short_repr(recorded.reading)} recorded, was {short_repr(true.reading)}"
+        )
     if bool(recorded.refused) != bool(true.refused):
-        said, was = ("refused", "carried out") if recorded.refused else ("carried out", "refused")
-        raise TranscriptError(number, f"recorded as {said}, was {was}")
+        recorded_outcome, actual_outcome = (
+            ("refused", "carried out") if recorded.refused else ("carried out", "refused")
+        )
+        raise TranscriptError(number, f"recorded as {recorded_outcome}, was {actual_outcome}")
     if recorded.cost != true.cost:
-        raise TranscriptError(number, f"cost {shown(recorded.cost)} recorded, was {true.cost}")
+        raise TranscriptError(number, f"cost {short_repr(recorded.cost)} recorded, was {true.cost}")

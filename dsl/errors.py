@@ -27,8 +27,8 @@ def _rebuilt(kind: type[CalibrantError], args: tuple[object, ...], fields: dict[
 SHOWN_CHARACTERS = 60  # hostile input may be megabytes long; a message must stay one line
 
 
-def shown(value: object) -> str:
-    """A short, one-line, printable rendering of an untrusted value."""
+def short_repr(value: object) -> str:
+    """Render an untrusted value in one short, printable line."""
     try:
         text = ascii(value)
     except (ValueError, RecursionError):  # an integer beyond the interpreter's digit limit; a value nested too deeply
@@ -43,7 +43,7 @@ def in_one_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """Where parsing stopped: character offset and the offending token."""
+    """The position at which parsing stopped: character offset and the offending token."""
 
     position: int
     token: str
@@ -102,17 +102,19 @@ class PoolError(CalibrantError):
         where = ": ".join(part for part in (file, instance, field) if part)
         super().__init__(_one_line(f"{where}: {problem}" if where else problem))
 
-    def located(self, *, file: str = "", instance: str = "") -> PoolError:
-        """The same error with file and instance filled in where they were unknown."""
+    def with_location(self, *, file: str = "", instance: str = "") -> PoolError:
+        """Return the error with file and instance filled in where they were unknown."""
         return PoolError(self.problem, file=self.file or file, instance=self.instance or instance, field=self.field)
 
 
-LONGEST_MESSAGE = 1_000
+MAX_MESSAGE_CHARS = 1_000
 
 
 def _one_line(text: str) -> str:
-    kept = text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 3] + "..."
-    return kept if kept.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in kept)
+    shortened = text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 3] + "..."
+    return (
+        shortened if shortened.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shortened)
+    )
 
 
 class UnknownItemError(CalibrantError, KeyError):

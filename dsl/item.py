@@ -1,4 +1,4 @@
-"""What items of every benchmark have in common: a part that a solver may read, and a sealed one."""
+"""The common shape of items: a part that a solver may read, and a sealed one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from calibrant.dsl.errors import UnknownItemError, in_one_line, shown
+from calibrant.dsl.errors import UnknownItemError, in_one_line, short_repr
 
 T_co = TypeVar("T_co", covariant=True)
 S_co = TypeVar("S_co", covariant=True)
@@ -72,14 +72,16 @@ class Pool(Generic[I_co]):
             return replace(self, items=self.items[which])
         return self._of_id(which) if isinstance(which, str) else self.items[which]
 
-    def _of_id(self, wanted: str) -> I_co:
+    def _of_id(self, item_id: str) -> I_co:
         for item in self.items:
-            if item.id == wanted:
+            if item.id == item_id:
                 return item
         ids = [item.id for item in self.items]
-        close = [known for known in ids if wanted in known] or ids
-        listed = ", ".join(map(shown, close[:3])) + (", ..." if len(close) > 3 else "")
-        raise UnknownItemError(f"pool {shown(self.name)} has no item {shown(wanted)}; there is {listed or 'none'}")
+        close = [candidate for candidate in ids if item_id in candidate] or ids
+        listed = ", ".join(map(short_repr, close[:3])) + (", ..." if len(close) > 3 else "")
+        raise UnknownItemError(
+            f"pool {short_repr(self.name)} has no item {short_repr(item_id)}; there is {listed or 'none'}"
+        )
 
     def __repr__(self) -> str:
         items = f"{len(self)} item{'' if len(self) == 1 else 's'}"

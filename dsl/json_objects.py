@@ -41,9 +41,9 @@ def json_objects(text: str) -> Iterator[JsonObject]:
     """Every object of the text, in order of start; holds one byte per character and what one attempt decoded."""
     scan = _Scan(text)
     for start in scan.openings():
-        found = scan.complete.pop(start, None)
-        if found is not None:
-            yield found
+        complete_object = scan.complete.pop(start, None)
+        if complete_object is not None:
+            yield complete_object
 
 
 def json_fragments(text: str) -> Iterator[JsonObject]:
@@ -137,7 +137,7 @@ _Open: TypeAlias = _OpenObject | _OpenArray
 
 
 class _Scan:
-    """What is known about the objects of one text so far.
+    """The progress of a scan for the objects of one text.
 
     settled: 1 at the `{` of every object that an attempt has opened
     complete: those that closed, by start

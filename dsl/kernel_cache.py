@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: a folder of the user's cache that is named by a digest of all kernel sources.
+"""The cache of compiled kernels: a folder of the user's cache that is named by a digest of all kernel sources.
 
 Compiled code is loaded without asking. So a folder is used only if nobody else can put anything there: neither into it,
 nor into a folder above it, nor has anybody put something there before.
@@ -57,7 +57,7 @@ def private_folder(parent: Path, name: str) -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Whether only this user can have put anything into a folder, and only this user can replace it.
+    """Return whether only this user can have put anything into a folder, and only this user can replace it.
 
     The folder and all that is in it is this user's and not a link; nobody else may write to it, nor to the folders
     above it unless they are sticky (entries of others cannot be replaced there). `folder` is absolute, without links.
@@ -84,7 +84,7 @@ def _entries(folder: Path) -> Iterator[os.stat_result]:
 
 
 def _holds(above: os.stat_result) -> bool:
-    """Whether nobody but this user and the administrator can exchange an entry of a folder."""
+    """Return whether only this user and the administrator can replace an entry of a folder."""
     trusted = above.st_uid in (0, _user())
     return (
         trusted and stat.S_ISDIR(above.st_mode) and (not _open_to_others(above) or bool(above.st_mode & stat.S_ISVTX))

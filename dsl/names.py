@@ -10,7 +10,7 @@ _NUMBERED = re.compile(r"X([0-9]{1,9})", re.ASCII)  # nine digits: no name can m
 
 
 def is_name(token: str) -> bool:
-    """Whether a token has the shape of a variable name."""
+    """Return whether a token has the shape of a variable name."""
     return _NAME.fullmatch(token) is not None
 
 

@@ -51,8 +51,8 @@ def check_json_size(text: str | bytes) -> None:
         raise TooLargeError(f"a JSON text of more than {MAX_JSON_BYTES} bytes; split it or leave out what is not read")
     count: Callable[[str], int] = text.count if isinstance(text, str) else lambda token: text.count(token.encode())
     brackets = count("[") + count("{")
-    rest = MAX_JSON_TOKENS - brackets
-    if rest < 0 or (count(",") + count('"') > rest and _has_more_tokens(text)):
+    allowance = MAX_JSON_TOKENS - brackets
+    if allowance < 0 or (count(",") + count('"') > allowance and _has_more_tokens(text)):
         raise TooLargeError(f"a JSON text of more than {MAX_JSON_TOKENS} strings, lists, objects and commas")
 
 

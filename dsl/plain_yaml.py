@@ -17,7 +17,7 @@ import yaml
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import MAX_DEPTH
 
-_KEPT_SCALARS = 1 << 13
+_MAX_CACHED_SCALARS = 1 << 13
 _LONG = 40  # characters; longer scalars hardly occur twice
 MAX_EVENTS = 100_000_000  # of a document; 4 MB of the published pools have 265,000, and a pool has at most 1 GiB
 MAX_DOCUMENT_EVENTS = 10_000_000  # of a document that is read whole
@@ -40,7 +40,7 @@ class Readable(Protocol):
 
 
 def plain_document(text: str) -> Any:
-    """What the text says; `NotPlainError`, or whatever the parser raises."""
+    """Parse the text; `NotPlainError`, or any error of the parser."""
     loader = yaml.CSafeLoader(text)
     start = _first(loader)
     try:
@@ -127,7 +127,7 @@ def _last(loader: yaml.CSafeLoader) -> None:
 
 
 def _value(following: Callable[[], Any], event: Any, depth: int) -> Any:
-    """What a node says that begins with an event; the events are taken up to its end. depth: its own, from 1"""
+    """Return the value of the node that an event begins; consume its events. depth: of the node, from 1"""
     kind = type(event)
     if kind is yaml.AliasEvent or event.anchor is not None or event.tag is not None:
         raise NotPlainError
@@ -172,7 +172,7 @@ _CONVERTED = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "f
 
 
 def _resolved_once(text: str) -> Any:
-    """What a plain scalar stands for, all of which are immutable."""
+    """Return the (immutable) value of a plain scalar."""
     tag = _RULES.resolve(yaml.ScalarNode, text, (True, False))
     if tag == _TEXT:
         return text
@@ -184,4 +184,4 @@ def _resolved_once(text: str) -> Any:
         raise NotPlainError from None
 
 
-_resolved = lru_cache(_KEPT_SCALARS)(_resolved_once)
+_resolved = lru_cache(_MAX_CACHED_SCALARS)(_resolved_once)

@@ -19,7 +19,7 @@ from calibrant.dsl.errors import PoolError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES
 
 MAX_BYTES = 1 << 30  # the largest published file has 84 MB; a few kilobytes can decompress to anything
-_LONGEST_HEAD = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 _BLOCK = 1 << 16
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"  # a byte order mark in UTF-8
@@ -36,14 +36,14 @@ class Line(NamedTuple):
 
 def pool_head(path: Path) -> str:
     """The first line of a file that has one of reasonable length, whatever it says; empty otherwise."""
-    with _opened(path) as file:
-        return file.readline(_LONGEST_HEAD).decode("utf-8-sig", errors="replace")
+    with _open_text(path) as file:
+        return file.readline(_MAX_HEADER_BYTES).decode("utf-8-sig", errors="replace")
 
 
 @contextmanager
 def plain_pool(path: Path) -> Iterator[IO[bytes]]:
     """A file to read from any place again: that file, or an unnamed copy of what a compressed one (or a pipe) holds."""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         if isinstance(file, BufferedReader) and S_ISREG(os.fstat(file.fileno()).st_mode):
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
                 raise PoolError(f"larger than {MAX_BYTES} bytes")
@@ -68,7 +68,7 @@ def pool_lines(file: IO[bytes]) -> Iterator[Line]:
         if number == 1 and raw.startswith(_MARK):
             mark = start = len(_MARK)
             raw = raw[mark:]
-        text = _decoded(raw, start - mark)
+        text = _decode_line(raw, start - mark)
         if text.strip():
             yield Line(number, start, len(raw), text.removesuffix("\n"))
 
@@ -78,17 +78,17 @@ def text_lines(file: IO[bytes]) -> Iterator[str]:
     place = 0
     while raw := b"".join(file.readlines(_BLOCK)):
         raw = raw if place else raw.removeprefix(_MARK)
-        *lines, rest = _decoded(raw, place).split("\n")
+        *lines, partial_line = _decode_line(raw, place).split("\n")
         yield from lines
-        if rest:  # the last line of all, which does not end
-            yield rest
+        if partial_line:  # the last line of all, which does not end
+            yield partial_line
             return
         place += len(raw)
     if place:
         yield ""
 
 
-def _decoded(raw: bytes, place: int) -> str:
+def _decode_line(raw: bytes, place: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -97,7 +97,7 @@ def _decoded(raw: bytes, place: int) -> str:
 
 def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
     """SHA-256 of a prefix and what a file holds, in hexadecimal: the same for a file and the compressed file of it."""
-    with _opened(path) as file:
+    with _open_text(path) as file:
         digest = hashlib.sha256(prefix)
         while block := file.read(1 << 20):
             digest.update(block)
@@ -105,7 +105,7 @@ def pool_digest(path: Path, *, prefix: bytes = b"") -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedIOBase]:
+def _open_text(path: Path) -> Iterator[BufferedIOBase]:
     try:
         with path.open("rb") as file:
             if file.peek(len(_GZIP))[: len(_GZIP)] != _GZIP:

@@ -17,19 +17,19 @@ from typing import IO, Any, Generic, NoReturn, Protocol, TypeVar
 
 import msgspec
 
-from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, shown
+from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.errors import CalibrantError, PoolError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.parse_limits import TooLargeError, check_nesting, load_json
 from calibrant.dsl.pool_text import Line, plain_pool, pool_lines
 from calibrant.dsl.stored_items import stored_items
-from calibrant.dsl.whole_file import whole_file
 
 FORMAT = "calibrant-pool"
 VERSION = 1
 
 
 class Identified(Protocol):
-    """What every record of an item has. id: unique in the pool"""
+    """The field of every item's record. id: unique in the pool"""
 
     id: str
 
@@ -72,12 +72,12 @@ def read_records(path: Path, benchmark: str, record: type[R]) -> Iterator[Record
             first = next(lines, None)
             if first is None:
                 raise PoolError("empty; a pool begins with a header line")
-            header = decoded(first.text, Header, where=f"line {first.number}")
+            header = decode_line(first.text, Header, where=f"line {first.number}")
             _check(header, benchmark)
-            records = ((line, decoded(line.text, record, where=f"line {line.number}")) for line in lines)
+            records = ((line, decode_line(line.text, record, where=f"line {line.number}")) for line in lines)
             yield RecordFile(header.name or path.name, header.metadata, records, plain)
     except PoolError as error:
-        raise error.located(file=path.name) from None
+        raise error.with_location(file=path.name) from None
 
 
 def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S], I]) -> Pool[I]:
@@ -86,7 +86,7 @@ def read_items(path: Path, benchmark: str, record: type[S], item_of: Callable[[S
     item_of: the item of a record; what it refuses is said with line and id
     """
     with read_records(path, benchmark, record) as file:
-        items = stored_items(file.plain, _found(file.records, item_of), partial(_again, record, item_of))
+        items = stored_items(file.plain, _read_items(file.records, item_of), partial(_again, record, item_of))
     return Pool(file.name, benchmark, items, file.metadata)
 
 
@@ -94,17 +94,17 @@ def _again(record: type[S], item_of: Callable[[S], I], line: str) -> I:
     return item_of(decoded_again(line, record))
 
 
-def _found(records: Iterable[tuple[Line, S]], item_of: Callable[[S], I]) -> Iterator[tuple[Line, I]]:
-    seen: set[str] = set()
+def _read_items(records: Iterable[tuple[Line, S]], item_of: Callable[[S], I]) -> Iterator[tuple[Line, I]]:
+    ids: set[str] = set()
     for line, record in records:
-        where = f"line {line.number} ({shown(record.id)})"
-        if record.id in seen:
+        where = f"line {line.number} ({short_repr(record.id)})"
+        if record.id in ids:
             raise PoolError("a second item of that id", instance=where, field="id")
-        seen.add(record.id)
+        ids.add(record.id)
         try:
             item = item_of(record)
         except PoolError as error:
-            raise error.located(instance=where) from None
+            raise error.with_location(instance=where) from None
         except CalibrantError as error:
             raise PoolError(str(error), instance=where) from None
         yield line, item
@@ -112,10 +112,10 @@ def _found(records: Iterable[tuple[Line, S]], item_of: Callable[[S], I]) -> Iter
 
 def _check(header: Header, benchmark: str) -> None:
     if (header.format, header.version) != (FORMAT, VERSION):
-        found = f"{shown(header.format)} version {shown(header.version)}"
-        raise PoolError(f"{found}; this program reads '{FORMAT}' version {VERSION}", field="format")
+        actual_format = f"{short_repr(header.format)} version {short_repr(header.version)}"
+        raise PoolError(f"{actual_format}; this program reads '{FORMAT}' version {VERSION}", field="format")
     if header.benchmark != benchmark:
-        raise PoolError(f"a pool of {shown(header.benchmark)}; '{benchmark}' was expected", field="benchmark")
+        raise PoolError(f"a pool of {short_repr(header.benchmark)}; '{benchmark}' was expected", field="benchmark")
 
 
 def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct]) -> None:
@@ -131,8 +131,8 @@ def write_records(path: Path, header: Header, records: Iterable[msgspec.Struct])
         raise PoolError(f"does not fit JSON: {error}", file=path.name) from None
 
 
-def decoded(line: str, record: type[R], *, where: str = "") -> R:
-    """One JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
+def decode_line(line: str, record: type[R], *, where: str = "") -> R:
+    """Decode a JSON line as a record, strictly: no unknown, repeated or mistyped field; `PoolError` names the field."""
     try:
         raw = load_json(line, object_pairs_hook=_unique, parse_constant=_no_constant)
         check_nesting(raw, max_items=len(line))
@@ -150,14 +150,14 @@ def decoded(line: str, record: type[R], *, where: str = "") -> R:
 
 
 def decoded_again(line: str, record: type[R]) -> R:
-    """The record of a line that `decoded` took before, without asking the same again."""
+    """Decode a line again that `decode_line` has accepted, without repeating its checks."""
     return msgspec.convert(json.loads(line), record, strict=True)
 
 
-def converted(raw: Mapping[str, Any], record: type[R]) -> R:
-    """A JSON object as a record, as strictly as if it had been a line; `PoolError` names the field."""
+def convert_object(raw: Mapping[str, Any], record: type[R]) -> R:
+    """Convert a JSON object to a record, as strictly as a line; `PoolError` names the field."""
     try:
-        return decoded(json.dumps(raw), record)
+        return decode_line(json.dumps(raw), record)
     except (TypeError, ValueError, RecursionError) as error:
         raise PoolError(f"not JSON: {in_one_line(str(error))[:200]}") from None
 
@@ -166,11 +166,11 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         twice = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
-        raise PoolError(f"key {shown(twice)} occurs twice in one object")
-    return made
+        raise PoolError(f"key {short_repr(twice)} occurs twice in one object")
+    return mapping
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -17,57 +17,59 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Generic, TypeVar, overload
 from zlib import crc32
 
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import Line
 
-KEPT = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
+MAX_CACHED_ITEMS = 2000  # items of a file that are kept as they are; of ReplaySCM they take 80 MB
 AT_HAND = 64  # items found by their id that are kept, of those that are not
 
 I = TypeVar("I", bound=Item[Any, Any])  # noqa: E741  # an item
 F = TypeVar("F")  # what is found in a file: an item, or what one is made of
 
 
-def stored_items(file: IO[bytes], found: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
-    """The items that were found in a file (`dsl.pool_text.plain_pool`), of which a large number stays there.
+def stored_items(file: IO[bytes], lines_with_items: Iterable[tuple[Line, I]], again: Callable[[str], I]) -> Sequence[I]:
+    """Return the items of a file (`dsl.pool_text.plain_pool`); a large number stays on disk.
 
     again: the item of a line that has been found to be one; it can be pickled
     """
     items: list[I] = []
     ids: list[str] = []
     lines = _Lines(array("Q"), array("I"), array("I"))
-    for line, item in found:
+    for line, item in lines_with_items:
         ids.append(item.id)
         lines.add(line)
-        if len(ids) <= KEPT:
+        if len(ids) <= MAX_CACHED_ITEMS:
             items.append(item)
         elif items:
             items.clear()
-    return tuple(items) if len(ids) <= KEPT else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
+    return (
+        tuple(items) if len(ids) <= MAX_CACHED_ITEMS else StoredItems(_Source(os.dup(file.fileno())), lines, ids, again)
+    )
 
 
 def copied_items(
-    found: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], again: Callable[[str], I]
+    sources: Iterator[F], item: Callable[[F], I], line: Callable[[F], bytes], again: Callable[[str], I]
 ) -> Sequence[I]:
     """Items of a file that does not hold each in a line of its own: of many, lines go into an unnamed file.
 
     item, line: of what was found; again: the item of such a line; it can be pickled
     """
-    first = list(islice(found, KEPT + 1))
-    if len(first) <= KEPT:
-        return tuple(item(one) for one in first)
+    first = list(islice(sources, MAX_CACHED_ITEMS + 1))
+    if len(first) <= MAX_CACHED_ITEMS:
+        return tuple(item(source) for source in first)
     with TemporaryFile() as copy:
-        return stored_items(copy, _written(copy, chain(first, found), item, line), again)
+        return stored_items(copy, _write_lines(copy, chain(first, sources), item, line), again)
 
 
-def _written(
-    copy: IO[bytes], found: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
+def _write_lines(
+    copy: IO[bytes], sources: Iterable[F], item: Callable[[F], I], line: Callable[[F], bytes]
 ) -> Iterator[tuple[Line, I]]:
     place = 0
-    for number, one in enumerate(found, 1):
-        raw = line(one)
+    for number, source in enumerate(sources, 1):
+        raw = line(source)
         copy.write(raw)
-        yield Line(number, place, len(raw), raw.decode()), item(one)
+        yield Line(number, place, len(raw), raw.decode()), item(source)
         place += len(raw)
     copy.flush()
 
@@ -95,7 +97,7 @@ class _Source:
     def __reduce__(self) -> tuple[Callable[[Any], _Source], tuple[Any]]:
         from multiprocessing import reduction  # which reading a pool does not need
 
-        return _inherited, (reduction.DupFd(self._descriptor),)
+        return _inherit_file, (reduction.DupFd(self._descriptor),)
 
     def text(self, place: int, size: int, check: int) -> str:
         raw = os.pread(self._descriptor, size, place)
@@ -104,12 +106,12 @@ class _Source:
         return raw.decode()
 
 
-def _inherited(file: Any) -> _Source:
+def _inherit_file(file: Any) -> _Source:
     return _Source(file.detach())
 
 
 class _Lines:
-    """Where lines are and what they hold: starts, sizes in bytes, checksums."""
+    """The index of the lines: starts, sizes in bytes, checksums."""
 
     def __init__(self, places: array[int], sizes: array[int], checks: array[int]) -> None:
         self._places, self._sizes, self._checks = places, sizes, checks
@@ -157,12 +159,12 @@ class StoredItems(Sequence[I], Generic[I]):
         try:
             return self._again(self._source.text(*self._lines.line(index)))
         except PoolError as error:
-            raise error.located(instance=shown(self.ids[index])) from None
+            raise error.with_location(instance=short_repr(self.ids[index])) from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, str | bytes):
             return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return len(self) == len(other) and all(item == other_item for item, other_item in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]  # as for a list: it would have to read the file
 
@@ -184,8 +186,8 @@ class _ById(Mapping[str, I]):
         self._item = lru_cache(AT_HAND)(items.__getitem__)
 
     def __getitem__(self, name: str) -> I:
-        found: I = self._item(self._indices[name])
-        return found
+        item: I = self._item(self._indices[name])
+        return item
 
     def __reduce__(self) -> tuple[Callable[[Sequence[I]], Mapping[str, I]], tuple[Sequence[I]]]:
         return items_by_id, (self._items,)

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.garbage import no_collections
+from calibrant.dsl.gc_control import gc_paused
 from calibrant.dsl.parse_limits import MAX_DEPTH, check_nesting
 from calibrant.dsl.plain_yaml import UNREADABLE, NotPlainError, plain_document, too_many_events, unreadable
 
@@ -31,18 +31,18 @@ class _Loader(yaml.CSafeLoader):
 def load_yaml(text: str) -> Any:
     """Parse YAML text; `PoolError` with the parser's one-line reason."""
     try:
-        with no_collections():  # half of the time would go into them
+        with gc_paused():  # half of the time would go into them
             return plain_document(text)
     except (NotPlainError, RecursionError, *UNREADABLE):
         return load_whole(text)
 
 
 def load_whole(text: str) -> Any:
-    """The same by way of the parser's nodes, which takes any YAML and says what is wrong with the rest."""
+    """Load any YAML by way of the parser's nodes; its errors name the fault."""
     try:
         if len(text) > LARGE_TEXT or _may_nest_deeply(text):
             _check_events(text)
-        with no_collections():
+        with gc_paused():
             document = yaml.load(text, Loader=_Loader)
     except RecursionError:
         raise PoolError("nested too deeply to be a pool file") from None
@@ -56,7 +56,7 @@ _DEEP_LINE = re.compile(r"(?:^\ufeff?|[\n\r\x85\u2028\u2029])(?:[ \t]|[-?:][ \t]
 
 
 def _may_nest_deeply(text: str) -> bool:
-    """Whether collections could nest thousands deep: libyaml's composer recurses, and there is no way to limit it.
+    """Return whether collections could nest thousands deep: libyaml's composer recurses without a limit.
 
     Blocks nest at most as deeply as their lines are indented, flow collections at most once per bracket.
     """

@@ -25,7 +25,7 @@ LIMITS_WITHOUT_A_UNIT = re.compile(r"_?(MOST|LARGEST|LONGEST)_|_?KEPT$")
 HOUSE_PHRASES = re.compile(r"no such thing|cannot be meant|\bnobody\b|\bsays\b")
 
 EXCEPTIONS: dict[str, dict[str, int]] = {
-    "dsl": {"names": 363, "docstrings": 112, "constants": 6},
+    "dsl": {"names": 15, "docstrings": 1},
     "solvers": {"names": 563, "constants": 5, "docstrings": 10},
     "audits": {"docstrings": 63, "names": 380, "constants": 6, "phrases": 4},
     "baselines": {"docstrings": 53, "names": 134, "phrases": 1},

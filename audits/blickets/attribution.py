@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.audits.attribution import Attribution, attributed, is_decided
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Task
-from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.families import DetectorSpace, after_step, class_of
 
@@ -44,7 +44,7 @@ class Narrowing:
 def narrowed(task: Task, steps: Iterable[Step[str]], space: DetectorSpace) -> Iterator[Narrowing]:
     """Every step with the space before and after it."""
     moves = 0
-    for placed, step in followed(task, steps):
+    for placed, step in steps_with_state(task, steps):
         moves += step.cost
         before, space = space, after_step(space, placed, step)
         yield Narrowing(step, placed, moves, before, space)

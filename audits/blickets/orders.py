@@ -14,7 +14,7 @@ from calibrant.audits.blickets.evidence import evidence_of
 from calibrant.audits.claims import Certificate, certified
 from calibrant.audits.finding import Finding, Standing
 from calibrant.dsl.blickets.item import BlicketItem, OrderReading
-from calibrant.dsl.blickets.readings import moved
+from calibrant.dsl.blickets.readings import apply_move
 
 ANY_AGENT = "all sequences of moves within the budget, whatever they read"
 ORDERS = "one rule that is active while its objects, any non-empty set, are on in one order of placement"
@@ -86,7 +86,7 @@ def _silent_walk(item: BlicketItem) -> list[str] | None:
         return None
     placed, met = tuple(start), set[tuple[int, ...]]()
     for number in toggles:
-        placed = moved(placed, "remove" if number in placed else "place", number)
+        placed = apply_move(placed, "remove" if number in placed else "place", number)
         met |= _orders_within(placed, contiguous=task.order_reading is OrderReading.CONTIGUOUS)
     shorter = sum(factorial(n) // factorial(n - size) for size in range(1, n))
     return [task.objects[number] for number in toggles] if sum(len(order) < n for order in met) == shorter else None

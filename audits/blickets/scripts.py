@@ -18,7 +18,7 @@ import msgspec
 from calibrant.audits.claims import Certificate
 from calibrant.audits.recounting import checkpoint
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.grading import Grade, Split, grade, graded
+from calibrant.dsl.blickets.grading import Grade, Split, grade, grade_episode
 from calibrant.dsl.blickets.item import BlicketItem, Count
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record
 from calibrant.dsl.blickets.reference import run
@@ -63,7 +63,7 @@ def full_marks(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     item = _item(evidence)
     if not item.sealed.switches:
         return "the detector has no switch"
-    verdict = graded(item, run(item, certificate.data["actions"]))
+    verdict = grade_episode(item, run(item, certificate.data["actions"]))
     if verdict.activations != certificate.data["activations"]:
         return f"there are {verdict.activations} activations"
     if verdict.split is not Split.PRE:

@@ -23,7 +23,7 @@ from calibrant.dsl.causalab.item import LabItem, Task
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.reactor import accurate
-from calibrant.dsl.causalab.run import dialled, last_edges
+from calibrant.dsl.causalab.run import last_dialled_frequency, last_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def attributed_run(item: LabItem, steps: Sequence[LabStep], *, bounded: bool = F
     frequency, graph = learnt.frequency_decided, learnt.graph_decided
     both = None if frequency is None or graph is None else max(frequency, graph)
     return RunAttribution(
-        frequency=_frequency(learnt, dialled(steps), item.sealed.target),
+        frequency=_frequency(learnt, last_dialled_frequency(steps), item.sealed.target),
         graph=_graph(learnt, item.sealed.mechanism.edges, edges),
         edges=edge_standing(learnt.space, edges),
         settings=made,

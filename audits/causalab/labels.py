@@ -11,7 +11,7 @@ import numpy.typing as npt
 from calibrant.audits.causalab.items import mattering_edges
 from calibrant.audits.causalab.spaces import space_of
 from calibrant.dsl.causalab.equivalence import imec_size
-from calibrant.dsl.causalab.generation import Plan, generated, relabelled
+from calibrant.dsl.causalab.generation import Plan, generate_items, with_labels
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.causalab.reactor import winnable
@@ -24,8 +24,8 @@ from calibrant.solvers.causalab.space import WeightedDags
 
 def labelled(plan: Plan, seed: int, count: int, first: int = 0) -> Iterator[LabItem]:
     """Generated items with their labels. first: those before it are passed over, and cost little"""
-    for item in islice(generated(plan, seed, count), first, None):
-        yield relabelled(item, labels(item))
+    for item in islice(generate_items(plan, seed, count), first, None):
+        yield with_labels(item, labels(item))
 
 
 def labels(item: LabItem) -> dict[str, float]:

@@ -77,7 +77,7 @@ def unwinnable(evidence: Mapping[str, Any], certificate: Certificate) -> str:
     if target != certificate.data["target"]:
         return f"the target is {target:g}"
     places = {0.0, HIGHEST, *(float(min(max(int(target) + d, 0), HIGHEST)) for d in range(-6, 7)), target}
-    opened = [place for place in sorted(places) if Reactor(target, tries).tried(place).activated]
+    opened = [place for place in sorted(places) if Reactor(target, tries).dial_frequency(place).activated]
     return f"{opened[0]:g} activates the reactor" if opened else ""
 
 

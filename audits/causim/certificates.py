@@ -24,7 +24,7 @@ from calibrant.dsl.causim.question import (
     Answer,
     Question,
     QuestionRecord,
-    copied,
+    copy_evidence,
     project,
     question_from_record,
     record_of,
@@ -225,7 +225,7 @@ def _check_trivial(evidence: Evidence, certificate: Certificate) -> str:
 def _check_copyable(evidence: Evidence, certificate: Certificate) -> str:
     model = _model_of(evidence)
     question = _question_of(evidence, model)
-    answer = copied(question)
+    answer = copy_evidence(question)
     if set(answer) != set(question.required_keys(model)):
         return "the question does not show a value for every key"
     if _local_sets(model, question) is not None and not question.with_noise:
@@ -240,7 +240,7 @@ def _check_vacuous_intervention(evidence: Evidence, certificate: Certificate) ->
     if not question.do:
         return "there is no intervention"
     if question.has_full_evidence(model):
-        return _not_unique(model, question, copied(question))
+        return _not_unique(model, question, copy_evidence(question))
     fitting = 0
     for noise, answer in _fitting(model, question):
         fitting += 1

@@ -10,7 +10,7 @@ from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.question import scenario_of
 from calibrant.dsl.causim.topology import TOPOLOGIES, satisfies
 from calibrant.dsl.causim.verifier import graph_of
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from calibrant.solvers.causim.items import BUILT_IN
 from calibrant.solvers.causim.space import WorldSpace
 
@@ -62,7 +62,7 @@ def topology_holds(item: CausimItem) -> str | None:
     if not item.topology or item.topology in BUILT_IN:
         return None
     if item.topology not in TOPOLOGIES:
-        return f"unknown topology {shown(item.topology)}; known: {', '.join((*TOPOLOGIES, *BUILT_IN))}"
+        return f"unknown topology {short_repr(item.topology)}; known: {', '.join((*TOPOLOGIES, *BUILT_IN))}"
     return "" if satisfies(graph_of(item.task.model), item.topology) else f"the graph is no {item.topology}"
 
 

@@ -13,11 +13,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.item import BENCHMARK, CausimItem
 from calibrant.dsl.causim.question import QuestionType, Scenario
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import ModelError, plain
-from calibrant.dsl.whole_file import whole_file
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
 from calibrant.solvers.causim.elimination import treewidth

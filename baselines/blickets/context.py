@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 
 class StateType(StrEnum):
@@ -80,7 +80,7 @@ class Context:
         if target is None:
             allowed = ", ".join(legal)
             return self, TransitionOutcome(
-                asked, False, f"no edge from {self.state.name} to {shown(asked)}; allowed: {allowed}"
+                asked, False, f"no edge from {self.state.name} to {short_repr(asked)}; allowed: {allowed}"
             )
         return Context(self.graph, target), TransitionOutcome(asked, True)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.blickets.wording import marked_parts, stated_action
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 _NAMES = re.compile(r"\w+")
 
@@ -42,7 +42,7 @@ def read_reply(text: object, objects: Sequence[str] = ()) -> Reply:
     objects: of the item; names in another case are read as theirs, and answers in words need no more than them
     """
     if not isinstance(text, str):
-        return Reply(problems=(f"expected text, found {shown(text)}",))
+        return Reply(problems=(f"expected text, found {short_repr(text)}",))
     parts = marked_parts(text)
     problems: list[str] = []
     action = None

@@ -16,7 +16,7 @@ import numpy as np
 
 from calibrant.baselines.causalab.frequency import decided_equation, least_norm_equation, space_before_settings
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import Family, Weights
 from calibrant.dsl.causalab.mechanism import Edge
 from calibrant.solvers.causalab.answer import Answer
@@ -116,7 +116,7 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     for parent, child in chosen:
         weights[child][parent] = float(rng.randint(1, 3))
     made = mechanism_of(nodes, weights, float(rng.randint(15, 25)))
-    return Found(HandedIn(stated(made), predicted(made, evidence_of(task))))
+    return Found(HandedIn(state_mechanism(made), predicted(made, evidence_of(task))))
 
 
 def prior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
@@ -154,7 +154,7 @@ def play(row: Row, episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 def _handed_in(outcome: Outcome[Answer]) -> Outcome[HandedIn]:
     if isinstance(outcome, Found):
-        return Found(HandedIn(stated(outcome.value.mechanism), outcome.value.frequency))
+        return Found(HandedIn(state_mechanism(outcome.value.mechanism), outcome.value.frequency))
     return outcome
 
 

@@ -13,7 +13,7 @@ from calibrant.dsl.causim.generation.draws import Draws
 from calibrant.dsl.causim.generation.questions import draw_world
 from calibrant.dsl.causim.item import Task
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.question import Answer, Question, copied, project
+from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
 from calibrant.dsl.causim.values import Symbol, assignment_text
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.answers import AnswerSet
@@ -60,7 +60,7 @@ def run_once(task: Task, seed: int) -> Outcome[Answer]:
 
 def copy(task: Task, seed: int) -> Outcome[Answer]:
     """The evidence with `do` written over it."""
-    answer = copied(task.question)
+    answer = copy_evidence(task.question)
     if set(answer) != set(task.question.required_keys(task.model)):
         return OutOfBudget("the question does not show a value for every key")
     return Found(answer)

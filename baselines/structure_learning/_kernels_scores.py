@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
@@ -77,7 +77,7 @@ def copy(source: npt.NDArray[Any], target: npt.NDArray[Any]) -> None:
         target[i] = source[i]
 
 
-@inlined
+@inline_kernel
 def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
     """Split every part by a column and keep what is not empty; the number of parts in `out`.
 
@@ -97,7 +97,7 @@ def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
     return count
 
 
-@inlined
+@inline_kernel
 def sum_of_terms(scoring: Scoring, child: int, num_parents: int, parts: U64, num_parts: int) -> float:
     """The score of a child over a partition of (a superset of) its counted rows; empty parts contribute nothing."""
     column = scoring.columns[child]
@@ -144,7 +144,7 @@ def local_score(scoring: Scoring, child: int, parents: int) -> float:
     return sum_of_terms(scoring, child, set_size(parents), parts[now], num_parts)
 
 
-@inlined
+@inline_kernel
 def remembered_score(scoring: Scoring, child: int, parents: int) -> float:
     """`local_score`, from the cache if it is there."""
     slots = scoring.keys.shape[1]
@@ -233,7 +233,7 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
                 chosen ^= 1 << (upcoming[depth] - 1)
 
 
-@inlined
+@inline_kernel
 def _score_children(
     scoring: Scoring, allowed: I64, required: I64, max_parents: int, chosen: int, parts: U64, num_parts: int, table: F64
 ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from calibrant.bench.answers.lines import json_object
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")
 MODEL_FIELD = "model"
@@ -100,7 +100,7 @@ def answer_field(line: Mapping[str, Any], named: str | None = None) -> AnswerFie
     if null is not None:
         return AnswerField(null, "null", ("",))
     if named:
-        raise CalibrantError(f"no answer in the field {shown(named)}; its keys are {keys_of(line)}")
+        raise CalibrantError(f"no answer in the field {short_repr(named)}; its keys are {keys_of(line)}")
     raise CalibrantError(f"no answer in it; its keys are {keys_of(line)}; --text-field names the one that holds it")
 
 
@@ -115,7 +115,7 @@ def model_field(line: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def keys_of(line: Mapping[str, Any]) -> str:
-    return shown(", ".join(line)).strip("'\"") or "none"
+    return short_repr(", ".join(line)).strip("'\"") or "none"
 
 
 def _value(line: Mapping[str, Any], name: str) -> tuple[bool, Any]:
@@ -134,7 +134,7 @@ def named_value(line: Mapping[str, Any], name: str) -> Any:
     """Return what is in a field that the user has named; `CalibrantError` with the keys if it is not there."""
     present, value = _value(line, name)
     if not present:
-        raise CalibrantError(f"no field {shown(name)}; its keys are {keys_of(line)}")
+        raise CalibrantError(f"no field {short_repr(name)}; its keys are {keys_of(line)}")
     return value
 
 

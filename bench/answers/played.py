@@ -10,8 +10,8 @@ import msgspec
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.runs.records import StepRecord
 from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Step, verified
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.episode import Step, verify_transcript
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 NO_ANSWER = "no answer"
 
@@ -37,13 +37,15 @@ def played(
 
     `TranscriptError` names a false step; `CalibrantError` says that the answer is not what the steps submit.
     """
-    episode = verified(benchmark.episode(item), steps)
+    episode = verify_transcript(benchmark.episode(item), steps)
     answer, unread, unread_part = _answer(benchmark, item, response)
     problem = unread
     submitted = benchmark.handed_in(episode.steps)
     if submitted is not None:
         if answer and not benchmark.same_answer(item, answer, submitted):
-            raise CalibrantError(f"the answer {shown(answer)} is not what the steps submit: {shown(submitted)}")
+            raise CalibrantError(
+                f"the answer {short_repr(answer)} is not what the steps submit: {short_repr(submitted)}"
+            )
         answer, problem, unread = submitted, "", ""
     elif answer:
         actions = benchmark.handing_in(answer, tuple(episode.steps))
@@ -68,7 +70,7 @@ def steps_of(value: object) -> list[Step[Any]]:
     if value is None:
         return []
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence):
-        raise CalibrantError(f"steps is {shown(value)}, not a list of steps")
+        raise CalibrantError(f"steps is {short_repr(value)}, not a list of steps")
     return [_step(number, one) for number, one in enumerate(value)]
 
 

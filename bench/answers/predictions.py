@@ -29,7 +29,7 @@ from calibrant.bench.answers.input.unread import UnreadAnswers
 from calibrant.bench.answers.lines import json_object, shown_name
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError
 
 
@@ -89,8 +89,8 @@ class PoolItems(NamedTuple):
         digest = prompt_digest(self.prompt(item_id))
         if stated != digest:
             raise CalibrantError(
-                f"{PROMPT_DIGEST} of {shown(item_id)} is {shown(stated)}, and that of the pool's item {digest}: "
-                "the line answers another item of that id; give the pool that it was made from"
+                f"{PROMPT_DIGEST} of {short_repr(item_id)} is {short_repr(stated)}, and that of the pool's item "
+                f"{digest}: the line answers another item of that id; give the pool that it was made from"
             )
 
 
@@ -179,7 +179,7 @@ class Predictions:
         if texts:
             return texts[0]
         for name, value in named.items():
-            raise CalibrantError(f"{name} is {shown(value)}, not a text")
+            raise CalibrantError(f"{name} is {short_repr(value)}, not a text")
         raise CalibrantError(f"it names no item; its keys are {keys_of(line)}; --id-field names the one that does")
 
     def _model(self, line: Mapping[str, Any]) -> str | None:
@@ -189,7 +189,7 @@ class Predictions:
         else:
             name, model = model_field(line)
         if not isinstance(model, str | None):
-            raise CalibrantError(f"{name} is {shown(model)}, not a text")
+            raise CalibrantError(f"{name} is {short_repr(model)}, not a text")
         if model is not None:
             self.recognised.found["model"][name] += 1
         return model
@@ -201,12 +201,14 @@ class Predictions:
             named = [pool for pool in having if line.get("pool") in (*pool.names, pool.digest)]
             if len(named) != 1:
                 names = ", ".join(pool.names[0] for pool in having)
-                raise CalibrantError(f"{len(having)} pools have {shown(instance)}: {names}; a field 'pool' names one")
+                raise CalibrantError(
+                    f"{len(having)} pools have {short_repr(instance)}: {names}; a field 'pool' names one"
+                )
             return named[0]
         if not having and not self._skip_unknown:
             pools = ", ".join(pool.names[0] for pool in self._pools)
             lacking = "have" if len(self._pools) > 1 else "has"
-            raise CalibrantError(f"{pools} {lacking} no instance {shown(instance)}{self._hint}")
+            raise CalibrantError(f"{pools} {lacking} no instance {short_repr(instance)}{self._hint}")
         return having[0] if having else None
 
 
@@ -223,7 +225,7 @@ class PredictionLines(Predictions):
     def _objects(self) -> Iterator[tuple[str, dict[str, Any] | None]]:
         for number, line in enumerate(self._lines, 1):
             if not isinstance(line, str | bytes):
-                raise CalibrantError(f"line {number} is {shown(type(line).__name__)}, neither text nor bytes")
+                raise CalibrantError(f"line {number} is {short_repr(type(line).__name__)}, neither text nor bytes")
             if line.strip():
                 raw = line if isinstance(line, bytes) else line.encode("utf-8", "surrogatepass")
                 try:
@@ -254,7 +256,7 @@ class Samples:
             return number
         if (key, explicit) in self._given or explicit < self._counts.get(key, 0):
             _, instance, model = key
-            raise CalibrantError(f"a second sample {explicit} of model {shown(model)} for {shown(instance)}")
+            raise CalibrantError(f"a second sample {explicit} of model {short_repr(model)} for {short_repr(instance)}")
         self._given.add((key, explicit))
         return explicit
 
@@ -263,7 +265,7 @@ def _sample(line: Mapping[str, Any]) -> int | None:
     for name in SAMPLE_FIELDS:
         if name in line and line[name] is not None:
             if type(line[name]) is not int or line[name] < 0:
-                raise CalibrantError(f"{name} is {shown(line[name])}, not a number of a sample")
+                raise CalibrantError(f"{name} is {short_repr(line[name])}, not a number of a sample")
             return int(line[name])
     return None
 
@@ -273,5 +275,5 @@ def _seconds(line: Mapping[str, Any]) -> float | None:
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
-        raise CalibrantError(f"seconds is {shown(seconds)}, not a duration")
+        raise CalibrantError(f"seconds is {short_repr(seconds)}, not a duration")
     return float(seconds)

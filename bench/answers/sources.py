@@ -16,7 +16,7 @@ from calibrant.bench.answers.verdicts import scored_lines
 from calibrant.bench.benchmarks.registry import DEFAULT
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.runs.records import Key, Record, folder_records
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 
 PROVENANCE = "provenance"  # of an episode's record, and of the score that a table reads
@@ -42,7 +42,7 @@ def scored_answers(sources: Iterable[Path]) -> Iterator[tuple[AnswerOrigin, Mapp
                 yield origin, score
             elif contents[key] != content:
                 raise CalibrantError(
-                    f"{source}: {origin.system} on {shown(origin.instance)} is also elsewhere, and differs"
+                    f"{source}: {origin.system} on {short_repr(origin.instance)} is also elsewhere, and differs"
                 )
 
 

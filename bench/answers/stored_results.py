@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from calibrant.bench.replayscm.verdict import score_record
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.replayscm.pools.files import file_digest, read_pool
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 from calibrant.dsl.replayscm.pools.results import VERDICT
@@ -42,7 +42,7 @@ class Disagreement(NamedTuple):
 
     def __str__(self) -> str:
         where = f"{self.instance}: {self.model}: {self.source}"
-        return f"{where}: {self.key} is {shown(self.stored)} in the file, {shown(self.ours)} here"
+        return f"{where}: {self.key} is {short_repr(self.stored)} in the file, {short_repr(self.ours)} here"
 
 
 class StoredResults:

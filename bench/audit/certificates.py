@@ -9,8 +9,8 @@ from pathlib import Path
 
 from calibrant.audits.replayscm.certificates.certificate import certificate, to_json
 from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP
+from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.replayscm.problem import Problem
-from calibrant.dsl.whole_file import write_whole
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.replayscm.version_space import ModelClass
 
@@ -44,6 +44,6 @@ def write_certificates(
         except (ValueError, BudgetSpent) as error:
             yield f"no certificate of {problem.id}: {error}"
             continue
-        write_whole(folder / certificate_name(problem.id), f"{text}\n")
+        write_atomically(folder / certificate_name(problem.id), f"{text}\n")
         number += 1
     yield f"{number} certificates written to {folder}"

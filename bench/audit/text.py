@@ -11,7 +11,7 @@ from calibrant.audits.replayscm.findings import ClassCount, Split
 from calibrant.bench.audit.calibration import PRIORS, AnswerRow, Bounds, Calibration, ceiling_under
 from calibrant.bench.audit.records import AuditRecord
 from calibrant.bench.pages.aligned import Fitted, aligned, fitted
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 MAX_CLASS = 6
 NOTHING = "-"
@@ -29,7 +29,7 @@ def gate_class(text: str) -> int | None:
     found = _CLASS.fullmatch(named)
     if condition != "ambiguous" or (colon and not found):
         known = f"ambiguous, ambiguous:k4 or 'ambiguous:parents<=4', with 1 to {MAX_CLASS} parents"
-        raise CalibrantError(f"--fail-on {shown(text)}: it has to be {known}")
+        raise CalibrantError(f"--fail-on {short_repr(text)}: it has to be {known}")
     return int(found[1]) if found else None
 
 

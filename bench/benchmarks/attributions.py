@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.bench.answers.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
 from calibrant.bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.replayscm.pools.files import file_digest
 from calibrant.dsl.stored_items import items_by_id
 
@@ -51,7 +51,7 @@ class AttributionCoverage:
         """Yield a line if an answer has none: what its evidence left is not counted, or nothing was submitted."""
         if self.num_missing:
             subject = "1 answer has" if self.num_missing == 1 else f"{self.num_missing} answers have"
-            first = shown(self._first_missing)[1:-1]
+            first = short_repr(self._first_missing)[1:-1]
             yield f"{subject} no attribution: what their evidence leaves is not counted (first: {first})"
 
 

@@ -24,7 +24,7 @@ from calibrant.bench.training.base import Training
 from calibrant.bench.verbs.base import Verbs
 from calibrant.dsl.action import Action
 from calibrant.dsl.episode import Episode, Step
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.message import Message
 from calibrant.solvers.outcome import Outcome
@@ -326,7 +326,7 @@ class Benchmark(ABC, Generic[I]):
     def suite(self, name: str | None) -> str:
         """The suite of that name, by default the first; `CalibrantError` says which there are."""
         if name is not None and name not in self.suites:
-            raise CalibrantError(f"unknown suite {shown(name)}; known: {', '.join(self.suites)}")
+            raise CalibrantError(f"unknown suite {short_repr(name)}; known: {', '.join(self.suites)}")
         return self.suites[0] if name is None else name
 
     def write_drawn(self, path: Path, suites: Sequence[str], seed: int, count: int) -> int:

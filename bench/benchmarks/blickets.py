@@ -144,9 +144,9 @@ class Blickets(Benchmark[BlicketItem]):
 
     def item_of_record(self, record: Mapping[str, Any]) -> BlicketItem:
         from calibrant.dsl.blickets.records import ItemRecord, item_from_record
-        from calibrant.dsl.records import converted
+        from calibrant.dsl.records import convert_object
 
-        return item_from_record(converted(record, ItemRecord))
+        return item_from_record(convert_object(record, ItemRecord))
 
     def write_native(self, pool: Pool[BlicketItem], path: Path) -> None:
         from calibrant.dsl.blickets.records import write_pool
@@ -252,12 +252,12 @@ class Blickets(Benchmark[BlicketItem]):
         return tuple(SUITES)
 
     def drawn(self, suites: Sequence[str], seed: int, count: int) -> Sequence[BlicketItem]:
-        from calibrant.dsl.blickets.sampling import SUITES, drawn
+        from calibrant.dsl.blickets.sampling import SUITES, sample_items
 
         return tuple(
             replace(item, id=f"{name}-{seed}-{place}", labels={**item.labels, "stratum": name})
             for name in suites
-            for place, item in enumerate(islice(drawn(SUITES[name], seed), count))
+            for place, item in enumerate(islice(sample_items(SUITES[name], seed), count))
         )
 
     @staticmethod

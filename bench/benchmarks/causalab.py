@@ -25,12 +25,12 @@ from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, read_pool, record_of_item, write_pool
-from calibrant.dsl.causalab.run import dialled, last_raw
-from calibrant.dsl.episode import Episode, Step, replayed
+from calibrant.dsl.causalab.run import last_dialled_frequency, last_raw
+from calibrant.dsl.episode import Episode, Step, replay_actions
 from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.item import Pool
 from calibrant.dsl.message import Message
-from calibrant.dsl.records import converted
+from calibrant.dsl.records import convert_object
 from calibrant.solvers.budget import BudgetSpent
 
 if TYPE_CHECKING:
@@ -143,21 +143,25 @@ class CausaLab(Benchmark[LabItem]):
         return dict(msgspec.to_builtins(record_of_item(item)))
 
     def item_of_record(self, record: Mapping[str, Any]) -> LabItem:
-        return item_of_record(converted(record, LabRecord))
+        return item_of_record(convert_object(record, LabRecord))
 
     def episode(self, item: LabItem) -> LabEpisode:
         return LabEpisode(item)
 
     def handing_in(self, answer: Mapping[str, Any], steps: Sequence[Step[Any]]) -> Sequence[Action]:
         """The frequency is dialled first, unless it is what stands on the dial; then the hypothesis is submitted."""
-        dial = () if answer.get("frequency") in (None, dialled(steps)) else ({"reactor": answer["frequency"]},)
+        dial = (
+            ()
+            if answer.get("frequency") in (None, last_dialled_frequency(steps))
+            else ({"reactor": answer["frequency"]},)
+        )
         stated = {HYPOTHESIS: answer[HYPOTHESIS]} if HYPOTHESIS in answer else {}
         return (*dial, {"submit": stated})
 
     def handed_in(self, steps: Sequence[Step[Any]]) -> dict[str, Any] | None:
         if not any("submit" in step.action and not step.refused for step in steps):
             return None
-        frequency = dialled(steps)
+        frequency = last_dialled_frequency(steps)
         return ({} if frequency is None else {"frequency": frequency}) | {HYPOTHESIS: dict(last_raw(steps) or {})}
 
     def extract(self, item: LabItem, response: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +173,7 @@ class CausaLab(Benchmark[LabItem]):
         return read_answer(response)
 
     def omission(self, steps: Sequence[Step[Any]]) -> str:
-        return "no frequency" if dialled(steps) is None else ""
+        return "no frequency" if last_dialled_frequency(steps) is None else ""
 
     def reply_action(self, item: LabItem, text: str) -> Action:
         from calibrant.dsl.causalab.paper_reply import is_paper_reply, paper_action
@@ -282,7 +286,7 @@ class CausaLab(Benchmark[LabItem]):
 
     def _played(self, item: LabItem, answer: Mapping[str, Any]) -> Sequence[Step[Any]]:
         """The steps of a run that only hands in; none where there is nothing to hand in."""
-        return replayed(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
+        return replay_actions(LabEpisode(item), self.handing_in(answer, ())).steps if answer else ()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from calibrant.dsl.causim.values import ModelError
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.item import Pool
-from calibrant.dsl.records import converted
+from calibrant.dsl.records import convert_object
 from calibrant.solvers.outcome import Found, Outcome
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Causim(Benchmark[CausimItem]):
             raise PoolError("an object with world and labels is needed", field="sealed")
         native = {key: value for key, value in record.items() if key != "sealed"} | dict(sealed)
         try:
-            return item_from_record(converted(native, ItemRecord))
+            return item_from_record(convert_object(native, ItemRecord))
         except ModelError as error:
             raise PoolError(str(error)) from None
 

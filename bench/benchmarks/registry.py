@@ -13,7 +13,7 @@ from calibrant.bench.answers.fields import ID_FIELDS
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.core.names import TITLES
 from calibrant.dsl.causalab.configs import is_config
-from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.pool_text import pool_head
 from calibrant.dsl.records import FORMAT
 
@@ -27,7 +27,7 @@ DEFAULT = "replayscm"  # of files without a name: the published YAML, and native
 def benchmark(name: str) -> Benchmark[Any]:
     """The benchmark of that name; `CalibrantError` says which there are."""
     if name not in NAMES:
-        raise CalibrantError(f"unknown benchmark {shown(name)}; known: {', '.join(NAMES)}")
+        raise CalibrantError(f"unknown benchmark {short_repr(name)}; known: {', '.join(NAMES)}")
     found = import_module(f"calibrant.bench.benchmarks.{name}").BENCHMARK
     assert isinstance(found, Benchmark)
     return found
@@ -46,7 +46,7 @@ def benchmark_of(path: Path) -> Benchmark[Any]:
     name = _named(path)
     if name not in NAMES:
         known = ", ".join(NAMES)
-        raise PoolError(f"a pool of {shown(name)}; this program knows {known}", file=path.name, field="benchmark")
+        raise PoolError(f"a pool of {short_repr(name)}; this program knows {known}", file=path.name, field="benchmark")
     return benchmark(str(name))
 
 
@@ -54,7 +54,7 @@ def benchmark_of_item(item: Any) -> Benchmark[Any]:
     """The benchmark that an item belongs to; `CalibrantError` if it is no item."""
     name = getattr(item, "benchmark", None)
     if not isinstance(name, str) or not hasattr(item, "task"):
-        raise CalibrantError(f"{shown(type(item).__name__)} is no item; `load_pool(path)` has items")
+        raise CalibrantError(f"{short_repr(type(item).__name__)} is no item; `load_pool(path)` has items")
     return benchmark(name)
 
 
@@ -91,7 +91,7 @@ def _header(path: Path) -> Any:
     try:
         return json.loads(pool_head(path))
     except PoolError as error:
-        raise error.located(file=path.name) from None
+        raise error.with_location(file=path.name) from None
     except (ValueError, RecursionError):
         return None
 
@@ -104,6 +104,6 @@ def _named(path: Path) -> Any:
     if is_config(header):
         return "causalab"
     if isinstance(header, dict) and "format" not in header and not LINE_FIELDS.isdisjoint(header):
-        keys = shown(", ".join(header)).strip("'\"")
+        keys = short_repr(", ".join(header)).strip("'\"")
         raise PoolError(f"no pool: its first line is about an instance, with the fields {keys}", file=path.name)
     return header.get("benchmark", DEFAULT) if isinstance(header, dict) else DEFAULT

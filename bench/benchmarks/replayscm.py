@@ -163,11 +163,11 @@ class ReplayScm(Benchmark[Problem]):
         return instance_record(item)
 
     def item_of_record(self, record: Mapping[str, Any]) -> Problem:
-        from calibrant.dsl.records import converted
+        from calibrant.dsl.records import convert_object
         from calibrant.dsl.replayscm.pools.build import problem_from_record
         from calibrant.dsl.replayscm.pools.records import ProblemRecord
 
-        read = converted(record, ProblemRecord)
+        read = convert_object(record, ProblemRecord)
         read.results = []
         return problem_from_record(read)
 

@@ -18,7 +18,7 @@ from calibrant.bench.blickets.tables import paper_tables
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.report.layout import Table, TableRow
 from calibrant.dsl.blickets.sampling import SUITES
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 TABLES = ("standing", "learners", "paper", "findings")
 
@@ -81,7 +81,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {shown(text)}")
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {short_repr(text)}")
     return int(text)
 
 

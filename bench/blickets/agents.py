@@ -17,9 +17,9 @@ from calibrant.bench.blickets.tables import PlayedEpisode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import Condition, SwitchBy, Task
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.episode import Episode, Step
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.solvers.blickets.aware import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.doubt import DoubtSpace
@@ -122,7 +122,8 @@ def agent(name: str) -> Agent:
     asked = _CONFIRMING.fullmatch(name)
     if asked is None or asked[1] not in list(Explore) or asked[2] not in list(Revise):
         raise CalibrantError(
-            f"unknown agent {shown(name)}; known: {', '.join(AGENTS)}; confirm-k for any k below 100; LEARNER@DELTA"
+            f"unknown agent {short_repr(name)}; known: {', '.join(AGENTS)}; "
+            "confirm-k for any k below 100; LEARNER@DELTA"
         )
     return GridAgent(Explore(asked[1]), Revise(asked[2]), Stop.CONFIRM, int(asked[3]))
 
@@ -159,7 +160,7 @@ def played(name: str, suite: str, episodes: int, seed: int) -> Iterator[PlayedEp
     Equal arguments give equal episodes, in any process.
     """
     player = agent(name)
-    for number, item in enumerate(islice(drawn(SUITES[suite], seed), episodes)):
+    for number, item in enumerate(islice(sample_items(SUITES[suite], seed), episodes)):
         episode = BlicketEpisode(item)
         player.play(episode, Random(f"{seed} {name} {suite} {number}"))
         fired = firings(player, item.task, episode.steps)

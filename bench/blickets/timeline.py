@@ -15,7 +15,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.reference import Ending, is_active, run
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import in_one_line, shown
+from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.solvers.blickets.families import DetectorSpace, class_of
 
 TITLES = ("one blicket", "all of these are needed", "any of these is enough")
@@ -136,14 +136,14 @@ def _caption(one: Narrowing, item: BlicketItem) -> str:
         return f"At the start: {', '.join(map(in_one_line, about)) or 'nothing'} on the detector"
     if verb == "check":
         return f"After move {one.moves}: submit {_submitted(about)}"
-    done = f"{verb} {in_one_line(about) if isinstance(about, str) and len(about) < 40 else shown(about)}"
+    done = f"{verb} {in_one_line(about) if isinstance(about, str) and len(about) < 40 else short_repr(about)}"
     return f"Move {one.moves} of {item.task.budget}: {in_one_line(done)}"
 
 
 def _submitted(stated: Any) -> str:
     names = stated.get("blickets") if isinstance(stated, Mapping) else None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        return shown(stated)
+        return short_repr(stated)
     return in_one_line(f"{str(stated.get('rule'))[:20]}: {', '.join(name[:20] for name in names[:8])}")
 
 

@@ -25,7 +25,7 @@ from calibrant.bench.causalab.standing import (
     standing,
 )
 from calibrant.dsl.causalab.generation import PLANS
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 MOST_WRONG = 20  # labels that differ and are told
 TRIPLES = "accuracy % / F1 / SHD"
@@ -99,7 +99,7 @@ def _arguments() -> argparse.ArgumentParser:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {shown(text)}")
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more was expected, found {short_repr(text)}")
     return int(text)
 
 

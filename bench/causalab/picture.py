@@ -18,10 +18,10 @@ from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, grap
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.version import program_version
 from calibrant.dsl.causalab.episode import LabEpisode, LabStep
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.episode import replayed
+from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.errors import in_one_line
 
 
@@ -36,8 +36,8 @@ def run_picture(title: str, item: LabItem, steps: Sequence[LabStep]) -> GraphPic
 def item_picture(item: LabItem, *, told: bool) -> GraphPicture:
     """Return what is certain before anything is set; `BudgetSpent` as above. told: with the true edges as if stated"""
     title = f"{item.id}, {'the true edges' if told else 'edges'} beside what the first measurements prove"
-    truth = {"submit": {"hypothesis": stated(item.sealed.mechanism)}}
-    picture = run_picture(title, item, replayed(LabEpisode(item), [truth] if told else []).steps)
+    truth = {"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}
+    picture = run_picture(title, item, replay_actions(LabEpisode(item), [truth] if told else []).steps)
     left = picture.remark.split("; ")[1]  # of a run there would be kinds before it
     return replace(picture, remark=f"{'the truth' if told else 'nothing'} stated; {left}")
 

@@ -232,7 +232,7 @@ def _mattering(item: LabItem) -> int:
 def _opens(item: LabItem) -> bool:
     """Return whether a whole number near the target, or the end of the dial, opens a fresh reactor."""
     near = (*range(round(item.sealed.target) - 6, round(item.sealed.target) + 7), 0, int(HIGHEST))
-    return any(Reactor(item.sealed.target, item.task.tries).tried(float(dial)).activated for dial in near)
+    return any(Reactor(item.sealed.target, item.task.tries).dial_frequency(float(dial)).activated for dial in near)
 
 
 # --- as a table -------------------------------------------------------------------------------------------------------

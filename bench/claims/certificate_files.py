@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from calibrant.audits.recounting import Listener, RecountLimitError, limited_recount
 from calibrant.audits.replayscm.certificates.verification import MAX_REASON_CHARS, Refused
-from calibrant.dsl.errors import in_one_line, shown
+from calibrant.dsl.errors import in_one_line, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json, read_bounded
 
 Check: TypeAlias = Callable[[Mapping[str, object]], tuple[bool, str]]  # whether a certificate holds, and one line
@@ -56,7 +56,7 @@ def check_file(
     except Refused as refusal:
         verdict, reason = Verdict.REFUSED, str(refusal)
     except Exception as error:  # a certificate is hostile input: one that breaks its checker does not hold
-        verdict, reason = Verdict.REFUSED, f"it cannot be checked: {type(error).__name__} {shown(str(error))}"
+        verdict, reason = Verdict.REFUSED, f"it cannot be checked: {type(error).__name__} {short_repr(str(error))}"
     return FileCheck(path, verdict, in_one_line(reason)[:MAX_REASON_CHARS])
 
 
@@ -77,7 +77,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
-            raise Refused(f"the field {shown(key)} stands twice in one object")
+            raise Refused(f"the field {short_repr(key)} stands twice in one object")
         fields[key] = value
     return fields
 
@@ -89,5 +89,5 @@ def _refuse_number(text: str) -> object:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise Refused(f"the number {shown(text)} is too large")
+        raise Refused(f"the number {short_repr(text)} is too large")
     return number

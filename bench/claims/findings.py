@@ -19,9 +19,9 @@ from calibrant.bench.runs.crews.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs
 from calibrant.bench.runs.runner import Selection
 from calibrant.bench.runs.stored import PutAside
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item
-from calibrant.dsl.whole_file import write_whole
 
 CERTIFICATES = "*.claim.json"
 
@@ -44,7 +44,7 @@ def pool_findings(
     places = selection.places(read)
     missing = sorted(set(selection.only) - set(places.values()))
     if missing:
-        raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
+        raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
     jobs = Jobs(places, lambda place: read.items[place])
     with PutAside[list[Finding]]() as found:
         for place, made in completed(partial(_item_findings, benchmark.name), jobs, execution):
@@ -79,7 +79,7 @@ def fails(found: Iterable[Finding], kind: str) -> bool:
     """
     kinds = {one.kind for one in found}
     if kind not in kinds and kind not in KINDS:  # also where nothing was found
-        raise CalibrantError(f"unknown kind {shown(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
+        raise CalibrantError(f"unknown kind {short_repr(kind)}; known: {', '.join(sorted({*KINDS, *kinds}))}")
     return any(one.kind == kind and one.verdict is Standing.PROVED for one in found)
 
 
@@ -104,7 +104,7 @@ def write_certificates(found: Iterable[Finding], folder: Path) -> int:
     for one in found:
         if one.certificate is not None:
             made = {"instance": one.where, "certificate": msgspec.to_builtins(one.certificate)}
-            write_whole(folder / f"{number:04}.claim.json", json.dumps(made, indent=1) + "\n")
+            write_atomically(folder / f"{number:04}.claim.json", json.dumps(made, indent=1) + "\n")
             number += 1
     return number
 

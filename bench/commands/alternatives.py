@@ -11,8 +11,8 @@ import typer
 from calibrant.bench.commands.guard import READS, RUN_FOLDER, WRITES, require_apart
 from calibrant.bench.commands.options import AsJson, Cluster, execution
 from calibrant.bench.commands.progress import progress_bar
+from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.whole_file import write_pieces
 
 if TYPE_CHECKING:
     from calibrant.bench.runs.records import Record

@@ -103,9 +103,9 @@ def _counts(
 
 def _write_page(audited: AuditedPool, calibrated: Calibration, file: Path) -> None:
     from calibrant.bench.audit.html import report
-    from calibrant.dsl.whole_file import write_whole
+    from calibrant.dsl.atomic_write import write_atomically
 
-    write_whole(file, report(audited, calibrated))
+    write_atomically(file, report(audited, calibrated))
     typer.echo(f"report written to {file}", err=True)
 
 

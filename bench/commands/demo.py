@@ -83,10 +83,10 @@ def _require_own_report(folder: Path, *, force: bool) -> None:
 
 def _sign(folder: Path) -> None:
     """Keep digests of the report's files beside them, by which a later demo tells its own."""
-    from calibrant.dsl.whole_file import write_whole
+    from calibrant.dsl.atomic_write import write_atomically
 
     files = [folder / name for name in REPORT_FILES]
-    write_whole(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
+    write_atomically(folder / SIGNATURES, "".join(f"{_digest(file)}\n" for file in files if file.is_file()))
 
 
 def _signed(folder: Path) -> frozenset[str]:
@@ -112,8 +112,8 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
     from calibrant.bench.report.part import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import HTML, report_text
+    from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import MissingExtraError
-    from calibrant.dsl.whole_file import write_whole
 
     sources = Sources([records], pools=pools)
     answers = sources.answers()
@@ -121,7 +121,7 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
     try:
         text = report_text(answers, wanted, HTML, plots=folder)
     except MissingExtraError as error:
-        write_whole(folder / "report.md", report_text(answers, wanted, "markdown"))
+        write_atomically(folder / "report.md", report_text(answers, wanted, "markdown"))
         return [str(error), f"report: {folder / 'report.md'}"]
-    write_whole(folder / "report.html", text)
+    write_atomically(folder / "report.html", text)
     return [f"report: {folder / 'report.html'}", f"plot:   {folder / 'ladder.svg'}"]

@@ -14,7 +14,7 @@ from calibrant.bench.commands.options import Cluster, Workers, execution, with_o
 from calibrant.bench.commands.progress import progress_bar
 from calibrant.bench.core.options import GivenOptions
 from calibrant.bench.runs.jobs import Execution
-from calibrant.dsl.whole_file import write_pieces
+from calibrant.dsl.atomic_write import write_pieces
 
 if TYPE_CHECKING:
     from calibrant.bench.replayscm.options import GenerateOptions as GenerateArguments

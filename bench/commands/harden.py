@@ -112,7 +112,7 @@ def _decide(
     """The hardening of a pool of another benchmark."""
     from calibrant.bench.benchmarks.registry import benchmark_of
     from calibrant.bench.pools.decided import decided_pool, write_proofs
-    from calibrant.dsl.whole_file import write_pieces
+    from calibrant.dsl.atomic_write import write_pieces
 
     of = benchmark_of(pool)
     with progress_bar() as progress:
@@ -140,8 +140,8 @@ def _decide(
 def _write(
     made: HardenedPool, options: HardenOptions, out: Path, report: Path | None, certificates: Path | None
 ) -> None:
+    from calibrant.dsl.atomic_write import write_pieces
     from calibrant.dsl.replayscm.pools.files import write_pool
-    from calibrant.dsl.whole_file import write_pieces
 
     if report:
         write_pieces(report, (f"{json.dumps(line)}\n" for line in made.reports))

@@ -62,9 +62,9 @@ def play(
     _say({"event": "verdict", "text": text, "score": verdict, "attribution": said}, jsonl=jsonl)
     if html is not None:
         from calibrant.bench.pages.filmstrip import timeline_page
-        from calibrant.dsl.whole_file import write_whole
+        from calibrant.dsl.atomic_write import write_atomically
 
-        write_whole(html, timeline_page(item.id, [of.timeline(item, episode.steps, "you")]))
+        write_atomically(html, timeline_page(item.id, [of.timeline(item, episode.steps, "you")]))
     return 0 if right else 1
 
 

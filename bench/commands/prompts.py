@@ -11,8 +11,8 @@ import typer
 
 from calibrant.bench.commands.guard import WRITES
 from calibrant.bench.commands.options import Limit, Only, PoolPath, PoolPaths
+from calibrant.dsl.atomic_write import write_pieces
 from calibrant.dsl.errors import in_one_line
-from calibrant.dsl.whole_file import write_pieces
 
 
 def prompts(
@@ -105,7 +105,7 @@ def training(
     """
     from calibrant.bench.benchmarks.registry import benchmark_of
     from calibrant.bench.runs.runner import Selection
-    from calibrant.dsl.errors import CalibrantError, shown
+    from calibrant.dsl.errors import CalibrantError, short_repr
 
     of = benchmark_of(pool)
     orders = of.orders
@@ -115,7 +115,7 @@ def training(
     items = [item for _, item in selection.of(of.read_pool(pool))]
     missing = sorted(set(selection.only) - {item.id for item in items})
     if missing:
-        raise CalibrantError(f"{pool.name}: no instance {shown(missing[0])}")
+        raise CalibrantError(f"{pool.name}: no instance {short_repr(missing[0])}")
     written, left_out = of.write_training(out, items, order or orders[0])
     more = f"; {left_out} instances without a solution are left out" if left_out else ""
     typer.echo(f"{written} examples written to {out}{more}", err=True)

@@ -139,12 +139,12 @@ def _require_pool_readers(benchmarks: Collection[str]) -> None:
 
 def _put(text: str, out: Path | None) -> None:
     """Write the report where it is wanted."""
-    from calibrant.dsl.whole_file import write_whole
+    from calibrant.dsl.atomic_write import write_atomically
 
     if out is None:
         typer.echo(text, nl=False)
     else:
-        write_whole(out, text)
+        write_atomically(out, text)
 
 
 def _attributed(

@@ -26,9 +26,9 @@ from calibrant.bench.commands.options import (
     with_options,
 )
 from calibrant.bench.core.options import GivenOptions
+from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError, in_one_line
-from calibrant.dsl.garbage import rare_collections
-from calibrant.dsl.whole_file import whole_file
+from calibrant.dsl.gc_control import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.answers.input.unread import UnreadAnswers

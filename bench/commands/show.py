@@ -104,10 +104,10 @@ def _show_item(of: Benchmark[Any], item: Any, *, gold: bool, as_json: bool) -> N
 
 
 def _write_page(of: Benchmark[Any], item: Any, page: Path, *, gold: bool) -> None:
+    from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.errors import in_one_line
-    from calibrant.dsl.whole_file import write_whole
 
-    write_whole(page, of.page(item, told=gold))
+    write_atomically(page, of.page(item, told=gold))
     typer.echo(f"{in_one_line(item.id)}: {page}")
 
 
@@ -133,9 +133,9 @@ def _show_episodes(
 ) -> None:
     from calibrant.bench.answers.transcripts import named_systems, transcripts
     from calibrant.bench.pools.items import item_of
-    from calibrant.dsl.episode import TranscriptError, verified
+    from calibrant.dsl.atomic_write import write_atomically
+    from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.pool_text import pool_digest
-    from calibrant.dsl.whole_file import write_whole
 
     item, digest = item_of(of.read_pool(pool), instance), pool_digest(pool)
     found = [
@@ -149,11 +149,11 @@ def _show_episodes(
     episodes = list(zip(named_systems(one.origin for one in found), (one.steps for one in found), strict=True))
     for name, steps in episodes:
         try:
-            verified(of.episode(item), steps)
+            verify_transcript(of.episode(item), steps)
         except TranscriptError as error:
             raise CalibrantError(f"{name} on {instance}: {error}") from None
     if page is None:
         typer.echo("\n\n".join(of.account(item, steps, name) for name, steps in episodes))
         return
-    write_whole(page, of.episodes_page(item, episodes))
+    write_atomically(page, of.episodes_page(item, episodes))
     typer.echo(f"{len(found)} episode{'' if len(found) == 1 else 's'}: {page}")

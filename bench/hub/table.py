@@ -10,7 +10,7 @@ from typing import Any
 
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.hub.columns import Column, Row
-from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 
@@ -47,7 +47,7 @@ def exported_items(path: Path) -> Iterator[Item[Any, Any]]:
         try:
             yield _item(row)
         except PoolError as error:
-            raise error.located(file=path.name, instance=f"row {number}") from None
+            raise error.with_location(file=path.name, instance=f"row {number}") from None
 
 
 def _item(row: Row) -> Item[Any, Any]:
@@ -59,9 +59,9 @@ def _item(row: Row) -> Item[Any, Any]:
     except TooLargeError as error:
         raise PoolError(str(error), field="record") from None
     except (ValueError, RecursionError):
-        raise PoolError(f"{shown(record)} is not JSON", field="record") from None
+        raise PoolError(f"{short_repr(record)} is not JSON", field="record") from None
     if not isinstance(found, dict):
-        raise PoolError(f"{shown(found)} is not an object", field="record")
+        raise PoolError(f"{short_repr(found)} is not an object", field="record")
     item: Item[Any, Any] = benchmark(row["benchmark"]).item_of_record(found)
     return item
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.rates import SUPPRESSED, UNDEFINED
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 ALL = "all"
 LABELS = {"setting": "Setting", "system": "System", "pool": "Pool", "stratum": "Stratum"}
@@ -64,7 +64,7 @@ def named_columns(measures: MetricSet, names: str) -> dict[str, str]:
         if not found:
             there = ", ".join(key for key in known if key not in LABELS)
             views = ", ".join(measures.views)
-            raise CalibrantError(f"unknown column {shown(name)}; known: {views}, {ALL}, or any of {there}")
+            raise CalibrantError(f"unknown column {short_repr(name)}; known: {views}, {ALL}, or any of {there}")
         chosen[found[0]] = known[found[0]]
     return chosen
 

@@ -18,11 +18,11 @@ from calibrant.bench.runs.crews.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
 from calibrant.bench.runs.stored import PutAside
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 from calibrant.dsl.pool_text import pool_digest
 from calibrant.dsl.stored_items import item_ids
-from calibrant.dsl.whole_file import write_whole
 from calibrant.solvers.outcome import Found, Impossible, Outcome
 
 REACHED = "reached"
@@ -61,7 +61,7 @@ def decided_pool(
     chosen = selection.places(pool)
     missing = sorted(set(selection.only) - set(item_ids(pool.items)))
     if missing:
-        raise CalibrantError(f"{path.name}: no instance {shown(missing[0])}")
+        raise CalibrantError(f"{path.name}: no instance {short_repr(missing[0])}")
     with PutAside[Any]() as made, PutAside[dict[str, Any]]() as reports, PutAside[_Named]() as certificates:
         jobs = Jobs(chosen, lambda place: pool.items[place])
         progress(pool.name, 0, len(chosen))
@@ -106,5 +106,5 @@ def write_proofs(made: DecidedPool, folder: Path) -> int:
     """A file for each certificate, as `calibrant verify` reads it together with the pool that was hardened."""
     for number, (instance, certificate) in enumerate(made.certificates):
         content = {"instance": instance, "certificate": msgspec.to_builtins(certificate)}
-        write_whole(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
+        write_atomically(folder / f"{number:04}.claim.json", json.dumps(content, indent=1) + "\n")
     return len(made.certificates)

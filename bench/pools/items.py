@@ -7,7 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from calibrant.bench.benchmarks.base import ItemPool
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.stored_items import items_by_id
 
@@ -20,8 +20,8 @@ def item_of(pool: ItemPool[Item[Any, Any]], instance: str | None) -> Item[Any, A
         return pool.items[0]
     found = items_by_id(pool.items)
     if instance not in found:
-        close = ", ".join(map(shown, close_ids(instance, list(found))))
-        raise CalibrantError(f"{pool.name}: no instance {shown(instance)}; there are {close}")
+        close = ", ".join(map(short_repr, close_ids(instance, list(found))))
+        raise CalibrantError(f"{pool.name}: no instance {short_repr(instance)}; there are {close}")
     return found[instance]
 
 

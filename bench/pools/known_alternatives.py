@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.audit.separations import submitted_scm
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.reference import first_mismatch
@@ -58,7 +58,7 @@ def _supplied(path: Path, number: int, line: str) -> SuppliedAnswer:
     if not isinstance(made, dict) or not isinstance(made.get("instance"), str):
         raise CalibrantError(f"{path}: line {number}: not an object with 'instance' and 'mechanisms'")
     if not isinstance(made.get("mechanisms"), dict):
-        found = shown(made.get("mechanisms"))
+        found = short_repr(made.get("mechanisms"))
         raise CalibrantError(f"{path}: line {number}: 'mechanisms' is {found}, not an object of variable: formula")
     return SuppliedAnswer(number, made["instance"], {k: made[k] for k in ("roots", "mechanisms") if k in made})
 

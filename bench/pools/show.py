@@ -10,7 +10,7 @@ import msgspec
 from calibrant.bench.pages.aligned import aligned
 from calibrant.bench.pools.items import close_ids
 from calibrant.bench.runs.runner import Selection
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure
 from calibrant.dsl.replayscm.pools.files import record_from_problem
@@ -33,7 +33,7 @@ def find_instance(pool: Pool, instance: str) -> Problem:
         return pool.problems[ids.index(instance)]
     close = [known for known in ids if instance in known] or close_ids(instance, ids)
     listed = ", ".join(close[:3]) + (", ..." if len(ids) > 3 else "")
-    raise CalibrantError(f"{pool.name} has no instance {shown(instance)}; there is {listed or 'none'}")
+    raise CalibrantError(f"{pool.name} has no instance {short_repr(instance)}; there is {listed or 'none'}")
 
 
 def chosen_places(pool: Pool, selection: Selection) -> dict[int, str]:

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from calibrant.bench.protocols.base import Protocol
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 GROUP = "calibrant.protocols"
 RESERVED = ("name", "benchmark", "config", "code", "wall_budget")  # options cannot have these names: records use them
@@ -80,7 +80,7 @@ def from_file(name: str, ours: Collection[str]) -> type[Protocol]:
     protocol: type[Protocol] | None = vars(module).get(wanted)
     if protocol is None:
         found = ", ".join(cls.__name__ for cls in defined) or "none"
-        raise CalibrantError(f"{path}: no {shown(wanted)} there; its protocols: {found}")
+        raise CalibrantError(f"{path}: no {short_repr(wanted)} there; its protocols: {found}")
     usable(protocol, f"{path}:{wanted}", ours)
     copyreg.pickle(protocol, _Remade(path.resolve(), source, wanted).reduced)
     protocol.code = _digest(source)
@@ -101,7 +101,9 @@ def usable(protocol: object, where: str, taken: Collection[str]) -> None:
         raise CalibrantError(f"{where} is no subclass of calibrant.Protocol")
     name: object = protocol.name
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "all":
-        raise CalibrantError(f"{where} has the name {shown(name)}; a row needs a short one, such as name = 'my_search'")
+        raise CalibrantError(
+            f"{where} has the name {short_repr(name)}; a row needs a short one, such as name = 'my_search'"
+        )
     if name in taken:
         raise CalibrantError(f"{where} has the name '{name}', which another protocol has")
     reserved = [field for field in protocol.__struct_fields__ if field in RESERVED]

@@ -12,7 +12,7 @@ import msgspec
 from calibrant.bench.protocols import own
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.runs.jobs import error_line
-from calibrant.dsl.errors import CalibrantError, MissingExtraError, shown
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
 
 Protocols: TypeAlias = Mapping[str, type[Protocol]]
 """The protocols of a benchmark by name, in the order in which `all` runs them."""
@@ -101,7 +101,9 @@ def protocol_class(known: Protocols, name: str) -> type[Protocol]:
     broken = _broken(known)
     if name in broken:
         raise CalibrantError(f"protocol '{name}': {broken[name]}")
-    raise CalibrantError(f"unknown protocol {shown(name)}; known: {', '.join(known)}; FILE.py:CLASS is one of your own")
+    raise CalibrantError(
+        f"unknown protocol {short_repr(name)}; known: {', '.join(known)}; FILE.py:CLASS is one of your own"
+    )
 
 
 def make_protocol(known: Protocols, name: str, options: Mapping[str, Any]) -> Protocol:

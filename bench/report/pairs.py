@@ -14,7 +14,7 @@ from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
 from calibrant.bench.report.paper import PAIR, notes, with_printed_rows
 from calibrant.bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_unit
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (
     next(column for column in REPLAY_METRICS if column.key == key)
@@ -143,7 +143,9 @@ def comparisons(rows: Sequence[SystemRow], against: Sequence[str]) -> Table | No
     systems = {row.system for row in rows}
     for name in against:
         if name not in systems:
-            raise CalibrantError(f"no system {shown(name)} to compare with; there are {', '.join(sorted(systems))}")
+            raise CalibrantError(
+                f"no system {short_repr(name)} to compare with; there are {', '.join(sorted(systems))}"
+            )
     named = tuple(against) or ((REFERENCE,) if len(systems) > MANY_SYSTEMS and REFERENCE in systems else ())
     many = len(systems) > MANY_SYSTEMS and not named
     groups = [_comparable(group) for group in by_pools(rows)]

@@ -14,7 +14,7 @@ from calibrant.bench.answers.sources import scored_answers
 from calibrant.bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from calibrant.bench.report.part import Answer
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.stored_items import item_ids
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ class Sources:
         for origin, score in self._scored(recognised):
             key = origin.pool_digest, origin.instance, origin.system, repr(sorted(origin.config.items())), origin.sample
             if key in seen:
-                raise CalibrantError(f"{origin.system} on {shown(origin.instance)} of {origin.pool} is given twice")
+                raise CalibrantError(
+                    f"{origin.system} on {short_repr(origin.instance)} of {origin.pool} is given twice"
+                )
             seen.add(key)
             found[origin.benchmark].append((origin, score))
         for line in recognised:

@@ -13,8 +13,8 @@ from calibrant.bench.report.layout import anchor_of
 from calibrant.bench.report.part import Answer, NoAnswersError, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.terminal import printable
-from calibrant.dsl.errors import CalibrantError, shown
-from calibrant.dsl.whole_file import write_whole
+from calibrant.dsl.atomic_write import write_atomically
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 HTML = "html"
 
@@ -24,7 +24,7 @@ def chosen_tables(names: Sequence[str]) -> frozenset[str]:
     known = list(dict.fromkeys(chain.from_iterable(one.report_tables for one in benchmarks())))
     for name in names:
         if name not in known:
-            raise CalibrantError(f"unknown table {shown(name)}; known: {', '.join(known)}")
+            raise CalibrantError(f"unknown table {short_repr(name)}; known: {', '.join(known)}")
     return frozenset(names)
 
 
@@ -44,7 +44,7 @@ def report_text(
     parts = _parts(answers, drawn if form == HTML else replace(drawn, transcripts={}), progress)
     if plots is not None:
         for plot in chain.from_iterable(part.plots for part in parts):
-            write_whole(plots / f"{plot.name}.svg", printable(plot.svg))
+            write_atomically(plots / f"{plot.name}.svg", printable(plot.svg))
     if form != HTML:
         return printable(TEXTS[form]([table for part in parts for table in part.tables]))
     from calibrant.bench.report.html import as_html

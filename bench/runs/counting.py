@@ -26,7 +26,7 @@ from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from calibrant.bench.report.tally import Values
 from calibrant.bench.runs.scoring import Scorer, judged
 from calibrant.dsl.errors import CalibrantError
-from calibrant.dsl.garbage import collect_rarely
+from calibrant.dsl.gc_control import collect_rarely
 
 LARGE = 10_000  # predictions that one process scores before others are started, which takes as long
 GROUP = 500  # predictions of one job, more or less

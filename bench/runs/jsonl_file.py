@@ -22,9 +22,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from calibrant.bench.runs.stored import StoredLines
+from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_size
-from calibrant.dsl.whole_file import whole_file
 
 SYNC_SECONDS = 2.0  # what a power failure may cost; a killed process costs nothing
 

@@ -21,7 +21,7 @@ from calibrant.bench.runs.jobs import HERE, Execution, Jobs, Progress, error_lin
 from calibrant.bench.runs.records import Key, Record, RunFile, config_digest, step_records
 from calibrant.bench.runs.workers import Answer, Workers, open_workers
 from calibrant.bench.version import program_version
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item
 from calibrant.dsl.replayscm.pools.files import file_digest
 from calibrant.dsl.stored_items import item_ids
@@ -103,7 +103,7 @@ def run(
                 progress(batch.pool.name, done, len(batch.keys))
         unknown = sorted(set(selection.only) - seen)
         if unknown:
-            raise CalibrantError(f"no instance {shown(unknown[0])} in {', '.join(path.name for path in pools)}")
+            raise CalibrantError(f"no instance {short_repr(unknown[0])} in {', '.join(path.name for path in pools)}")
         records.sort()
     return RunSummary(skipped, written, crashed)
 

@@ -15,7 +15,7 @@ from calibrant.bench.answers.verdicts import ScoredPrediction
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.runs.crews.opening import open_crew
 from calibrant.bench.runs.jobs import Crew, Execution, Failure, error_line
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 GROUP = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer
 AT_ONCE = 100  # groups that are read before all of them are scored
@@ -53,7 +53,7 @@ def _in_order(crew: Crew, scorer: Scorer, groups: list[list[Prediction]]) -> Ite
     for number, verdicts in crew.completed(partial(_verdicts, scorer), dict(enumerate(groups))):
         if isinstance(verdicts, Failure):
             first, last = groups[number][0].instance, groups[number][-1].instance
-            raise CalibrantError(f"predictions from {shown(first)} to {shown(last)}: {verdicts.error}")
+            raise CalibrantError(f"predictions from {short_repr(first)} to {short_repr(last)}: {verdicts.error}")
         found[number] = verdicts
     for number in range(len(groups)):
         yield from found[number]
@@ -68,7 +68,7 @@ def judged(scorer: Scorer, prediction: Prediction) -> ScoredPrediction:
     try:
         return scorer.score(prediction)
     except Exception as error:
-        raise CalibrantError(f"{shown(prediction.instance)}: {error_line(error)}") from error
+        raise CalibrantError(f"{short_repr(prediction.instance)}: {error_line(error)}") from error
 
 
 def _nothing() -> None:

@@ -38,7 +38,7 @@ class StoredLines:
     def read_as(self, read: Callable[[bytes], T]) -> Sequence[T]:
         """Return what is read in each line: of a few lines at once, of many whenever it is asked for."""
         found = _StoredRecords(self, range(len(self)), read)
-        return tuple(found) if len(self) <= stored_items.KEPT else found
+        return tuple(found) if len(self) <= stored_items.MAX_CACHED_ITEMS else found
 
 
 class PutAside(Generic[T]):

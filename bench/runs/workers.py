@@ -22,7 +22,7 @@ from calibrant.bench.runs.crews.opening import open_crew
 from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
 from calibrant.bench.runs.records import Timing
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import MissingExtraError, shown
+from calibrant.dsl.errors import MissingExtraError, short_repr
 from calibrant.solvers.budget import BudgetSpent
 
 K = TypeVar("K")
@@ -92,7 +92,7 @@ def _checked(result: object) -> ProtocolResult:
     row.
     """
     if not isinstance(result, ProtocolResult):
-        raise TypeError(f"answer(task) gave {shown(result)}, not a ProtocolResult")
+        raise TypeError(f"answer(task) gave {short_repr(result)}, not a ProtocolResult")
     return msgspec.json.decode(msgspec.json.encode(result), type=ProtocolResult)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.bench.verbs.causalab import LabScore
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 
 
@@ -22,7 +22,7 @@ class LabTraining:
         return {"nodes": len(item.task.nodes), "settings": item.task.allowance, "edges": len(edges)}
 
     def gold(self, item: LabItem) -> dict[str, Any] | None:
-        return {"frequency": item.sealed.target, "hypothesis": stated(item.sealed.mechanism)}
+        return {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
 
     def share(self, item: LabItem, verdict: LabScore) -> float:
         """Half for a frequency within 5, half for the F1 of the edges."""

@@ -13,7 +13,7 @@ from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.training.conversation import Said, said
 from calibrant.bench.training.replies import replies
-from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.parse_limits import load_json
 
 UNDECIDED = 0.5  # what an answer is worth that fits evidence which leaves others
@@ -30,13 +30,13 @@ class Lesson:
         try:
             found = load_json(record)
         except (ValueError, RecursionError):
-            raise CalibrantError(f"record is {shown(record)}, not JSON") from None
+            raise CalibrantError(f"record is {short_repr(record)}, not JSON") from None
         if not isinstance(found, dict):
-            raise CalibrantError(f"record is {shown(found)}, not an object")
+            raise CalibrantError(f"record is {short_repr(found)}, not an object")
         try:
             self.item = self.of.item_of_record(found)
         except PoolError as error:
-            raise CalibrantError(f"record of {shown(found.get('id'))}: {error}") from None
+            raise CalibrantError(f"record of {short_repr(found.get('id'))}: {error}") from None
         self._decided: tuple[bool | None] | None = None
 
     def said(self, completion: object) -> Said | None:

@@ -66,10 +66,10 @@ class BlicketVerbs(ItemVerbs[BlicketItem]):
         family: Literal["condition", "told"] = "condition",
     ) -> DetectorSpace:
         """family: detectors that behave as the item's condition says, or as far as the item tells it"""
-        from calibrant.dsl.episode import verified
+        from calibrant.dsl.episode import verify_transcript
         from calibrant.solvers.blickets.families import class_of, knowing_space, space_after
 
         own = self.own(item)
         space = class_of(own) if family == "condition" else knowing_space(own.task, own.task.condition)
-        verified(self.benchmark.episode(own), steps)
+        verify_transcript(self.benchmark.episode(own), steps)
         return space_after(space, own.task, steps)

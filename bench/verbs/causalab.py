@@ -10,11 +10,11 @@ from calibrant.bench.verbs.base import ItemScore, Solution
 from calibrant.bench.verbs.items import ItemVerbs
 from calibrant.bench.verbs.said import neither, response
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import Mechanism
 from calibrant.dsl.causalab.run import RunScore, run_score
-from calibrant.dsl.episode import Step, verified
+from calibrant.dsl.episode import Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.outcome import Found, Outcome
@@ -47,7 +47,7 @@ class LabVerbs(ItemVerbs[LabItem]):
         if not isinstance(outcome, Found):
             return outcome
         found = outcome.value
-        answer = {"frequency": found.frequency, "hypothesis": stated(found.mechanism)}
+        answer = {"frequency": found.frequency, "hypothesis": state_mechanism(found.mechanism)}
         provenance = {"class": found.in_words, "unique": found.unique}
         return Found(Solution(answer, found.mechanism, None, provenance, tuple(episode.steps)))
 
@@ -56,7 +56,7 @@ class LabVerbs(ItemVerbs[LabItem]):
         from calibrant.audits.causalab.spaces import space_of
 
         own = self.own(item)
-        verified(LabEpisode(own), steps)
+        verify_transcript(LabEpisode(own), steps)
         try:
             return space_of(own.task, steps, bounded=bounded)
         except BudgetSpent as spent:

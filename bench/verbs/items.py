@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from calibrant.bench.benchmarks.base import Benchmark
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool
 
 if TYPE_CHECKING:
@@ -42,5 +42,5 @@ class ItemVerbs(Generic[I]):
     def own(self, item: object) -> I:
         """The item, if it is one of the benchmark's."""
         if not isinstance(item, self.kind):
-            raise CalibrantError(f"{shown(type(item).__name__)} is no item of {self.benchmark.title}")
+            raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of {self.benchmark.title}")
         return item

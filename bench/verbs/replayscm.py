@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from calibrant.bench.verbs.base import Solution
 from calibrant.bench.verbs.kept import Kept
 from calibrant.bench.verbs.said import neither, response
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
@@ -171,7 +171,7 @@ class ReplayScmVerbs:
 
 def _problem(item: object) -> Problem:
     if not isinstance(item, Problem):
-        raise CalibrantError(f"{shown(type(item).__name__)} is no item of ReplaySCM")
+        raise CalibrantError(f"{short_repr(type(item).__name__)} is no item of ReplaySCM")
     return item
 
 

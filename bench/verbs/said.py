@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 
 def response(answer: object) -> str | dict[str, Any] | None:
@@ -20,12 +20,12 @@ def response(answer: object) -> str | dict[str, Any] | None:
         return _json_object(answer)
     if answer is None or isinstance(answer, bool | int | float | list | tuple):
         return None
-    raise CalibrantError(f"an answer is a text or an object, not {shown(type(answer).__name__)}")
+    raise CalibrantError(f"an answer is a text or an object, not {short_repr(type(answer).__name__)}")
 
 
 def neither(answer: object) -> str:
     """Why a value that JSON has, but that is no text and no object, is no valid answer."""
-    return f"the answer is {shown(answer)}, neither a text nor an object"
+    return f"the answer is {short_repr(answer)}, neither a text nor an object"
 
 
 def _json_object(answer: Mapping[Any, Any]) -> dict[str, Any]:

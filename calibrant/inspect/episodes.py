@@ -13,7 +13,7 @@ from pydantic import Field
 
 from calibrant.bench.runs.records import StepRecord, step_records
 from calibrant.dsl.action import ActionError
-from calibrant.dsl.episode import Episode, Step, verified
+from calibrant.dsl.episode import Episode, Step, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.inspect.samples import SampleItem, item_of
 
@@ -62,7 +62,7 @@ def _experiment(of: SampleItem) -> Tool:
                 action: One JSON object, an action as the task describes them.
             """
             transcript = store_as(Transcript)
-            episode = verified(of.benchmark.episode(of.item), transcript.as_steps())
+            episode = verify_transcript(of.benchmark.episode(of.item), transcript.as_steps())
             try:
                 step = episode.act(of.benchmark.reply_action(of.item, action))
             except ActionError as error:

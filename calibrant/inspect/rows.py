@@ -13,8 +13,8 @@ from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.protocols.base import Protocol
 from calibrant.bench.protocols.registry import make_protocol, with_installed
 from calibrant.bench.runs.workers import timed_answer
-from calibrant.dsl.episode import verified
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.episode import verify_transcript
+from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.inspect.episodes import Transcript
 from calibrant.inspect.samples import item_of
 
@@ -33,7 +33,7 @@ def protocol(name: str, **options: Any) -> Solver:
         submitted = of.benchmark.no_answer(of.item) if answer.result.answer is None else answer.result.answer
         transcript = state.store_as(Transcript)
         if answer.steps is not None:
-            transcript.keep(of, verified(of.benchmark.episode(of.item), answer.steps))
+            transcript.keep(of, verify_transcript(of.benchmark.episode(of.item), answer.steps))
         transcript.outcome, transcript.seconds = answer.result.outcome, answer.timing.seconds
         text = json.dumps(submitted) if submitted else ""
         state.output = ModelOutput.from_content(f"calibrant/{name}", text)
@@ -48,7 +48,7 @@ def _row(of: str, name: str, options: str) -> Protocol:
     """The row, warmed up. A file's name is none here: logs hold the names of their solvers."""
     methods = with_installed(benchmark(of).protocols, of)
     if name not in methods:
-        raise CalibrantError(f"unknown protocol {shown(name)}; of {of} there are {', '.join(methods)}")
+        raise CalibrantError(f"unknown protocol {short_repr(name)}; of {of} there are {', '.join(methods)}")
     row = make_protocol(methods, name, json.loads(options))
     row.require()
     row.warm_up()

@@ -19,7 +19,7 @@ from calibrant.bench.benchmarks.registry import benchmark_of
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.training.curricula import in_turns
 from calibrant.bench.training.rewards import lesson, shaped, verdict
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 
 def documents(
@@ -39,7 +39,7 @@ def documents(
         pool_benchmark = benchmark_of(Path(pool))
         if pool_benchmark is not of:
             raise CalibrantError(
-                f"{shown(pool)} is a pool of {pool_benchmark.title}; its task is calibrant_{pool_benchmark.name}"
+                f"{short_repr(pool)} is a pool of {pool_benchmark.title}; its task is calibrant_{pool_benchmark.name}"
             )
         items = list(of.read_pool(Path(pool)).items)
         public = PublicIds.of_pool(Path(pool), items)

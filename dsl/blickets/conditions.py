@@ -1,4 +1,4 @@
-"""Which condition a mechanism belongs to, and what is wrong with an item that names another.
+"""The condition that a mechanism belongs to, and the error for an item that names another.
 
 The relation is that of the specification, in both directions: every condition is one row, and a mechanism belongs to
 at most one. A rule of one blicket is the same function under both words, so it is of either static condition unless
@@ -41,7 +41,7 @@ def condition_of(sealed: Sealed) -> Condition | None:
 def repeated_rule(sealed: Sealed) -> int:
     """The number of the first rule that is the same function as the one before it; 0 if there is none."""
     rules = [mechanism.rule.canonical for mechanism in sealed.mechanisms]
-    return next((number for number, (one, other) in enumerate(pairwise(rules), 2) if one == other), 0)
+    return next((number for number, (rule, next_rule) in enumerate(pairwise(rules), 2) if rule == next_rule), 0)
 
 
 def contradiction(item: BlicketItem) -> str:

@@ -14,7 +14,7 @@ from calibrant.dsl.blickets.noise import Draws
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, VERBS, MalformedCheckError, is_submission, submitted_rule
 from calibrant.dsl.blickets.rule import active_sets, in_order, set_of
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 
 class BlicketEpisode:
@@ -136,8 +136,8 @@ class BlicketEpisode:
             return False
         if not sealed.exposure.after_switch or not sealed.switches:
             return True
-        counted = self._activations if sealed.switch_by is SwitchBy.ACTIVATIONS else self._moves
-        return counted > sealed.switches[-1]
+        progress = self._activations if sealed.switch_by is SwitchBy.ACTIVATIONS else self._moves
+        return progress > sealed.switches[-1]
 
     def _reading(self, moves_before: int) -> str:
         sealed = self._item.sealed
@@ -158,5 +158,5 @@ class BlicketEpisode:
 
 
 def _copy(action: object) -> Action:
-    """What is kept of an action that was refused; what is not even an object is kept as text."""
-    return dict(action) if isinstance(action, Mapping) else {"unreadable": shown(action)}
+    """Return a refused action for the record; what is not even an object becomes text."""
+    return dict(action) if isinstance(action, Mapping) else {"unreadable": short_repr(action)}

@@ -17,7 +17,7 @@ from calibrant.dsl.episode import Step, TranscriptError
 
 
 class Exposed(StrEnum):
-    """Where an episode ended relative to the last switch that it reached, or to the first if it reached none.
+    """The end of an episode relative to the last switch that it reached, or to the first if it reached none.
 
     With a activations and switch point N: a < N, a = N, a > N ("reasoning-eligible" in the paper).
     """
@@ -28,7 +28,7 @@ class Exposed(StrEnum):
 
 
 class Split(StrEnum):
-    """The same by evidence: not switched, switched without a reading under the new rule, with one."""
+    """The end of an episode by its evidence: not switched, switched without a reading under the new rule, with one."""
 
     PRE = "pre"
     BLIND = "switched-blind"
@@ -36,7 +36,7 @@ class Split(StrEnum):
 
 
 class Fault(StrEnum):
-    """What is wrong with an answer."""
+    """An error of an answer."""
 
     TYPE = "type"
     OVER = "over"  # strict superset of the blickets
@@ -106,7 +106,7 @@ def grade(item: BlicketItem, steps: Sequence[Step[str]]) -> Grade:
             raise TranscriptError(number, f"reading {step.reading} recorded, was {moment.reading}")
         if bool(step.refused) != bool(moment.refused) or step.cost != moment.cost:
             raise TranscriptError(number, "recorded with another refusal or cost than it had")
-    return graded(item, history, _listed_order(item, steps))
+    return grade_episode(item, history, _listed_order(item, steps))
 
 
 def _compare_start(item: BlicketItem, steps: Sequence[Step[str]]) -> None:
@@ -123,7 +123,7 @@ def _listed_order(item: BlicketItem, steps: Sequence[Step[str]]) -> tuple[int, .
     return ()
 
 
-def graded(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) -> Grade:
+def grade_episode(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) -> Grade:
     """The grade of an episode that the reference has replayed.
 
     listed: the answer's blickets in the order in which they were listed, for `strict`
@@ -132,11 +132,11 @@ def graded(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) ->
     faults = _faults(history, mechanism.rule, strict_singleton=item.sealed.strict_singleton)
     correct = None if history.ending is Ending.OPEN else not faults
     moments = history.moments
-    read = [moment for moment in moments if moment.reading is not None]
+    readings = [moment for moment in moments if moment.reading is not None]
     last = moments[-1] if moments else None
     post = None
     if item.sealed.switches:
-        post = sum(moment.phase == history.phase for moment in read) if history.phase else 0
+        post = sum(moment.phase == history.phase for moment in readings) if history.phase else 0
     return Grade(
         correct=correct,
         faults=faults,
@@ -146,23 +146,23 @@ def graded(item: BlicketItem, history: History, listed: tuple[int, ...] = ()) ->
         steps=last.t if last else 0,
         refused=sum(moment.cost for moment in moments if moment.refused),
         activations=last.activations if last else 0,
-        exposed=_exposed(item.sealed, last.activations if last else 0, last.t if last else 0),
+        exposed=_exposure(item.sealed, last.activations if last else 0, last.t if last else 0),
         split=None if post is None else Split.PRE if not history.phase else Split.SEEN if post else Split.BLIND,
         post_evidence=post,
-        distinct_configurations=len({frozenset(moment.placed) for moment in read}),
-        first_activation=next((moment.t for moment in read if is_active(moment.reading)), None),
+        distinct_configurations=len({frozenset(moment.placed) for moment in readings}),
+        first_activation=next((moment.t for moment in readings if is_active(moment.reading)), None),
         answer=history.answer,
     )
 
 
-def _exposed(sealed: Sealed, activations: int, moves: int) -> Exposed | None:
+def _exposure(sealed: Sealed, activations: int, moves: int) -> Exposed | None:
     if not sealed.switches:
         return None
     reached = sealed.phase(activations, moves)
-    counted = activations if sealed.switch_by is SwitchBy.ACTIVATIONS else moves
+    progress = activations if sealed.switch_by is SwitchBy.ACTIVATIONS else moves
     if not reached:
         return Exposed.PRE
-    return Exposed.EXACTLY_N if counted == sealed.switches[reached - 1] else Exposed.RE
+    return Exposed.EXACTLY_N if progress == sealed.switches[reached - 1] else Exposed.RE
 
 
 def _faults(history: History, rule: Rule, *, strict_singleton: bool) -> tuple[Fault, ...]:

@@ -14,7 +14,7 @@ MIN_OBJECTS, MAX_OBJECTS = 2, 8
 
 
 class Condition(StrEnum):
-    """What hides behind the detector."""
+    """The kind of mechanism behind the detector."""
 
     CONJUNCTIVE = "conjunctive"
     DISJUNCTIVE = "disjunctive"
@@ -25,21 +25,21 @@ class Condition(StrEnum):
 
 
 class Count(StrEnum):
-    """What counts as an activation: every ACTIVE reading, or only those that follow another (or no) reading."""
+    """The events that count as activations: every ACTIVE reading, or only those that follow another (or no) reading."""
 
     LEVEL = "level"
     EDGE = "edge"
 
 
 class OrderReading(StrEnum):
-    """Whether distractors between ordered blickets matter."""
+    """The reading of an order: whether distractors between ordered blickets matter."""
 
     RELATIVE = "relative"
     CONTIGUOUS = "contiguous"
 
 
 class SwitchBy(StrEnum):
-    """What a switch point counts: activations, or moves (refused ones included)."""
+    """The unit of a switch point: activations, or moves (refused ones included)."""
 
     ACTIVATIONS = "activations"
     STEPS = "steps"
@@ -93,7 +93,7 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What stays behind the detector.
+    """The part of an item that is hidden from the solver.
 
     mechanisms: in force one after the other, the first from the start
     switches: ascending; mechanism k + 1 comes into force when `switches[k]` activations (or moves) have happened
@@ -119,7 +119,7 @@ class Sealed:
         return "<Sealed: what is behind the detector>"
 
     def phase(self, activations: int, moves: int) -> int:
-        """Which mechanism reads next, after so many activations and moves."""
+        """Return the index of the mechanism in force after so many activations and moves."""
         return bisect_right(self.switches, activations if self.switch_by is SwitchBy.ACTIVATIONS else moves)
 
 

@@ -1,4 +1,4 @@
-"""What a language model is told about an item, after the description in arXiv:2604.20039, section 3 (wording ours)."""
+"""The prompt of an item for a language model, after the description in arXiv:2604.20039, section 3 (wording ours)."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ ACTION: one JSON object, namely {{"place": "{task.objects[0]}"}}, {{"remove": "{
 {{"check": {{"rule": "conjunctive", "blickets": ["{task.objects[0]}", "{task.objects[1]}"]}}}} to submit an answer"""
 
 
-def observation(step: Step[str], placed: Sequence[str], left: int) -> str:
+def observation(step: Step[str], placed: Sequence[str], moves_left: int) -> str:
     """One line on what came of a step.
 
     placed: names of the objects on the detector after it
-    left: moves that remain
+    moves_left: of the budget
     """
     if step.refused:
-        told = f"Refused: {step.refused}."
+        outcome = f"Refused: {step.refused}."
     elif step.reading is None:
-        told = "Your answer was submitted."
+        outcome = "Your answer was submitted."
     else:
-        told = f"The detector is {step.reading}."
+        outcome = f"The detector is {step.reading}."
     on = f"On the detector: {', '.join(placed)}." if placed else "The detector is empty."
-    return f"{told} {on} Moves left: {left}."
+    return f"{outcome} {on} Moves left: {moves_left}."

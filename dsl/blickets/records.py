@@ -23,8 +23,8 @@ from calibrant.dsl.blickets.item import (
     SwitchBy,
     Task,
 )
-from calibrant.dsl.blickets.rule import numbered, rule_from_json
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.blickets.rule import object_numbers, rule_from_json
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
@@ -55,7 +55,7 @@ class LaterRecord(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What stays behind the detector.
+    """The JSON record of an item's hidden part.
 
     rule1: in force at first; rule2: in force after the switch, if there is one; later: the rules after that
     switch: number of activations, or moves, after which rule2 is in force
@@ -129,7 +129,7 @@ def item_from_record(record: ItemRecord) -> BlicketItem:
     )
     start = None
     if not isinstance(sealed.start_on, UnsetType):
-        start = _numbered(sealed.start_on, objects, "sealed.start_on") if sealed.start_on else ()
+        start = _object_numbers(sealed.start_on, objects, "sealed.start_on") if sealed.start_on else ()
     return BlicketItem(
         record.id,
         record.condition,
@@ -161,7 +161,7 @@ def _check_task(record: ItemRecord) -> None:
     _require(record.n == n, "n", f"{record.n}, but {n} objects are listed")
     _require(len(set(objects)) == n, "objects", "a name occurs twice")
     for name in objects:
-        _require(0 < len(name) <= 60 and name.isprintable(), "objects", f"{shown(name)} is no name")
+        _require(0 < len(name) <= 60 and name.isprintable(), "objects", f"{short_repr(name)} is no name")
     _require(1 <= record.budget <= MAX_BUDGET, "budget", f"{record.budget}; 1 to {MAX_BUDGET} moves are allowed")
     random = record.start == "random"
     _require(random != isinstance(record.sealed.start_on, UnsetType), "start", "random goes with sealed.start_on")
@@ -187,15 +187,15 @@ def _mechanism(record: RuleRecord, objects: tuple[str, ...], field: str) -> Mech
         raise PoolError(str(error), field=field) from None
     if isinstance(record.order, UnsetType):
         return Mechanism(rule)
-    order = _numbered(record.order, objects, f"{field}.order")
+    order = _object_numbers(record.order, objects, f"{field}.order")
     _require(sorted(record.order) == sorted(record.blickets), f"{field}.order", "is not an order of the blickets")
     _require(record.rule == "conjunctive", f"{field}.order", "only a conjunctive rule has an order")
     return Mechanism(rule, order)
 
 
-def _numbered(names: list[str], objects: tuple[str, ...], field: str) -> tuple[int, ...]:
+def _object_numbers(names: list[str], objects: tuple[str, ...], field: str) -> tuple[int, ...]:
     try:
-        return numbered(names, objects)
+        return object_numbers(names, objects)
     except ActionError as error:
         raise PoolError(str(error), field=field) from None
 

@@ -1,4 +1,4 @@
-"""What an episode of the extended blickets means: every condition and option, read move by move, in names and sets.
+"""Reference semantics of the extended blickets: every condition and option, move by move, in names and sets.
 
 Slow and plain; dsl.blickets.episode is the fast way to the same readings. Source: arXiv:2604.20039, sections 3 and 4,
 with what the paper leaves open settled as `Task` and `Sealed` say.
@@ -30,12 +30,12 @@ VERBS = {"place": frozenset[str](), "remove": frozenset[str](), "check": frozens
 
 
 def is_active(reading: str | None) -> bool:
-    """Whether a reading, graded or not, says that the detector was active."""
+    """Return whether a reading, graded or not, is one of an active detector."""
     return reading is not None and reading != INACTIVE
 
 
 def is_submission(action: object) -> bool:
-    """Whether an action, well formed or not, is a check and no move."""
+    """Return whether an action, well formed or not, is a submission and no move."""
     return isinstance(action, Mapping) and "check" in action and not action.keys() & {"place", "remove"}
 
 
@@ -53,12 +53,12 @@ def submitted_rule(action: Action, objects: Sequence[str]) -> Rule:
 
 
 def graded_level(reading: str) -> int:
-    """How many blickets a graded reading tells of; 0 if it is INACTIVE."""
+    """Return the number of blickets in a graded reading; 0 if it is INACTIVE."""
     return 0 if reading == INACTIVE else int(reading.removeprefix(f"{ACTIVE} "))
 
 
 class Ending(StrEnum):
-    """How an episode stands after its last action."""
+    """The status of an episode after its last action."""
 
     OPEN = "open"
     ANSWERED = "answered"
@@ -104,16 +104,16 @@ def run(item: BlicketItem, actions: Iterable[Action]) -> History:
     return detector.history()
 
 
-def satisfied(mechanism: Mechanism, placed: tuple[str, ...], item: BlicketItem) -> bool:
-    """Whether a reliable detector would be active."""
+def satisfies(mechanism: Mechanism, placed: tuple[str, ...], item: BlicketItem) -> bool:
+    """Return whether a reliable detector would be active."""
     objects = item.task.objects
     blickets, present = set(names_of(mechanism.rule.blickets, objects)), set(placed)
     if mechanism.order is None:
         return blickets <= present if mechanism.rule.form is Form.CONJUNCTIVE else bool(blickets & present)
-    wanted = [objects[index] for index in mechanism.order]
+    sequence = [objects[index] for index in mechanism.order]
     if item.task.order_reading is OrderReading.CONTIGUOUS:
-        return any(list(placed[at : at + len(wanted)]) == wanted for at in range(len(placed)))
-    return [name for name in placed if name in blickets] == wanted
+        return any(list(placed[at : at + len(sequence)]) == sequence for at in range(len(placed)))
+    return [name for name in placed if name in blickets] == sequence
 
 
 class _Detector:
@@ -129,7 +129,7 @@ class _Detector:
         self.moments: list[Moment] = []
         if item.sealed.start_on is not None:
             self.placed = tuple(item.task.objects[index] for index in item.sealed.start_on)
-            self._read(cost=0)
+            self._take_reading(cost=0)
 
     def history(self) -> History:
         spent = self.ending is Ending.OPEN and self.t >= self.item.task.budget
@@ -146,7 +146,7 @@ class _Detector:
             verb = verb_of(action, VERBS)
             if self.t >= self.item.task.budget:
                 raise ActionError("the budget is spent")
-            placed = self._moved(verb, action[verb])
+            placed = self._after_move(verb, action[verb])
         except MalformedCheckError as error:
             self._record(None, str(error), 0)
             return
@@ -155,9 +155,9 @@ class _Detector:
             return
         self.placed = placed
         self.t += 1
-        self._read(cost=1)
+        self._take_reading(cost=1)
 
-    def _moved(self, verb: str, name: object) -> tuple[str, ...]:
+    def _after_move(self, verb: str, name: object) -> tuple[str, ...]:
         if not isinstance(name, str) or name not in self.item.task.objects:
             raise ActionError("unknown object")
         if verb == "place":
@@ -166,17 +166,17 @@ class _Detector:
             return (*self.placed, name)
         if name not in self.placed:
             raise ActionError(f"{name} is not on the detector")
-        return tuple(other for other in self.placed if other != name)
+        return tuple(member for member in self.placed if member != name)
 
     def _check(self, action: Action) -> None:
         answer = submitted_rule(action, self.item.task.objects)
-        if not self._exposed():
+        if not self._is_exposed():
             raise ActionError("a submission is not accepted yet")
         self.answer = answer
         self.ending = Ending.ANSWERED
         self._record(None, "", 0)
 
-    def _exposed(self) -> bool:
+    def _is_exposed(self) -> bool:
         sealed = self.item.sealed
         if self.t < min(sealed.exposure.moves, self.item.task.budget):
             return False
@@ -196,10 +196,10 @@ class _Detector:
     def _phase(self) -> int:
         return self.item.sealed.phase(self.activations, self.t)
 
-    def _read(self, *, cost: int) -> None:
+    def _take_reading(self, *, cost: int) -> None:
         sealed = self.item.sealed
         phase = 0 if self.t == 0 else sealed.phase(self.activations, self.t - 1)
-        rule_holds = satisfied(sealed.mechanisms[phase], self.placed, self.item)
+        rule_holds = satisfies(sealed.mechanisms[phase], self.placed, self.item)
         works = sealed.p == 1 or self.draws[self.t] < sealed.p
         reading = ACTIVE if rule_holds and works else INACTIVE
         if reading == ACTIVE and self.item.task.graded:

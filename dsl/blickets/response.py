@@ -13,17 +13,17 @@ from typing import Any
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.blickets.rule import rule_from_json
 from calibrant.dsl.blickets.wording import stated_rules
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 
 def answer_of(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[str, Any]:
     """{"rule": ..., "blickets": [names]} as the response states it; `ActionError` says why it states none."""
-    found = stated_rules(response, objects)
-    if len(found) > 1:
-        listed = " and ".join(shown(rule.in_words(objects)) for rule in list(found)[:2])
-        raise ActionError(f"{len(found)} different rules in the text: {listed}")
-    if found:
-        return next(iter(found.values()))
+    rules = stated_rules(response, objects)
+    if len(rules) > 1:
+        listed = " and ".join(short_repr(rule.in_words(objects)) for rule in list(rules)[:2])
+        raise ActionError(f"{len(rules)} different rules in the text: {listed}")
+    if rules:
+        return next(iter(rules.values()))
     if isinstance(response, str):
         raise ActionError(
             "no JSON object with the keys rule and blickets in the text, no lines `RULE_TYPE:` and `BLICKETS:`, and no"

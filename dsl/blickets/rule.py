@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from calibrant.dsl.action import ActionError
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 
 class Form(StrEnum):
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
     blickets: int
 
     def active(self, present: int) -> bool:
-        """Whether the detector is active with these objects on it."""
+        """Return whether the detector is active with these objects on it."""
         if self.form is Form.CONJUNCTIVE:
             return self.blickets & ~present == 0
         return self.blickets & present != 0
@@ -68,7 +68,7 @@ def set_of(indices: Iterable[int]) -> int:
 
 
 def in_order(order: Sequence[int], placed: Sequence[int], *, contiguous: bool) -> bool:
-    """Whether all objects of `order` are on the detector and were placed in this order.
+    """Return whether all objects of `order` are on the detector and were placed in this order.
 
     placed: the objects on the detector, first placed first
     contiguous: with nothing between them that is still there; otherwise what else is there does not matter
@@ -79,25 +79,25 @@ def in_order(order: Sequence[int], placed: Sequence[int], *, contiguous: bool) -
     return tuple(index for index in placed if index in order) == tuple(order)
 
 
-def numbered(names: object, objects: Sequence[str]) -> tuple[int, ...]:
+def object_numbers(names: object, objects: Sequence[str]) -> tuple[int, ...]:
     """The numbers of a non-empty list of distinct object names, in the order listed; `ActionError` otherwise."""
     if not isinstance(names, list | tuple) or not names:
-        raise ActionError(f"expected a non-empty list of objects, found {shown(names)}")
+        raise ActionError(f"expected a non-empty list of objects, found {short_repr(names)}")
     for name in names:
         if not isinstance(name, str) or name not in objects:
-            raise ActionError(f"unknown object {shown(name)}; the objects are {shown(', '.join(objects))}")
+            raise ActionError(f"unknown object {short_repr(name)}; the objects are {short_repr(', '.join(objects))}")
     if len(set(names)) != len(names):
-        raise ActionError(f"an object is listed twice in {shown(list(names))}")
+        raise ActionError(f"an object is listed twice in {short_repr(list(names))}")
     return tuple(objects.index(name) for name in names)
 
 
 def rule_from_json(value: object, objects: Sequence[str]) -> Rule:
     """The rule that {"rule": "conjunctive" | "disjunctive", "blickets": [names]} states; `ActionError` otherwise."""
     if not isinstance(value, Mapping) or value.keys() != {"rule", "blickets"}:
-        raise ActionError(f"expected an object with the keys rule and blickets, found {shown(value)}")
+        raise ActionError(f"expected an object with the keys rule and blickets, found {short_repr(value)}")
     if value["rule"] not in list(Form):
-        raise ActionError(f"unknown rule type {shown(value['rule'])}; they are conjunctive and disjunctive")
-    return Rule(Form(value["rule"]), set_of(numbered(value["blickets"], objects)))
+        raise ActionError(f"unknown rule type {short_repr(value['rule'])}; they are conjunctive and disjunctive")
+    return Rule(Form(value["rule"]), set_of(object_numbers(value["blickets"], objects)))
 
 
 @cache

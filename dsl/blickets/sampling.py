@@ -51,7 +51,7 @@ HARD = Later(Form.CONJUNCTIVE, 3, 3)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What items are drawn from.
+    """The distribution that items are sampled from.
 
     condition: CONJUNCTIVE and DISJUNCTIVE say the form of the first rule, the others begin conjunctively
     blickets: how many the first rule has; with an order, how many are ordered
@@ -120,8 +120,8 @@ def _check(plan: Plan) -> None:
             raise ValueError(problem)
 
 
-def drawn(plan: Plan, seed: int, first: int = 0) -> Iterator[BlicketItem]:
-    """Items first, first + 1, ... of a plan and seed, without end."""
+def sample_items(plan: Plan, seed: int, first: int = 0) -> Iterator[BlicketItem]:
+    """Yield items first, first + 1, ... of a plan and seed, without end."""
     index = first
     while True:
         yield _item(plan, seed, index)
@@ -178,11 +178,11 @@ def _first(plan: Plan, condition: Condition, roles: list[int]) -> Mechanism:
 
 
 def _later(plan: Plan, later: Later, roles: list[int]) -> Mechanism:
-    own = roles[plan.blickets : plan.blickets + later.size - later.shared]
-    return Mechanism(Rule(later.form, set_of([*roles[: later.shared], *own])))
+    new_objects = roles[plan.blickets : plan.blickets + later.size - later.shared]
+    return Mechanism(Rule(later.form, set_of([*roles[: later.shared], *new_objects])))
 
 
-def _moderated(later: Later, **options: int) -> Plan:
+def _moderator_plan(later: Later, **options: int) -> Plan:
     return Plan(Condition.MODERATOR, later=(later,), **options)  # type: ignore[arg-type]
 
 
@@ -191,16 +191,16 @@ SUITES: Mapping[str, Plan] = MappingProxyType(
     {
         "conjunctive": Plan(Condition.CONJUNCTIVE),
         "disjunctive": Plan(Condition.DISJUNCTIVE),
-        "easy-3": _moderated(EASY),
-        "easy-5": _moderated(replace(EASY, switch=5)),
-        "easy-7": _moderated(replace(EASY, switch=7)),
-        "easy-9": _moderated(replace(EASY, switch=9)),
-        "hard-3": _moderated(HARD),
-        "hard-3-edge": replace(_moderated(HARD), count=Count.EDGE),
-        "hard-3-short": _moderated(HARD, budget=50),
-        "hard-3-CD": _moderated(replace(HARD, size=2)),
-        "hard-3-AC": _moderated(replace(HARD, size=2, shared=1)),
-        "three-objects": _moderated(EASY, n=3),
+        "easy-3": _moderator_plan(EASY),
+        "easy-5": _moderator_plan(replace(EASY, switch=5)),
+        "easy-7": _moderator_plan(replace(EASY, switch=7)),
+        "easy-9": _moderator_plan(replace(EASY, switch=9)),
+        "hard-3": _moderator_plan(HARD),
+        "hard-3-edge": replace(_moderator_plan(HARD), count=Count.EDGE),
+        "hard-3-short": _moderator_plan(HARD, budget=50),
+        "hard-3-CD": _moderator_plan(replace(HARD, size=2)),
+        "hard-3-AC": _moderator_plan(replace(HARD, size=2, shared=1)),
+        "three-objects": _moderator_plan(EASY, n=3),
         "stochastic": Plan(Condition.STOCHASTIC, p=0.7),
         "order": Plan(Condition.ORDER),
         "order-2-of-4": Plan(Condition.ORDER, n=4),

@@ -16,14 +16,14 @@ from calibrant.dsl.blickets.item import MAX_OBJECTS, MIN_OBJECTS, BlicketItem, C
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 
 _LIGHT = re.compile(r"The light on the machine is (now on|currently off)")
 _PLACE = re.compile(r"(?:^|[:,] )([^:,]+?) is (on top of the machine|on the floor)(?=[,.])")
 _PUT = re.compile(r"You put (.+?) on the machine\.")
 _TOOK = re.compile(r"You took (.+?) off of the machine\.")
-_ASKED = {
+_COMMANDS = {
     "place": re.compile(r"put (.+) on (?:the )?machine"),
     "remove": re.compile(r"take (.+) off (?:of )?(?:the )?machine"),
 }
@@ -54,7 +54,7 @@ class TextRun:
 
     def item(self, name: str) -> BlicketItem:
         """The item that was played: the rule, with as many moves as were made, and these objects at the start."""
-        start = tuple(self.objects.index(one) for one in self.steps[0].action["start"])
+        start = tuple(self.objects.index(present) for present in self.steps[0].action["start"])
         task = Task(self.objects, sum(step.cost for step in self.steps))
         sealed = Sealed((Mechanism(self.rule),), start_on=start)
         stratum = f"{len(self.objects)} objects"
@@ -64,15 +64,15 @@ class TextRun:
         """Reading by reading: what was on the machine, first placed first (object numbers); was it active?"""
         placed: list[int] = []
         for step in self.steps:
-            ((verb, named),) = step.action.items()
+            ((verb, operand),) = step.action.items()
             if step.refused:
                 continue
             if verb == "start":
-                placed = [self.objects.index(name) for name in named]
+                placed = [self.objects.index(name) for name in operand]
             elif verb == "place":
-                placed.append(self.objects.index(named))
+                placed.append(self.objects.index(operand))
             else:
-                placed.remove(self.objects.index(named))
+                placed.remove(self.objects.index(operand))
             yield tuple(placed), step.reading == ACTIVE
 
 
@@ -86,7 +86,7 @@ def text_runs(lines: Iterable[str], file: str = "") -> Iterator[TextRun]:
             if raw.get("metric_type") == "trial":
                 yield text_run(raw)
         except PoolError as error:
-            raise error.located(file=file, instance=f"line {number}") from None
+            raise error.with_location(file=file, instance=f"line {number}") from None
 
 
 def _object(line: str) -> dict[str, Any]:
@@ -95,9 +95,9 @@ def _object(line: str) -> dict[str, Any]:
     except TooLargeError as error:
         raise PoolError(str(error)) from None
     except (ValueError, RecursionError) as error:
-        raise PoolError(f"no JSON object: {shown(str(error))}") from None
+        raise PoolError(f"no JSON object: {short_repr(str(error))}") from None
     if not isinstance(raw, dict):
-        raise PoolError(f"expected a JSON object, found {shown(raw)}")
+        raise PoolError(f"expected a JSON object, found {short_repr(raw)}")
     return raw
 
 
@@ -119,9 +119,9 @@ def text_run(raw: Mapping[str, Any]) -> TextRun:
 
 
 def _objects(names: object) -> tuple[str, ...]:
-    known = isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)
-    if not isinstance(names, list) or not known or len(set(names)) != len(names):
-        raise PoolError(f"expected distinct names, found {shown(names)}", field="obj_name_list")
+    are_names = isinstance(names, list) and all(isinstance(name, str) and name.strip() for name in names)
+    if not isinstance(names, list) or not are_names or len(set(names)) != len(names):
+        raise PoolError(f"expected distinct names, found {short_repr(names)}", field="obj_name_list")
     if not MIN_OBJECTS <= len(names) <= MAX_OBJECTS:
         raise PoolError(f"{len(names)} objects; {MIN_OBJECTS} to {MAX_OBJECTS} are read", field="obj_name_list")
     return tuple(names)
@@ -136,21 +136,28 @@ def _mapping(raw: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
 
 def _form(named: object) -> Form:
     if named not in list(Form):
-        raise PoolError(f"{shown(named)}; conjunctive or disjunctive was expected", field="env_kwargs.rule")
+        raise PoolError(f"{short_repr(named)}; conjunctive or disjunctive was expected", field="env_kwargs.rule")
     return Form(str(named))
 
 
 def _blickets(indices: object, n: int) -> int:
     if not isinstance(indices, list) or not indices or any(type(i) is not int or not 0 <= i < n for i in indices):
-        raise PoolError(f"expected numbers of objects, found {shown(indices)}", field="blicket_indices")
+        raise PoolError(f"expected numbers of objects, found {short_repr(indices)}", field="blicket_indices")
     return set_of(indices)
 
 
 def _all_right(raw: Mapping[str, Any]) -> bool:
-    asked, right = raw.get("num_questions"), raw.get("num_correct")
-    if type(asked) is not int or type(right) is not int or not 0 <= right <= asked or not asked:
-        raise PoolError(f"{shown(right)} of {shown(asked)} questions right", field="num_correct")
-    return asked == right
+    num_questions, num_correct = raw.get("num_questions"), raw.get("num_correct")
+    if (
+        type(num_questions) is not int
+        or type(num_correct) is not int
+        or not 0 <= num_correct <= num_questions
+        or not num_questions
+    ):
+        raise PoolError(
+            f"{short_repr(num_correct)} of {short_repr(num_questions)} questions right", field="num_correct"
+        )
+    return num_questions == num_correct
 
 
 def _explorer(agent: object) -> str:
@@ -163,7 +170,7 @@ def _explorer(agent: object) -> str:
 
 def _steps(history: object, objects: tuple[str, ...]) -> Iterator[Step[str]]:
     if not isinstance(history, str):
-        raise PoolError(f"expected a text, found {shown(history)}", field="history_obs")
+        raise PoolError(f"expected a text, found {short_repr(history)}", field="history_obs")
     first, *moves = re.split(r"^> ?", history, flags=re.MULTILINE)
     places = {name.strip(): place for name, place in _PLACE.findall(first)}
     if places.keys() != set(objects):
@@ -183,19 +190,19 @@ def _step(move: str, on: list[str], objects: tuple[str, ...], where: str) -> Ste
             continue
         name = match[1]
         if name not in objects or (name in on) == (verb == "place"):
-            raise PoolError(f"{where} ({shown(command)}) cannot have had its effect", field="history_obs")
+            raise PoolError(f"{where} ({short_repr(command)}) cannot have had its effect", field="history_obs")
         (on.append if verb == "place" else on.remove)(name)
         return Step({verb: name}, _reading(effect, where), "", 1)
-    told = _LIGHT.split(effect)[0].strip().rstrip(".")
-    return Step(_asked(command), None, shown(told) if told else "refused", 1)
+    refusal = _LIGHT.split(effect)[0].strip().rstrip(".")
+    return Step(_parse_command(command), None, short_repr(refusal) if refusal else "refused", 1)
 
 
-def _asked(command: str) -> dict[str, str]:
-    for verb, form in _ASKED.items():
+def _parse_command(command: str) -> dict[str, str]:
+    for verb, form in _COMMANDS.items():
         match = form.fullmatch(command.strip())
         if match is not None:
             return {verb: match[1]}
-    return {"unreadable": shown(command)}
+    return {"unreadable": short_repr(command)}
 
 
 def _reading(text: str, where: str) -> str:

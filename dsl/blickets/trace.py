@@ -18,8 +18,8 @@ from calibrant.dsl.blickets.grading import Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE, History, run
 from calibrant.dsl.episode import Step, TranscriptError
-from calibrant.dsl.errors import PoolError, shown
-from calibrant.dsl.records import converted, decoded
+from calibrant.dsl.errors import PoolError, short_repr
+from calibrant.dsl.records import convert_object, decode_line
 
 
 class Transition(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -38,7 +38,7 @@ class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Notes(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What an agent's own machinery did at a step; nothing, for agents that have none."""
+    """The internal events of an agent at a step; empty for agents that report none."""
 
     transition: Transition | UnsetType = UNSET
     monitors: tuple[Monitor, ...] = ()
@@ -98,7 +98,7 @@ def _trace(
     item: BlicketItem,
     agent: str,
     history: History,
-    found: Grade,
+    grade: Grade,
     steps: Sequence[Step[str]],
     notes: Mapping[int, Notes],
 ) -> Trace:
@@ -118,8 +118,8 @@ def _trace(
                 note.notice,
             )
         )
-    stated = found.as_json(item.task.objects)
-    verdict = TraceVerdict(found.correct, stated["errors"])
+    stated = grade.as_json(item.task.objects)
+    verdict = TraceVerdict(grade.correct, stated["errors"])
     return Trace(item.id, agent, recorded, stated["answer"], verdict, stated["class"])
 
 
@@ -132,60 +132,65 @@ def check_trace(trace: Trace, item: BlicketItem) -> Grade:
 
     `TranscriptError` names the first step that is not; `PoolError` names another field that is not.
     """
-    return _checked(trace, item)[1]
+    return _check_trace(trace, item)[1]
 
 
 def checked_steps(trace: Trace, item: BlicketItem) -> list[Step[str]]:
     """The steps of a trace, if it is one that `check_trace` accepts."""
-    return _checked(trace, item)[0]
+    return _check_trace(trace, item)[0]
 
 
-def _checked(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
-    steps, found = _replayed(trace, item)
-    _check_result(trace, found.as_json(item.task.objects))
+def _check_trace(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+    steps, grade = _replay_trace(trace, item)
+    _check_result(trace, grade.as_json(item.task.objects))
     _check_rules(trace, item)
-    return steps, found
+    return steps, grade
 
 
-def _replayed(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
-    """What the item answers to the actions, if that is what the trace says."""
+def _replay_trace(trace: Trace, item: BlicketItem) -> tuple[list[Step[str]], Grade]:
+    """Replay the actions; `TranscriptError` where the item's response differs from the trace."""
     if trace.item != item.id:
-        raise PoolError(f"a trace of {shown(trace.item)}, not of {shown(item.id)}", field="item")
+        raise PoolError(f"a trace of {short_repr(trace.item)}, not of {short_repr(item.id)}", field="item")
     moments = _history(item, [step.action for step in trace.steps]).moments
     for number, (step, moment) in enumerate(zip_longest(trace.steps, moments)):
         if step is None:
             raise TranscriptError(number, "missing")
-        said = (step.t, step.reading, bool(step.refused), step.activations, step.state)
-        true = (moment.t, moment.reading, bool(moment.refused), moment.activations, sorted(moment.placed))
-        if said != true:
-            raise TranscriptError(number, f"recorded as {_stated(said)}; was {_stated(true)}")
+        recorded = (step.t, step.reading, bool(step.refused), step.activations, step.state)
+        actual = (moment.t, moment.reading, bool(moment.refused), moment.activations, sorted(moment.placed))
+        if recorded != actual:
+            raise TranscriptError(number, f"recorded as {_step_text(recorded)}; was {_step_text(actual)}")
     replayed = [Step(s.action, m.reading, m.refused, m.cost) for s, m in zip(trace.steps, moments, strict=True)]
     return replayed, grade(item, replayed)
 
 
-def _stated(step: tuple[int, str | None, bool, int, list[str]]) -> str:
+def _step_text(step: tuple[int, str | None, bool, int, list[str]]) -> str:
     t, reading, refused, activations, state = step
-    read = reading if reading in (ACTIVE, INACTIVE, None) else shown(reading)
-    told = "refused" if refused else read or "no reading"
-    return f"t = {shown(t)}, {told}, {shown(activations)} activations, {shown(', '.join(state))} on the detector"
+    reading_text = reading if reading in (ACTIVE, INACTIVE, None) else short_repr(reading)
+    outcome = "refused" if refused else reading_text or "no reading"
+    on_detector = short_repr(", ".join(state))
+    return f"t = {short_repr(t)}, {outcome}, {short_repr(activations)} activations, {on_detector} on the detector"
 
 
-def _check_result(trace: Trace, found: Mapping[str, Any]) -> None:
-    wanted = {
-        "answer": (trace.answer, found["answer"]),
-        "verdict.correct": (trace.verdict.correct, found["correct"]),
-        "verdict.errors": (trace.verdict.errors, found["errors"]),
-        "class": (trace.exposed, found["class"]),
+def _check_result(trace: Trace, grade: Mapping[str, Any]) -> None:
+    comparisons = {
+        "answer": (trace.answer, grade["answer"]),
+        "verdict.correct": (trace.verdict.correct, grade["correct"]),
+        "verdict.errors": (trace.verdict.errors, grade["errors"]),
+        "class": (trace.exposed, grade["class"]),
     }
-    for field, (said, true) in wanted.items():
-        if said != true:
-            raise PoolError(f"{shown(said)} recorded, was {shown(true)}", instance=trace.item, field=field)
+    for field, (recorded, actual) in comparisons.items():
+        if recorded != actual:
+            raise PoolError(
+                f"{short_repr(recorded)} recorded, was {short_repr(actual)}", instance=trace.item, field=field
+            )
 
 
 def _check_rules(trace: Trace, item: BlicketItem) -> None:
     for number, (step, rule) in enumerate(zip(trace.steps, _rules(trace, item), strict=True)):
         if step.rule_in_force is not UNSET and step.rule_in_force != rule:
-            raise TranscriptError(number, f"rule_in_force {shown(step.rule_in_force)} recorded, was {shown(rule)}")
+            raise TranscriptError(
+                number, f"rule_in_force {short_repr(step.rule_in_force)} recorded, was {short_repr(rule)}"
+            )
 
 
 def _rules(trace: Trace, item: BlicketItem) -> list[dict[str, Any]]:
@@ -205,12 +210,12 @@ def sealed_view(trace: Trace, item: BlicketItem) -> Trace:
 
 def trace_from_line(line: str) -> Trace:
     """A trace as written by `trace_line`; `PoolError` names the field of what cannot be meant."""
-    return decoded(line, Trace)
+    return decode_line(line, Trace)
 
 
 def trace_from_object(value: Mapping[str, Any]) -> Trace:
-    """The same of a JSON object that has been read already."""
-    return converted(value, Trace)
+    """Return the trace of a decoded JSON object."""
+    return convert_object(value, Trace)
 
 
 def trace_line(trace: Trace) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import decode, json_objects
 
 MAX_LINE = 1_000  # characters of a line that is read as words
@@ -35,7 +35,7 @@ _KEYS = {"rule": "rule", "ruletype": "rule", "blickets": "blickets"}
 
 
 def marked_parts(text: str) -> dict[str, list[str]]:
-    """What stands behind each mark (REASONING, ACTION, TRANSITION, RULETYPE, BLICKETS), up to the next one."""
+    """Return the text behind each mark (REASONING, ACTION, TRANSITION, RULETYPE, BLICKETS), up to the next one."""
     parts: dict[str, list[str]] = {name: [] for name in ("REASONING", "ACTION", "TRANSITION", "RULETYPE", "BLICKETS")}
     marks = list(_MARK.finditer(text))
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
@@ -69,7 +69,7 @@ def marked_actions(parts: Mapping[str, list[str]], objects: Sequence[str]) -> It
     if labelled or (not parts["ACTION"] and (parts["RULETYPE"] or parts["BLICKETS"])):
         yield {"check": labelled_rule(parts, objects)}
     elif parts["ACTION"] and not actions:
-        raise ActionError(f"expected an action after `ACTION:`, found {shown(_first_line(parts['ACTION'][0]))}")
+        raise ActionError(f"expected an action after `ACTION:`, found {short_repr(_first_line(parts['ACTION'][0]))}")
 
 
 def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def labelled_rule(parts: Mapping[str, list[str]], objects: Sequence[str]) -> dic
             raise ActionError(f"{'no line' if not parts[name] else 'several lines'} `{label}:`")
     form = _first_line(parts["RULETYPE"][0]).strip(_DECORATION).lower().removesuffix(" rule")
     if form not in list(Form):
-        raise ActionError(f"expected conjunctive or disjunctive after `RULE_TYPE:`, found {shown(form)}")
+        raise ActionError(f"expected conjunctive or disjunctive after `RULE_TYPE:`, found {short_repr(form)}")
     return {"rule": form, "blickets": names_in_words(_first_line(parts["BLICKETS"][0]), objects)}
 
 
@@ -92,13 +92,13 @@ def _first_line(part: str) -> str:
 
 def _actions(part: str, objects: Sequence[str]) -> list[Action]:
     """The outermost JSON objects of a part, or the action that its first line states in words."""
-    found: list[Action] = []
+    actions: list[Action] = []
     end = 0
-    for one in json_objects(part):
-        if one.start >= end:
-            found.append(loose_action(one.value, objects))
-            end = one.end
-    return found or _in_words(_first_line(part), objects)
+    for match in json_objects(part):
+        if match.start >= end:
+            actions.append(loose_action(match.value, objects))
+            end = match.end
+    return actions or _in_words(_first_line(part), objects)
 
 
 def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
@@ -110,14 +110,14 @@ def loose_action(action: Mapping[str, Any], objects: Sequence[str]) -> Action:
     if len(action) == 1:
         ((verb, name),) = action.items()
         if verb in ("place", "remove"):
-            return {verb: _spelled(name, objects)}
+            return {verb: _match_object(name, objects)}
     return dict(action)
 
 
 def _in_words(line: str, objects: Sequence[str]) -> list[Action]:
-    text = _stripped(line)
+    text = _strip_label(line)
     if move := _MOVE.fullmatch(text):
-        name = _spelled(move[2].strip(), objects)
+        name = _match_object(move[2].strip(), objects)
         return [{move[1].lower(): name}] if name in objects or not _has_space(name) else []
     rule = rule_in_words(line, objects)
     return [] if rule is None else [{"check": rule}]
@@ -127,12 +127,12 @@ def rule_in_words(line: str, objects: Sequence[str]) -> dict[str, Any] | None:
     """The rule that a line states, such as `check conjunctive A, E`; None if it states none."""
     if len(line) > MAX_LINE:
         return None
-    match = _RULE.fullmatch(_stripped(line))
+    match = _RULE.fullmatch(_strip_label(line))
     return None if match is None else {"rule": match[1].lower(), "blickets": names_in_words(match[2], objects)}
 
 
-def _stripped(line: str) -> str:
-    """A line of words without decoration and the label in front of it."""
+def _strip_label(line: str) -> str:
+    """Strip decoration and a leading label from a line."""
     text = line[: MAX_LINE + 1].strip(_DECORATION)
     label = _LABEL.match(text)
     return text[label.end() :].strip(_DECORATION) if label else text
@@ -146,18 +146,20 @@ def names_in_words(text: str, objects: Sequence[str]) -> list[str]:
     if not objects:
         return _WORD.findall(text[:MAX_LINE])
     names: list[str] = []
-    for part in [text] if _spelled(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE]):
-        whole = _spelled(part.strip(_DECORATION), objects)
-        words = [whole] if whole in objects else [word.strip(_DECORATION) for word in part.split()]
-        names += [_spelled(word, objects) for word in words if word]
+    for part in (
+        [text] if _match_object(text.strip(_DECORATION), objects) in objects else _BETWEEN.split(text[:MAX_LINE])
+    ):
+        exact_name = _match_object(part.strip(_DECORATION), objects)
+        words = [exact_name] if exact_name in objects else [word.strip(_DECORATION) for word in part.split()]
+        names += [_match_object(word, objects) for word in words if word]
     return names
 
 
-def _spelled(name: Any, objects: Sequence[str]) -> Any:
-    """The object that a name means, in another case too if only one is meant; else the name."""
+def _match_object(name: Any, objects: Sequence[str]) -> Any:
+    """Return the object of that name, ignoring case where that is unambiguous; else the name."""
     if not isinstance(name, str) or name in objects:
         return name
-    alike = [one for one in objects if one.casefold() == name.casefold()]
+    alike = [candidate for candidate in objects if candidate.casefold() == name.casefold()]
     return alike[0] if len(alike) == 1 else name
 
 
@@ -169,7 +171,7 @@ def _has_space(name: str) -> bool:
 
 
 def is_rule(value: Mapping[str, Any]) -> bool:
-    """Whether an object has a rule and blickets, each key once in any spelling; further keys do not matter."""
+    """Return whether an object has a rule and blickets, each key once in any spelling; further keys do not matter."""
     return sorted(name for key in value if (name := _key(key))) == ["blickets", "rule"]
 
 
@@ -186,16 +188,16 @@ def spelled_rule(value: Mapping[str, Any], objects: Sequence[str]) -> dict[str, 
     if isinstance(names, str):
         names = names_in_words(names, objects)
     elif isinstance(names, list | tuple):
-        names = [_spelled(name, objects) for name in names]
+        names = [_match_object(name, objects) for name in names]
     return {"rule": form, "blickets": names}
 
 
 def stated_rules(response: str | Mapping[str, Any], objects: Sequence[str]) -> dict[Rule, dict[str, Any]]:
     """The different rules that a response states, as it states them; `ActionError` for one that is none."""
-    found: dict[Rule, dict[str, Any]] = {}
+    rules: dict[Rule, dict[str, Any]] = {}
     for stated in _all_stated(response, objects):
-        found.setdefault(rule_from_json(stated, objects), stated)
-    return found
+        rules.setdefault(rule_from_json(stated, objects), stated)
+    return rules
 
 
 def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> Iterable[dict[str, Any]]:
@@ -203,11 +205,11 @@ def _all_stated(response: str | Mapping[str, Any], objects: Sequence[str]) -> It
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
-            whole = _whole_object(value)
-            if whole is None:
+            unwrapped = _whole_object(value)
+            if unwrapped is None:
                 yield from _stated_in_text(value, objects)
             else:
-                waiting.append(whole)
+                waiting.append(unwrapped)
         elif isinstance(value, Mapping):
             if is_rule(value):
                 yield spelled_rule(value, objects)
@@ -230,13 +232,13 @@ def _whole_object(text: str) -> Mapping[str, Any] | None:
 
 
 def _stated_in_text(text: str, objects: Sequence[str]) -> Iterator[dict[str, Any]]:
-    for one in json_objects(text):
-        if is_rule(one.value):
-            yield spelled_rule(one.value, objects)
+    for match in json_objects(text):
+        if is_rule(match.value):
+            yield spelled_rule(match.value, objects)
     parts = marked_parts(text)
     if parts["RULETYPE"] and parts["BLICKETS"]:
         yield labelled_rule(parts, objects)
     for line in text.splitlines():
         rule = rule_in_words(line, objects)
-        if rule is not None and (set(rule["blickets"]) <= set(objects) or _stripped(line)[:5].lower() == "check"):
+        if rule is not None and (set(rule["blickets"]) <= set(objects) or _strip_label(line)[:5].lower() == "check"):
             yield rule

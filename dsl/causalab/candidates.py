@@ -26,20 +26,20 @@ class Transition:
 
 def candidates(configs: Iterable[Config], names: Iterable[str], transitions: Iterable[Transition]) -> list[Config]:
     """The configs with these properties in which every transition comes out within 0.01."""
-    wanted = set(names)
-    seen = list(transitions)
-    return [c for c in configs if set(c.mechanism.drawn) == wanted and all(explains(c, t) for t in seen)]
+    properties = set(names)
+    observations = list(transitions)
+    return [c for c in configs if set(c.mechanism.drawn) == properties and all(explains(c, t) for t in observations)]
 
 
-def explains(candidate: Config, seen: Transition) -> bool:
-    """Whether a config with the same properties turns the values before into those after."""
+def explains(candidate: Config, transition: Transition) -> bool:
+    """Return whether a config with the same properties turns the values before into those after."""
     mechanism = candidate.mechanism
     try:
-        bases = bases_of(mechanism, seen.before)
-        after = values(mechanism, bases_after(mechanism, bases, seen.property, seen.value, Reading.VALUE))
+        bases = bases_of(mechanism, transition.before)
+        after = values(mechanism, bases_after(mechanism, bases, transition.property, transition.value, Reading.VALUE))
     except CalibrantError:  # numbers beyond any crystal's
         return False
-    return all(abs(after[node] - seen.after[node]) <= TOLERANCE for node in after)
+    return all(abs(after[node] - transition.after[node]) <= TOLERANCE for node in after)
 
 
 def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Transition]:
@@ -48,11 +48,11 @@ def transitions_of(trace: Sequence[Traced], *, listed_order: bool) -> list[Trans
     listed_order: each from the entry before it, as the released helper replays them; otherwise the first setting starts
         from entry 0, as the values show
     """
-    found = []
+    transitions = []
     previous: Traced | None = None
     for i, entry in enumerate(trace):
         start = trace[i - 1] if listed_order or previous is not None else trace[0]
         if entry.property is not None and entry.value is not None and i:
-            found.append(Transition(start.values, entry.values, entry.property, entry.value))
+            transitions.append(Transition(start.values, entry.values, entry.property, entry.value))
             previous = entry
-    return found
+    return transitions

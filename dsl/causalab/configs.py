@@ -19,10 +19,10 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Val
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.pool_text import plain_pool, pool_head, pool_lines
-from calibrant.dsl.records import decoded, decoded_again
+from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.stored_items import copied_items
 
 RELEASED_SEED = 42  # of the records of every released episode
@@ -120,8 +120,8 @@ class Config:
 
 def read_configs(path: Path) -> tuple[Config, ...]:
     """The configs of a suite file; `PoolError` names file, line and field of what cannot be meant."""
-    with _configs(path) as found:
-        return tuple(found)
+    with _configs(path) as configs:
+        return tuple(configs)
 
 
 @contextmanager
@@ -130,18 +130,18 @@ def _configs(path: Path) -> Iterator[Iterator[Config]]:
         with plain_pool(path) as plain:
             yield _in_lines(plain, Path(path.name.removesuffix(".gz")).stem)
     except PoolError as error:
-        raise error.located(file=path.name) from None
+        raise error.with_location(file=path.name) from None
 
 
 def _in_lines(plain: IO[bytes], suite: str) -> Iterator[Config]:
     lines = pool_lines(plain)
     for line in lines:
         try:
-            made = config(line.text, suite, line.number - 1)
+            parsed_config = config(line.text, suite, line.number - 1)
         except PoolError:
             _finish(lines)  # bytes that are no text are told first
             raise
-        yield made
+        yield parsed_config
 
 
 def _finish(rest: Iterator[object]) -> None:
@@ -149,17 +149,17 @@ def _finish(rest: Iterator[object]) -> None:
         pass
 
 
-def is_config(found: object) -> bool:
-    """Whether a decoded line looks like a config; such files have no header that says what they hold."""
-    return isinstance(found, dict) and found.keys() >= CONFIG_KEYS and "format" not in found
+def is_config(decoded: object) -> bool:
+    """Return whether a decoded line looks like a config; such files have no header that names their format."""
+    return isinstance(decoded, dict) and decoded.keys() >= CONFIG_KEYS and "format" not in decoded
 
 
 def is_suite(path: Path) -> bool:
-    """Whether a file begins with a config; `PoolError` names a file that cannot be read."""
+    """Return whether a file begins with a config; `PoolError` if it cannot be read."""
     try:
         return is_config(json.loads(pool_head(path)))
     except PoolError as error:
-        raise error.located(file=path.name) from None
+        raise error.with_location(file=path.name) from None
     except (ValueError, RecursionError):
         return False
 
@@ -169,18 +169,18 @@ def suite_pool(path: Path, seed: int) -> Pool[LabItem]:
 
     Of a large file the items stay in an unnamed one (dsl.stored_items).
     """
-    with _configs(path) as found:
-        items = copied_items(_items(found, seed), _itself, _line, _again)
+    with _configs(path) as configs:
+        items = copied_items(_items(configs, seed), _itself, _line, _again)
     return Pool(items[0].suite if items else path.stem, BENCHMARK, items, {"seed": seed})
 
 
-def _items(found: Iterator[Config], seed: int) -> Iterator[LabItem]:
-    for made in found:
+def _items(configs: Iterator[Config], seed: int) -> Iterator[LabItem]:
+    for source_config in configs:
         try:
-            item = item_of_config(made, seed)
+            item = item_of_config(source_config, seed)
         except CalibrantError as error:
-            _finish(found)  # configs that cannot be meant are told first
-            raise PoolError(str(error), instance=f"line {made.line + 1}") from None
+            _finish(configs)  # configs that cannot be meant are told first
+            raise PoolError(str(error), instance=f"line {source_config.line + 1}") from None
         yield item
 
 
@@ -200,9 +200,9 @@ def config(text: str, suite: str, line: int) -> Config:
     """One config; lines count from 0. `PoolError` names line and field."""
     where = f"line {line + 1}"
     try:
-        return _config(decoded(text, _Config), suite, line)
+        return _config(decode_line(text, _Config), suite, line)
     except PoolError as error:
-        raise error.located(instance=where) from None
+        raise error.with_location(instance=where) from None
     except CalibrantError as error:  # a cycle
         raise PoolError(str(error), instance=where, field="nodes") from None
 
@@ -211,7 +211,7 @@ def _config(raw: _Config, suite: str, line: int) -> Config:
     if not 2 <= len(raw.nodes) <= MAX_NODES:
         raise PoolError(f"{len(raw.nodes)} nodes; 2 to {MAX_NODES} are read", field="nodes")
     if raw.budget < 0:
-        raise PoolError(f"{shown(raw.budget)}; it is 0 or more", field="budget")
+        raise PoolError(f"{short_repr(raw.budget)}; it is 0 or more", field="budget")
     _finite(raw.params, "params")
     mechanism = _mechanism(raw)
     _same_edges(raw, mechanism)
@@ -232,7 +232,7 @@ def _config(raw: _Config, suite: str, line: int) -> Config:
         freq_parent=raw.frequency_can_be_parent,
         allowance=raw.budget,
         hidden=_hidden(raw.hidden_variable, mechanism),
-        trace=tuple(_traced(past, mechanism) for past in raw.bootstrap_past_data),
+        trace=tuple(_check_trace(past, mechanism) for past in raw.bootstrap_past_data),
         presets=presets,
     )
 
@@ -244,10 +244,12 @@ def _mechanism(raw: _Config) -> Mechanism:
         if about.computation is None and is_frequency:
             raise PoolError("no computation", field=f"nodes.{FREQUENCY}")
         try:
-            made = equation(about.computation, raw.params, with_base=is_frequency) if about.computation else Equation()
+            node_equation = (
+                equation(about.computation, raw.params, with_base=is_frequency) if about.computation else Equation()
+            )
         except PoolError as error:
-            raise PoolError(error.problem, field=f"nodes.{shown(node)}.computation") from None
-        equations[node] = made
+            raise PoolError(error.problem, field=f"nodes.{short_repr(node)}.computation") from None
+        equations[node] = node_equation
     try:
         return Mechanism(equations)
     except ValueError as error:
@@ -258,21 +260,21 @@ def _same_edges(raw: _Config, mechanism: Mechanism) -> None:
     edges = {(edge.parent, edge.child) for edge in raw.edges}
     for parent, child in sorted(edges ^ mechanism.edges):
         where = "edges but in no equation" if (parent, child) in edges else "an equation but not in edges"
-        raise PoolError(f"{shown(parent)} -> {shown(child)} is in {where}", field="edges")
+        raise PoolError(f"{short_repr(parent)} -> {short_repr(child)} is in {where}", field="edges")
 
 
 def _finite(numbers: Mapping[str, float], field: str) -> None:
     for name, number in numbers.items():
         if not math.isfinite(number):
-            raise PoolError(f"{shown(number)} is not a finite number", field=f"{field}.{shown(name)}")
+            raise PoolError(f"{short_repr(number)} is not a finite number", field=f"{field}.{short_repr(name)}")
 
 
-def _bases(found: dict[str, float], mechanism: Mechanism, field: str) -> Values:
+def _bases(bases: dict[str, float], mechanism: Mechanism, field: str) -> Values:
     field = f"quadratic_metadata.{field}"
-    if found.keys() != set(mechanism.drawn):
-        raise PoolError(f"bases of {shown(sorted(found))}; the properties are meant", field=field)
-    _finite(found, field)
-    return found
+    if bases.keys() != set(mechanism.drawn):
+        raise PoolError(f"bases of {short_repr(sorted(bases))}; the properties are meant", field=field)
+    _finite(bases, field)
+    return bases
 
 
 def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
@@ -283,30 +285,32 @@ def _hidden(raw: _Hidden | None, mechanism: Mechanism) -> HiddenNodes | None:
     _finite({str(i): number for i, number in enumerate([*raw.value_space, raw.edge_weight])}, "hidden_variable")
     for node in raw.affected_nodes:
         if node not in mechanism.equations:
-            raise PoolError(f"unknown node {shown(node)}", field="hidden_variable.affected_nodes")
+            raise PoolError(f"unknown node {short_repr(node)}", field="hidden_variable.affected_nodes")
     return HiddenNodes(tuple(raw.value_space), raw.edge_weight, tuple(dict.fromkeys(raw.affected_nodes)))
 
 
-def _traced(past: _Past, mechanism: Mechanism) -> Traced:
+def _check_trace(past: _Past, mechanism: Mechanism) -> Traced:
     field = "bootstrap_past_data"
     if past.props.keys() != set(mechanism.drawn):
-        raise PoolError(f"values of {shown(sorted(past.props))}; the properties are meant", field=f"{field}.props")
+        raise PoolError(f"values of {short_repr(sorted(past.props))}; the properties are meant", field=f"{field}.props")
     _finite({**past.props, "freq": past.freq}, field)
-    seen = {name: past.props[name] for name in mechanism.properties} | {FREQUENCY: past.freq}
+    observed = {name: past.props[name] for name in mechanism.properties} | {FREQUENCY: past.freq}
     if past.intervention is None:
-        return Traced(seen)
+        return Traced(observed)
     done = past.intervention
     if done.target_prop not in past.props:
-        raise PoolError(f"unknown property {shown(done.target_prop)}", field=f"{field}.intervention.target_prop")
+        raise PoolError(f"unknown property {short_repr(done.target_prop)}", field=f"{field}.intervention.target_prop")
     _finite({"target_value": done.target_value}, f"{field}.intervention")
-    return Traced(seen, done.target_prop, done.target_value)
+    return Traced(observed, done.target_prop, done.target_value)
 
 
-def released_records(made: Config, count: int = NUM_RECORDS) -> tuple[Values, ...]:
+def released_records(source_config: Config, count: int = NUM_RECORDS) -> tuple[Values, ...]:
     """The bases of the records that every released episode shows: presets, then draws of one fixed seed."""
     rng = random.Random(RELEASED_SEED)
-    drawn = [made.presets.records[i] if i < len(made.presets.records) else None for i in range(count)]
-    return tuple(crystal(made.mechanism, rng) if preset is None else preset for preset in drawn)
+    presets = [
+        source_config.presets.records[i] if i < len(source_config.presets.records) else None for i in range(count)
+    ]
+    return tuple(crystal(source_config.mechanism, rng) if preset is None else preset for preset in presets)
 
 
 def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
@@ -315,7 +319,7 @@ def crystal(mechanism: Mechanism, rng: random.Random) -> dict[str, float]:
 
 
 def item_of_config(
-    made: Config,
+    source_config: Config,
     seed: int,
     *,
     records: Literal["fresh", "released"] = "fresh",
@@ -325,29 +329,29 @@ def item_of_config(
 
     A config with a static trace allows no settings, whatever its budget says (as the released runs do).
     """
-    rng = random.Random(f"causalab {seed} {made.suite} {made.line}")
-    presets = made.presets
+    rng = random.Random(f"causalab {seed} {source_config.suite} {source_config.line}")
+    presets = source_config.presets
     fresh = [dict(p) for p in presets.records[:NUM_RECORDS]]
-    fresh += [crystal(made.mechanism, rng) for _ in range(NUM_RECORDS - len(fresh))]
+    fresh += [crystal(source_config.mechanism, rng) for _ in range(NUM_RECORDS - len(fresh))]
     bases = Bases(
-        tuple(fresh) if records == "fresh" else released_records(made),
-        presets.manipulator or crystal(made.mechanism, rng),
-        presets.reactor or crystal(made.mechanism, rng),
+        tuple(fresh) if records == "fresh" else released_records(source_config),
+        presets.manipulator or crystal(source_config.mechanism, rng),
+        presets.reactor or crystal(source_config.mechanism, rng),
     )
-    hidden = made.hidden
+    hidden = source_config.hidden
     noise = None if hidden is None else Noise(hidden.values, hidden.weight, hidden.affected, rng.getrandbits(32))
     terms = Terms(
-        made.family,
-        0 if made.trace else made.allowance,
-        made.freq_parent,
+        source_config.family,
+        0 if source_config.trace else source_config.allowance,
+        source_config.freq_parent,
         reading=reading,
-        trace=made.trace,
-        settable=made.settable,
+        trace=source_config.trace,
+        settable=source_config.settable,
     )
-    name = Name(f"{made.id}/{seed}", made.suite, made.line)
-    return lab_item(name, terms, made.mechanism, bases, noise)
+    name = Name(f"{source_config.id}/{seed}", source_config.suite, source_config.line)
+    return lab_item(name, terms, source_config.mechanism, bases, noise)
 
 
-def with_allowance(made: Config, allowance: int) -> Config:
+def with_allowance(source_config: Config, allowance: int) -> Config:
     """The config under another allowance; some published follow-ups override it without saying so in the data."""
-    return replace(made, allowance=allowance)
+    return replace(source_config, allowance=allowance)

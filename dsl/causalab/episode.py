@@ -17,7 +17,7 @@ from calibrant.dsl.causalab.noise import NoiseStream
 from calibrant.dsl.causalab.reactor import Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, UnboundedError, bases_after, values
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 LabReading: TypeAlias = Mapping[str, Any]
 LabStep: TypeAlias = Step[LabReading]
@@ -27,7 +27,7 @@ HYPOTHESIS = "hypothesis"
 
 
 class UnknownSetting(StrEnum):
-    """What becomes of a setting of the frequency or of an unknown name."""
+    """The treatment of a setting of the frequency or of an unknown name."""
 
     REFUSED = "refused"
     COUNTED = "counted"  # released code: it costs a setting and sets nothing, and hidden noise is drawn anew
@@ -63,40 +63,40 @@ class LabEpisode:
 
     @property
     def closed(self) -> bool:
-        """Whether a submission was accepted."""
+        """Return whether a submission was accepted."""
         return self._closed
 
     def act(self, action: Action) -> LabStep:
         """Carry out an action; what cannot be meant or is not allowed is refused, changes nothing and costs nothing."""
         try:
-            step = self._answered(action)
+            step = self._answer_action(action)
         except (ActionError, UnboundedError) as error:
-            asked: object = action  # whatever it is; one that is no object is not recorded
-            step = Step(action if isinstance(asked, Mapping) else {}, None, str(error))
+            untyped_action: object = action  # whatever it is; one that is no object is not recorded
+            step = Step(action if isinstance(untyped_action, Mapping) else {}, None, str(error))
         self._steps.append(step)
         return step
 
-    def _answered(self, action: Action) -> LabStep:
-        asked = _without_hypothesis(action)
-        verb = verb_of(asked, VERBS)
+    def _answer_action(self, action: Action) -> LabStep:
+        request = _without_hypothesis(action)
+        verb = verb_of(request, VERBS)
         if self._closed:
             raise ActionError("the run has been submitted")
         if verb == "submit":
-            if not isinstance(asked["submit"], Mapping):
-                raise ActionError(f"'submit' takes an object, found {shown(asked['submit'])}")
+            if not isinstance(request["submit"], Mapping):
+                raise ActionError(f"'submit' takes an object, found {short_repr(request['submit'])}")
             self._closed = True
             return Step(action, None)
         if verb == "reactor":
-            return self._dialled(action, finite(asked["reactor"]))
-        return self._set(action, asked["set"], finite(asked["value"]))
+            return self._dial(action, finite(request["reactor"]))
+        return self._set(action, request["set"], finite(request["value"]))
 
-    def _dialled(self, action: Action, frequency: float) -> LabStep:
-        tried = self._reactor.tried(frequency)
-        if tried.refused:
+    def _dial(self, action: Action, frequency: float) -> LabStep:
+        reactor = self._reactor.dial_frequency(frequency)
+        if reactor.refused:
             raise ActionError(f"all {self._task.tries} tries of the reactor are used")
-        self._reactor = tried
+        self._reactor = reactor
         self._locked = True
-        return Step(action, {"activated": tried.activated, "dial": tried.dial})
+        return Step(action, {"activated": reactor.activated, "dial": reactor.dial})
 
     def _set(self, action: Action, name: object, value: float) -> LabStep:
         if self._locked:
@@ -108,7 +108,7 @@ class LabEpisode:
             bases = bases_after(self._mechanism, bases, name, value, self._task.reading)
             values(self._mechanism, bases)  # refused before noise is drawn if a value is not finite
         elif self._unknown is UnknownSetting.REFUSED or name in self._task.properties:
-            raise ActionError(f"{shown(name)} cannot be set; what can be is {', '.join(self._task.settable)}")
+            raise ActionError(f"{short_repr(name)} cannot be set; what can be is {', '.join(self._task.settable)}")
         shifts = self._noise.shifts() if self._noise is not None else NO_SHIFT
         reading = values(self._mechanism, bases, shifts)
         self._bases = bases
@@ -117,7 +117,7 @@ class LabEpisode:
 
 
 def _without_hypothesis(action: object) -> Any:
-    """What is asked for; anything that is no object is left for `verb_of` to refuse."""
+    """Return the action without its hypothesis; `verb_of` refuses anything that is no object."""
     return {key: value for key, value in action.items() if key != HYPOTHESIS} if isinstance(action, Mapping) else action
 
 
@@ -130,4 +130,4 @@ def finite(value: object) -> float:
             number = math.inf
         if math.isfinite(number):
             return number + 0.0  # -0.0 is 0
-    raise ActionError(f"{shown(value)} is not a finite number")
+    raise ActionError(f"{short_repr(value)} is not a finite number")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from calibrant.dsl.causalab.mechanism import Equation, Term
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 
 _NAME = r"([A-Za-z_][A-Za-z0-9_]{0,79})"
 _BASE = re.compile(_NAME, re.ASCII)
@@ -41,7 +41,7 @@ def written_equation(text: str) -> WrittenEquation:
         raise PoolError(f"an equation of {len(text)} characters; at most {MAX_CHARACTERS} are read")
     base, *summands = [part.strip(" ") for part in text.split("+")]
     if _BASE.fullmatch(base) is None:
-        raise PoolError(f"an equation begins with the name of its base, found {shown(base)}")
+        raise PoolError(f"an equation begins with the name of its base, found {short_repr(base)}")
     return WrittenEquation(base, tuple(_term(summand) for summand in summands))
 
 
@@ -50,7 +50,7 @@ def _term(text: str) -> WrittenTerm:
         match = pattern.fullmatch(text)
         if match is not None:
             return WrittenTerm(match[1], match[2], power)
-    raise PoolError(f"{shown(text)} is no term; 'weight * parent' and 'weight * (parent ^ 2)' are")
+    raise PoolError(f"{short_repr(text)} is no term; 'weight * parent' and 'weight * (parent ^ 2)' are")
 
 
 def equation(text: str, params: Mapping[str, float], *, with_base: bool) -> Equation:
@@ -58,12 +58,12 @@ def equation(text: str, params: Mapping[str, float], *, with_base: bool) -> Equa
 
     with_base: whether the base is a number of the mechanism (the frequency's) and not of the crystal
     """
-    written = written_equation(text)
-    terms = tuple(Term(parent, power, _number(params, parameter)) for parameter, parent, power in written.terms)
-    return Equation(terms, _number(params, written.base) if with_base else None)
+    template = written_equation(text)
+    terms = tuple(Term(parent, power, _number(params, parameter)) for parameter, parent, power in template.terms)
+    return Equation(terms, _number(params, template.base) if with_base else None)
 
 
 def _number(params: Mapping[str, float], parameter: str) -> float:
     if parameter not in params:
-        raise PoolError(f"no parameter {shown(parameter)}")
+        raise PoolError(f"no parameter {short_repr(parameter)}")
     return float(params[parameter])

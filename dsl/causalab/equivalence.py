@@ -25,45 +25,46 @@ def imec_members(edges: Set[Edge], targets: Iterable[str] = ()) -> list[frozense
     """
     fixed = set(targets)
     colliders = v_structures(edges)
-    kept = {(u, v) for u, v in edges if u in fixed or v in fixed}
-    kept |= {(u, w) for pair, w in colliders for u in pair}
-    undecided = sorted(edge for edge in edges if edge not in kept)
+    directed = {(u, v) for u, v in edges if u in fixed or v in fixed}
+    directed |= {(u, w) for pair, w in colliders for u in pair}
+    undecided = sorted(edge for edge in edges if edge not in directed)
     adjacent = {frozenset(edge) for edge in edges}
     members: list[frozenset[Edge]] = []
 
     def orient(position: int, parents: dict[str, set[str]]) -> None:
         if position == len(undecided):
-            members.append(frozenset((p, child) for child, own in parents.items() for p in own))
+            members.append(frozenset((p, child) for child, node_parents in parents.items() for p in node_parents))
             return
         for parent, child in (undecided[position], undecided[position][::-1]):
-            own = parents.get(child, set())
+            node_parents = parents.get(child, set())
             collides = any(
-                frozenset((parent, other)) not in adjacent and (frozenset((parent, other)), child) not in colliders
-                for other in own
+                frozenset((parent, co_parent)) not in adjacent
+                and (frozenset((parent, co_parent)), child) not in colliders
+                for co_parent in node_parents
             )
             if not collides and not _reaches(parents, child, parent):
-                orient(position + 1, {**parents, child: own | {parent}})
+                orient(position + 1, {**parents, child: node_parents | {parent}})
 
     decided: dict[str, set[str]] = {}
-    for parent, child in kept:
+    for parent, child in directed:
         decided.setdefault(child, set()).add(parent)
     orient(0, decided)
     return members
 
 
 def _reaches(parents: dict[str, set[str]], ancestor: str, node: str) -> bool:
-    """Whether `ancestor` is `node` or one of its ancestors."""
-    seen, unseen = {node}, [node]
+    """Return whether `ancestor` is `node` or one of its ancestors."""
+    visited, unseen = {node}, [node]
     while unseen:
         for parent in parents.get(unseen.pop(), ()):
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in visited:
+                visited.add(parent)
                 unseen.append(parent)
-    return ancestor in seen
+    return ancestor in visited
 
 
 def imec_by_definition(edges: Set[Edge], targets: Iterable[str] = ()) -> int:
-    """The same number by trying every orientation of the skeleton."""
+    """Count the class by trying every orientation of the skeleton; the reference for `imec_members`."""
     fixed, ordered = set(targets), sorted(edges)
     colliders = v_structures(edges)
     count = 0

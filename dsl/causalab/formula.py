@@ -50,30 +50,30 @@ class _FormulaError(Exception):
     """The text cannot be computed."""
 
 
-def formula_score(truth: Mechanism, named: object, text: object, shown: Values, target: float) -> FormulaScore:
+def formula_score(truth: Mechanism, named: object, text: object, readings: Values, target: float) -> FormulaScore:
     """Score of roots and of a formula over them.
 
     named: the list of roots as decoded; text: the formula, of which what follows the first `=` counts
-    shown: the reactor crystal's values; target: its frequency
+    readings: the reactor crystal's values; target: its frequency
     """
-    own = frozenset(str(name).strip() for name in named if name) if isinstance(named, list) else frozenset()
-    scores = edge_scores(roots(truth.edges), own)
-    written = text if isinstance(text, str) else ""
+    named_roots = frozenset(str(name).strip() for name in named if name) if isinstance(named, list) else frozenset()
+    scores = edge_scores(roots(truth.edges), named_roots)
+    formula = text if isinstance(text, str) else ""
     try:
-        tree = _tree(written.partition("=")[2] if "=" in written else written)
+        tree = _tree(formula.partition("=")[2] if "=" in formula else formula)
     except _FormulaError as error:
         return FormulaScore(scores, False, False, error=str(error))
     symbols = tuple(sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}))
-    missing = tuple(name for name in symbols if name not in shown)
-    only_named = own.issuperset(symbols)
+    missing = tuple(name for name in symbols if name not in readings)
+    only_named = named_roots.issuperset(symbols)
     if missing:
         return FormulaScore(scores, True, only_named, symbols, missing)
     try:
-        found = _computed(tree, shown, 0)
+        prediction = _evaluate(tree, readings, 0)
     except _FormulaError as error:
         return FormulaScore(scores, True, only_named, symbols, error=str(error))
-    difference = abs(found - target)
-    return FormulaScore(scores, True, only_named, symbols, (), found, difference, difference <= TOLERANCE)
+    difference = abs(prediction - target)
+    return FormulaScore(scores, True, only_named, symbols, (), prediction, difference, difference <= TOLERANCE)
 
 
 def _tree(text: str) -> ast.expr:
@@ -87,29 +87,29 @@ def _tree(text: str) -> ast.expr:
         raise _FormulaError(f"not an expression: {error}") from None
 
 
-def _computed(node: ast.expr, shown: Values, depth: int) -> float:
+def _evaluate(node: ast.expr, readings: Values, depth: int) -> float:
     if depth > MAX_DEPTH:
         raise _FormulaError("nested too deeply")
     match node:
         case ast.Constant(value=int() | float() as value):  # truth values too: the released code adds True as 1.0
-            found: Any = _float(value)
+            number: Any = _float(value)
         case ast.Name(id=name):
-            found = float(shown[name])
+            number = float(readings[name])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            found = -_computed(operand, shown, depth + 1)
+            number = -_evaluate(operand, readings, depth + 1)
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            found = _computed(operand, shown, depth + 1)
+            number = _evaluate(operand, readings, depth + 1)
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            first, second = _computed(left, shown, depth + 1), _computed(right, shown, depth + 1)
+            first, second = _evaluate(left, readings, depth + 1), _evaluate(right, readings, depth + 1)
             try:
-                found = _OPERATORS[type(operator)](first, second)
+                number = _OPERATORS[type(operator)](first, second)
             except ArithmeticError as error:
                 raise _FormulaError(f"cannot be computed: {error}") from None
         case _:
             raise _FormulaError(f"{type(node).__name__} is no part of a formula; + - * / ** are")
-    if isinstance(found, complex):
+    if isinstance(number, complex):
         raise _FormulaError("not a real number")
-    return float(found)
+    return float(number)
 
 
 def _float(value: float) -> float:

@@ -44,7 +44,7 @@ TRIES_FOR_NEW_TOPOLOGY = 200
 
 
 class View(StrEnum):
-    """Which properties of the reactor crystal are shown."""
+    """The visible properties of the reactor crystal."""
 
     ALL = "all"
     ROOTS = "roots"  # only parentless ancestors of the frequency
@@ -63,7 +63,7 @@ class NoisePlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a suite's items are like.
+    """The distribution of a suite's items.
 
     nodes: k, the frequency among them; 3 to 9
     golden: whether there is a static trace and no settings are allowed
@@ -95,7 +95,7 @@ class Plan:
             raise ValueError(f"noise on {self.noise.affected} nodes; 1 to {self.nodes - 1} are meant")
 
 
-def _released() -> dict[str, Plan]:
+def _released_plans() -> dict[str, Plan]:
     plans = [Plan(f"{k}nodes", k) for k in range(3, 8)]
     plans.append(Plan("4nodes_quad_hard", 4, Family.QUADRATIC))
     for n in (1, 2, 3):
@@ -108,25 +108,25 @@ def _released() -> dict[str, Plan]:
     return {plan.suite: plan for plan in plans}
 
 
-PLANS: Final[Mapping[str, Plan]] = MappingProxyType(_released())
+PLANS: Final[Mapping[str, Plan]] = MappingProxyType(_released_plans())
 
 
-def generated(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
-    """That many items of a plan; item i is the same for every count.
+def generate_items(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
+    """Yield `count` items of a plan; item i is the same for every count.
 
     No named topology comes twice while new ones are found; small plans have fewer topologies than one may ask items of.
     """
-    seen: set[frozenset[Edge]] = set()
+    topologies: set[frozenset[Edge]] = set()
     for line in range(count):
         rng = random.Random(f"causalab {plan.suite} {seed} {line}")
         edges = _topology(plan, rng)
         for _ in range(TRIES_FOR_NEW_TOPOLOGY):
-            if edges not in seen:
+            if edges not in topologies:
                 break
             edges = _topology(plan, rng)
         else:
-            seen.clear()
-        seen.add(edges)
+            topologies.clear()
+        topologies.add(edges)
         yield _item(plan, Name(f"{plan.suite}/{seed}/{line}", plan.suite, line), edges, rng)
 
 
@@ -195,12 +195,12 @@ def _item(plan: Plan, name: Name, topology: frozenset[Edge], rng: random.Random)
         plan.reading,
         trace,
         tuple(p for p in mechanism.properties if p not in fixed),
-        _shown(plan.view, mechanism, rng),
+        _visible_properties(plan.view, mechanism, rng),
     )
     return lab_item(name, terms, mechanism, bases, _noise(plan, mechanism, rng))
 
 
-def _shown(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
+def _visible_properties(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, ...]:
     properties = mechanism.properties
     if view is View.ROOTS:
         return tuple(sorted(roots(mechanism.edges)))
@@ -213,8 +213,8 @@ def _shown(view: View, mechanism: Mechanism, rng: random.Random) -> tuple[str, .
 def _noise(plan: Plan, mechanism: Mechanism, rng: random.Random) -> Noise | None:
     if plan.noise is None:
         return None
-    drawn = rng.sample(mechanism.properties, plan.noise.affected - plan.noise.frequency)
-    affected = sorted(drawn) + [FREQUENCY] * plan.noise.frequency
+    noisy_properties = rng.sample(mechanism.properties, plan.noise.affected - plan.noise.frequency)
+    affected = sorted(noisy_properties) + [FREQUENCY] * plan.noise.frequency
     scale = plan.noise.scale
     return Noise((-scale, 0.0, scale), 1.0, tuple(affected), rng.getrandbits(32), plan.noise.draw)
 
@@ -236,6 +236,6 @@ def _fine_crystal(mechanism: Mechanism, rng: random.Random) -> Values:
     return {node: round(rng.uniform(*TRACE_BASE), DECIMALS) for node in mechanism.drawn}
 
 
-def relabelled(item: LabItem, labels: Mapping[str, float]) -> LabItem:
-    """The item with other difficulty labels."""
+def with_labels(item: LabItem, labels: Mapping[str, float]) -> LabItem:
+    """Return the item with other difficulty labels."""
     return replace(item, sealed=replace(item.sealed, labels=dict(labels)))

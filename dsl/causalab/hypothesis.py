@@ -1,4 +1,4 @@
-"""What a system says about a laboratory: edges, the frequency equation, its weights. Nothing in it is validated."""
+"""A system's hypothesis about a laboratory: edges, the frequency equation, its weights, none of them validated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge, Mechanism
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 _ALIASES = frozenset({"freq", "frequency", "resonancefreq", "resonancefrequency"})
 FILLERS = str.maketrans("", "", " _-")
@@ -49,11 +49,11 @@ def hypothesis(raw: object) -> Hypothesis:
 
 def node_name(name: object) -> str:
     """A node as an edge names it; what is written like the frequency is the frequency, otherwise case matters."""
-    return _resolved(name if isinstance(name, str) else _text(name))
+    return _canonical_node(name if isinstance(name, str) else _text(name))
 
 
 @lru_cache(maxsize=4096)
-def _resolved(text: str) -> str:
+def _canonical_node(text: str) -> str:
     text = text.strip()
     return FREQUENCY if text.translate(FILLERS).lower() in _ALIASES else text
 
@@ -80,14 +80,14 @@ def ends_of(entry: object) -> tuple[Any, Any] | None:
 
 def _weights(raw: object) -> dict[WeightKey, float]:
     """Ours: a list of {"from", "to", "power", "value"}."""
-    found: dict[WeightKey, float] = {}
+    weights: dict[WeightKey, float] = {}
     for entry in raw if isinstance(raw, list) else []:
         if not isinstance(entry, dict) or (value := number(entry.get("value"))) is None:
             continue
         if (ends := ends_of(entry)) is not None:
             power = entry.get("power", 1)
-            found[node_name(ends[0]), node_name(ends[1]), 2 if power == 2 else 1] = value
-    return found
+            weights[node_name(ends[0]), node_name(ends[1]), 2 if power == 2 else 1] = value
+    return weights
 
 
 def number(value: object) -> float | None:
@@ -106,11 +106,11 @@ def _text(value: object) -> str:
     try:
         return str(value)
     except (ValueError, RecursionError):  # an integer beyond the interpreter's digit limit; a value nested too deeply
-        return shown(value)
+        return short_repr(value)
 
 
-def stated(mechanism: Mechanism) -> dict[str, Any]:
-    """The hypothesis that states a mechanism completely, as JSON; what exact solvers submit."""
+def state_mechanism(mechanism: Mechanism) -> dict[str, Any]:
+    """Return the complete hypothesis of a mechanism as JSON; exact solvers submit it."""
     frequency = mechanism.frequency
     linear = {term.parent: term.weight for term in frequency.terms if term.power == 1}
     square = {term.parent: term.weight for term in frequency.terms if term.power == 2}

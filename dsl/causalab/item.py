@@ -90,7 +90,7 @@ class Bases:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What only the evaluator may read; `target` is the reactor crystal's frequency."""
+    """The part of an item for the evaluator alone; `target` is the reactor crystal's frequency."""
 
     mechanism: Mechanism
     bases: Bases
@@ -131,7 +131,7 @@ class LabItem:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an item allows and tells, beside what follows from its mechanism and crystals.
+    """The permissions and disclosures of an item, beside what follows from its mechanism and crystals.
 
     shown: the properties of the reactor crystal that are shown; None for all
     settable: None for all
@@ -150,7 +150,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """Of an item: its id, and where it stands."""
+    """The name of an item: its id and its position in the suite."""
 
     id: str
     suite: str
@@ -193,6 +193,6 @@ def _without_negative_zeros(entry: Traced) -> Traced:
     return Traced({node: number or abs(number) for node, number in entry.values.items()}, entry.property, value)
 
 
-def by_name(found: Values) -> dict[str, float]:
+def by_name(node_values: Values) -> dict[str, float]:
     """Sorted: the order in which values are computed is a topological order and would give edges away."""
-    return {node: found[node] for node in sorted(found)}
+    return {node: node_values[node] for node in sorted(node_values)}

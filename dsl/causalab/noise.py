@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.mechanism import Values
 
 
 class Draw(StrEnum):
-    """What one setting draws."""
+    """The noise of one setting."""
 
     SHARED = "shared"  # one value, the same for all affected nodes (released)
     INDEPENDENT = "independent"  # one value for each affected node
@@ -23,7 +23,7 @@ class Draw(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What is drawn from where.
+    """The distribution of hidden noise.
 
     values: what is drawn, each with equal probability
     weight: factor of a draw; a node is shifted by weight * drawn value

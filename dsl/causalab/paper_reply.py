@@ -13,7 +13,7 @@ from typing import Any
 from calibrant.dsl.action import Action, ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, VERBS
 from calibrant.dsl.causalab.hypothesis import FILLERS
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 VALUE, EXPERIMENT, TARGET = "value", "experiment", "target_prop"
 ACTION, DIALOG = "action", "chosen_dialog_option_int"
@@ -22,7 +22,7 @@ NOTES = frozenset({"memory", "thought", "past_data", EXPERIMENT})  # what they h
 
 
 def is_paper_reply(raw: Mapping[str, Any]) -> bool:
-    """Whether an object states what to do in the paper's format, and not by a verb of an episode."""
+    """Return whether an object states an action in the paper's format, and not by a verb of an episode."""
     stated = raw.get(VALUE) is not None or raw.get(DIALOG) is not None or isinstance(raw.get(ACTION), str)
     return stated and VERBS.keys().isdisjoint(raw)
 
@@ -52,8 +52,8 @@ def outside_laboratory(raw: Mapping[str, Any]) -> str | None:
     for key in (ACTION, DIALOG):
         if raw.get(key) is not None:
             return (
-                f"{key} {shown(raw[key])} belongs to the world around the laboratory, which is not simulated; give a"
-                ' value, or "action": "SUBMIT"'
+                f"{key} {short_repr(raw[key])} belongs to the world around the laboratory, which is not simulated; "
+                'give a value, or "action": "SUBMIT"'
             )
     return None
 
@@ -64,7 +64,7 @@ def experiment_target(raw: Mapping[str, Any]) -> object | None:
     if experiment is None:
         return None
     if not isinstance(experiment, Mapping):
-        raise ActionError(f"{EXPERIMENT} is {shown(experiment)}, not an object")
+        raise ActionError(f"{EXPERIMENT} is {short_repr(experiment)}, not an object")
     target: object = experiment.get(TARGET)
     return None if target is None or (isinstance(target, str) and not target.strip()) else target
 
@@ -73,7 +73,7 @@ def resolved_property(name: object, properties: Sequence[str]) -> object:
     """The one property that a name means, whatever its case, blanks, _ and -; else the name as it is."""
     if not isinstance(name, str) or name in properties:
         return name
-    meant = [known for known in properties if _plain(known) == _plain(name)]
+    meant = [candidate for candidate in properties if _plain(candidate) == _plain(name)]
     return meant[0] if len(meant) == 1 else name
 
 

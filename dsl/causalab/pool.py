@@ -13,13 +13,13 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Ter
 from calibrant.dsl.causalab.noise import Draw, Noise
 from calibrant.dsl.causalab.reactor import TRIES
 from calibrant.dsl.causalab.reference import Reading
-from calibrant.dsl.errors import CalibrantError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.item import Pool
 from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_records
 
 
 class EquationRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """How a node is computed.
+    """The structural equation of a node.
 
     terms: what is added, each with parent, power (1 or 2) and weight; base: what it is added to, the frequency's only
     """
@@ -54,7 +54,7 @@ class NoiseRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """What only the evaluator may read.
+    """The JSON record of an item's sealed part.
 
     equations: node -> how it is computed, in the order in which bases are drawn; bases: of all crystals
     target: the reactor crystal's frequency; hidden: noise, if there is any
@@ -164,7 +164,7 @@ def item_of_record(record: LabRecord) -> LabItem:
     """The item; `PoolError` if a shown number is not what the sealed mechanism gives."""
     for field, number in _numbers(record):
         if not math.isfinite(number):
-            raise PoolError(f"{shown(number)} is not a finite number", field=field)
+            raise PoolError(f"{short_repr(number)} is not a finite number", field=field)
     if record.allowance < 0 or record.tries < 0:
         raise PoolError("below 0", field="allowance" if record.allowance < 0 else "tries")
     try:
@@ -230,7 +230,7 @@ def _check_names(record: LabRecord, mechanism: Mechanism) -> None:
     nodes = properties | {FREQUENCY}
     crystals = record.sealed.bases
     hidden = record.sealed.hidden
-    named: list[tuple[str, bool]] = [
+    comparisons: list[tuple[str, bool]] = [
         ("properties", sorted(record.properties) == list(mechanism.properties)),
         ("reactor", record.reactor.keys() <= properties),
         ("settable", set(record.settable or ()) <= properties),
@@ -243,7 +243,7 @@ def _check_names(record: LabRecord, mechanism: Mechanism) -> None:
         ("trace", all((t.property is None) == (t.value is None) for t in record.trace)),
         ("freq_parent", record.freq_parent or all(p != FREQUENCY for p, _ in mechanism.edges)),
     ]
-    for field, agrees in named:
+    for field, agrees in comparisons:
         if not agrees:
             raise PoolError("does not agree with the nodes of sealed.equations", field=field)
 
@@ -257,6 +257,8 @@ def _check_shown(record: LabRecord, item: LabItem) -> None:
         ("noise", record.noise, task.noise),
         ("sealed.target", record.sealed.target, item.sealed.target),
     ]
-    for field, found, computed in stated:
-        if found != computed:
-            raise PoolError(f"states {shown(found)}; its mechanism gives {shown(computed)}", field=field)
+    for field, stated_value, computed in stated:
+        if stated_value != computed:
+            raise PoolError(
+                f"states {short_repr(stated_value)}; its mechanism gives {short_repr(computed)}", field=field
+            )

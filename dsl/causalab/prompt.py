@@ -104,7 +104,7 @@ def shown_task(task: Task) -> str:
 
 
 def shown_step(step: LabStep) -> str:
-    """What a system is told after an action."""
+    """Return the text that a system reads after an action."""
     if step.refused:
         return f"Refused: {step.refused}."
     if step.reading is None:
@@ -114,5 +114,5 @@ def shown_step(step: LabStep) -> str:
     return "Manipulator crystal now:\n" + _values(step.reading)
 
 
-def _values(found: Values) -> str:
-    return json.dumps({name: found[name] for name in sorted(found)})
+def _values(node_values: Values) -> str:
+    return json.dumps({name: node_values[name] for name in sorted(node_values)})

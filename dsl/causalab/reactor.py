@@ -26,8 +26,8 @@ class Reactor:
     activated: bool = False
     refused: bool = False
 
-    def tried(self, frequency: float) -> Reactor:
-        """The reactor after a finite frequency was dialled."""
+    def dial_frequency(self, frequency: float) -> Reactor:
+        """Return the reactor after a finite frequency was dialled."""
         if self.count >= self.limit:
             return Reactor(self.target, self.limit, self.dial, self.count, activated=False, refused=True)
         dialled = min(max(frequency, LOWEST), HIGHEST)
@@ -38,10 +38,10 @@ class Reactor:
 
 
 def accurate(frequency: float, target: float) -> bool:
-    """Whether a prediction counts as right, whatever the dial makes of it."""
+    """Return whether a prediction counts as right, before the dial rounds or clips it."""
     return abs(frequency - target) < TOLERANCE
 
 
 def winnable(target: float, limit: int = TRIES) -> bool:
-    """Whether any dialled frequency activates the reactor: the dial ends at 10,000, and a lone try is the last one."""
+    """Return whether any frequency activates the reactor: the dial ends at 10,000, and a lone try is the last."""
     return limit >= 2 and LOWEST - TOLERANCE < target < HIGHEST + TOLERANCE

@@ -1,4 +1,4 @@
-"""What a mechanism means: values of a crystal, settings of a property, hidden noise. Slow and readable.
+"""Reference semantics of a mechanism: values of a crystal, settings of a property, hidden noise.
 
 Rounding is part of the meaning: every node is rounded to two decimals with Python's `round`, children see rounded
 parents, and sums are added from the left, base first. The released code (v0.0.2) does the same, but for a negative
@@ -19,7 +19,7 @@ NO_SHIFT: Mapping[str, float] = {}
 
 
 class Reading(StrEnum):
-    """What the value of a setting means."""
+    """The meaning of a setting's value."""
 
     VALUE = "value"  # the final value of the property (released code)
     BASE = "base"  # the new base of the property (paper)
@@ -29,10 +29,10 @@ class UnboundedError(CalibrantError):
     """A value would not be a finite number."""
 
 
-def rounded(number: float) -> float:
-    """The number to two decimals; never -0.0."""
-    found = round(number, DECIMALS)
-    return found if found else abs(found)
+def round_value(number: float) -> float:
+    """Round to two decimals; never -0.0."""
+    rounded = round(number, DECIMALS)
+    return rounded if rounded else abs(rounded)
 
 
 def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> dict[str, float]:
@@ -42,21 +42,21 @@ def values(mechanism: Mechanism, bases: Values, shifts: Values = NO_SHIFT) -> di
     shifts: hidden noise, added to a node after its own rounding and rounded again, before its children are computed
     `UnboundedError` if a value is not finite.
     """
-    found: dict[str, float] = {}
+    node_values: dict[str, float] = {}
     for node in mechanism.order:
         total = mechanism.frequency_base if node == FREQUENCY else bases[node]
         try:
             for parent, power, weight in mechanism.equations[node].terms:
-                total = total + (weight * found[parent] if power == 1 else weight * found[parent] ** power)
+                total = total + (weight * node_values[parent] if power == 1 else weight * node_values[parent] ** power)
         except OverflowError:
             total = math.inf
         if not math.isfinite(total):
             raise UnboundedError(f"{node} would not be a finite number")
-        total = rounded(total)
+        total = round_value(total)
         if node in shifts:
-            total = rounded(total + shifts[node])
-        found[node] = total
-    return found
+            total = round_value(total + shifts[node])
+        node_values[node] = total
+    return node_values
 
 
 def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, reading: Reading) -> dict[str, float]:
@@ -65,20 +65,20 @@ def bases_after(mechanism: Mechanism, bases: Values, node: str, value: float, re
     In the reading of the released code the new base is what is missing to the wanted value, measured by the rounded
     value that the property has now, without noise.
     """
-    made = dict(bases)
+    new_bases = dict(bases)
     if reading is Reading.BASE or not mechanism.equations[node].terms:
-        made[node] = rounded(value)
+        new_bases[node] = round_value(value)
     else:
-        made[node] = rounded(value - (values(mechanism, bases)[node] - bases[node]))
-    if not math.isfinite(made[node]):
+        new_bases[node] = round_value(value - (values(mechanism, bases)[node] - bases[node]))
+    if not math.isfinite(new_bases[node]):
         raise UnboundedError(f"the base of {node} would not be a finite number")
-    return made
+    return new_bases
 
 
-def bases_of(mechanism: Mechanism, seen: Values) -> dict[str, float]:
+def bases_of(mechanism: Mechanism, readings: Values) -> dict[str, float]:
     """The bases of a crystal whose values are known (free of noise), to two decimals."""
-    found = {}
+    bases = {}
     for node in mechanism.drawn:
         terms = mechanism.equations[node].terms
-        found[node] = rounded(seen[node] - math.fsum(w * seen[p] ** power for p, power, w in terms))
-    return found
+        bases[node] = round_value(readings[node] - math.fsum(w * readings[p] ** power for p, power, w in terms))
+    return bases

@@ -26,8 +26,8 @@ def controller_json(text: str) -> str | None:
     return balanced if balanced is not None and _is_json(balanced) else None
 
 
-def parsed(text: str) -> dict[str, Any] | None:
-    """The object of a text that is scored, or None: the whole text, else from the first { to the last }, else the last.
+def parse_object(text: str) -> dict[str, Any] | None:
+    """Return the scored object of a text, or None: the whole text, else from the first { to the last }, else the last.
 
     A fence around the text is stripped. NaN is a number; of equal keys the last counts.
     """
@@ -36,15 +36,15 @@ def parsed(text: str) -> dict[str, Any] | None:
         text = text.strip("`").removeprefix("json").strip()
     for candidate in (text, text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""):
         try:
-            found = decode(candidate)
+            decoded = decode(candidate)
         except ValueError:
             continue
-        if isinstance(found, dict):
-            return found
+        if isinstance(decoded, dict):
+            return decoded
     last, end = None, 0
-    for found in json_objects(text):
-        if found.start >= end:
-            last, end = found.value, found.end
+    for match in json_objects(text):
+        if match.start >= end:
+            last, end = match.value, match.end
     return last
 
 
@@ -57,11 +57,11 @@ def _is_json(text: str) -> bool:
 
 
 def _without_thoughts(text: str) -> str:
-    kept, position = [], 0
+    pieces, position = [], 0
     while (opening := text.find(THINK, position)) >= 0 and (closing := text.find(THOUGHT, opening)) >= 0:
-        kept.append(text[position:opening])
+        pieces.append(text[position:opening])
         position = closing + len(THOUGHT)
-    return "".join(kept) + text[position:]
+    return "".join(pieces) + text[position:]
 
 
 def _last_balanced(text: str) -> str | None:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causalab.episode import HYPOTHESIS, finite
 from calibrant.dsl.causalab.paper_reply import NOTES, VALUE, experiment_target, is_paper_reply, outside_laboratory
-from calibrant.dsl.causalab.replies import controller_json, parsed
-from calibrant.dsl.errors import shown
+from calibrant.dsl.causalab.replies import controller_json, parse_object
+from calibrant.dsl.errors import short_repr
 
 FREQUENCY_KEYS = ("frequency", "reactor")
 _OF_HYPOTHESIS = frozenset({"edges", "freq_equation", "coefficients", "weights"})
@@ -34,12 +34,12 @@ class ReadAnswer(NamedTuple):
 def read_answer(response: str | Mapping[str, Any]) -> ReadAnswer:
     """The answer that a response gives; `ActionError` says why it gives neither frequency nor hypothesis."""
     raw = _object_of(response) if isinstance(response, str) else response
-    inner = _unwrapped(raw)
-    found = _stated(raw if inner is None else inner)
-    if found.answer:
-        return found
-    keys = shown(", ".join(map(str, raw))) if raw else "none"
-    raise ActionError(found.problem or f"no frequency and no hypothesis in it; its keys are {keys}")
+    inner = _unwrap(raw)
+    statement = _read_statement(raw if inner is None else inner)
+    if statement.answer:
+        return statement
+    keys = short_repr(", ".join(map(str, raw))) if raw else "none"
+    raise ActionError(statement.problem or f"no frequency and no hypothesis in it; its keys are {keys}")
 
 
 def answer_of(response: str | Mapping[str, Any]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def answer_of(response: str | Mapping[str, Any]) -> dict[str, Any]:
     return read_answer(response).answer
 
 
-def _stated(raw: Mapping[str, Any]) -> ReadAnswer:
+def _read_statement(raw: Mapping[str, Any]) -> ReadAnswer:
     outer = dict(raw)
     if isinstance(raw.get("submit"), Mapping):
         outer |= outer.pop("submit")
@@ -62,7 +62,7 @@ def _stated(raw: Mapping[str, Any]) -> ReadAnswer:
     if isinstance(outer.get(HYPOTHESIS), Mapping):
         answer[HYPOTHESIS] = dict(outer[HYPOTHESIS])
     elif outer.get(HYPOTHESIS) is not None:
-        problems.append(f"hypothesis is {shown(outer[HYPOTHESIS])}, not an object")
+        problems.append(f"hypothesis is {short_repr(outer[HYPOTHESIS])}, not an object")
     elif not _OF_HYPOTHESIS.isdisjoint(outer):
         answer[HYPOTHESIS] = {key: value for key, value in outer.items() if key in _OF_HYPOTHESIS}
     return ReadAnswer(answer, "; ".join(problems))
@@ -70,24 +70,24 @@ def _stated(raw: Mapping[str, Any]) -> ReadAnswer:
 
 def _frequency(outer: Mapping[str, Any]) -> float | None:
     """The frequency that is stated; `ActionError` for what is none, and for two that differ."""
-    given = [outer[key] for key in FREQUENCY_KEYS if outer.get(key) is not None]
+    stated_values = [outer[key] for key in FREQUENCY_KEYS if outer.get(key) is not None]
     if is_paper_reply(outer):
-        if (why := outside_laboratory(outer)) is not None and not given:
+        if (why := outside_laboratory(outer)) is not None and not stated_values:
             raise ActionError(why)
         if outer.get(VALUE) is not None:
             target = experiment_target(outer)
             if target is None:
-                given.append(outer[VALUE])
-            elif not given:
-                raise ActionError(f"its value is a setting of {shown(target)}")
-    frequencies = {finite(value) for value in given}
+                stated_values.append(outer[VALUE])
+            elif not stated_values:
+                raise ActionError(f"its value is a setting of {short_repr(target)}")
+    frequencies = {finite(value) for value in stated_values}
     if len(frequencies) > 1:
         raise ActionError(f"two frequencies: {' and '.join(map(str, sorted(frequencies)))}")
     return next(iter(frequencies), None)
 
 
-def _unwrapped(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The object inside others that states an answer, where each of these states none and holds one such object."""
+def _unwrap(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the innermost object that states an answer, where each of these states none and holds one such object."""
     for _ in range(MAX_WRAPPINGS):
         if _states_answer(raw):
             return raw
@@ -100,14 +100,14 @@ def _unwrapped(raw: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _states_answer(raw: Mapping[str, Any]) -> bool:
-    return any(_stated(raw))
+    return any(_read_statement(raw))
 
 
 def _object_of(text: str) -> dict[str, Any]:
     held = controller_json(text)
     if held is None:
         raise ActionError("no JSON in the text")
-    found = parsed(held)
-    if found is None:
-        raise ActionError(f"not a JSON object: {shown(held)}")
-    return found
+    parsed_object = parse_object(held)
+    if parsed_object is None:
+        raise ActionError(f"not a JSON object: {short_repr(held)}")
+    return parsed_object

@@ -51,7 +51,7 @@ class RunScore:
         } | self.hypothesis.flat()
 
     def as_json(self) -> dict[str, Any]:
-        """As records keep it: the figures under their flat names, and the two verdicts that attributions are about.
+        """Return the record's fields: figures under their flat names, and the two verdicts that attributions use.
 
         correct: the frequency is within 5; graph_correct: no edge is wrong or missing
         """
@@ -73,7 +73,7 @@ def run_score(item: LabItem, steps: Iterable[LabStep]) -> RunScore:
         if "reactor" in step.action and step.reading is not None:
             tries.append(bool(step.reading["activated"]))
         submitted |= "submit" in step.action
-    frequency = dialled(steps)
+    frequency = last_dialled_frequency(steps)
     right = frequency is not None and accurate(frequency, item.sealed.target)
     score = Scorer(item.sealed.mechanism).score(last_hypothesis(steps))
     imec = final_imec(item, steps) if len(item.task.nodes) <= IMEC_NODES else None
@@ -116,13 +116,13 @@ def stated_with(step: LabStep) -> Hypothesis | None:
 
 
 def stated_raw(step: LabStep) -> Mapping[str, Any] | None:
-    """The same as it was given."""
+    """Return the submitted object unparsed."""
     submitted = step.action.get("submit")
     raw = submitted.get(HYPOTHESIS) if isinstance(submitted, Mapping) else step.action.get(HYPOTHESIS)
     return raw if isinstance(raw, Mapping) else None
 
 
-def dialled(steps: Iterable[LabStep]) -> float | None:
-    """The frequency that was dialled last and answered; None if none was."""
-    found = [step.action["reactor"] for step in steps if "reactor" in step.action and not step.refused]
-    return float(found[-1]) + 0.0 if found else None
+def last_dialled_frequency(steps: Iterable[LabStep]) -> float | None:
+    """Return the last frequency that was dialled and answered; None without one."""
+    frequencies = [step.action["reactor"] for step in steps if "reactor" in step.action and not step.refused]
+    return float(frequencies[-1]) + 0.0 if frequencies else None

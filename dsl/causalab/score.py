@@ -64,21 +64,21 @@ class HypothesisScore:
 
     def flat(self) -> dict[str, float]:
         """The figures under flat names, as they are averaged."""
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         for name, edges in (("all_edge", self.all_edge), ("freq_edge", self.freq_edge), ("root", self.root)):
-            found |= {f"{name}_precision": edges.precision, f"{name}_recall": edges.recall, f"{name}_f1": edges.f1}
+            figures |= {f"{name}_precision": edges.precision, f"{name}_recall": edges.recall, f"{name}_f1": edges.f1}
         for name, weights in (
             ("freq_weight", self.freq_weight),
             ("freq_weight_display", self.freq_weight_display),
             ("freq_weight_unnamed", self.freq_weight_unnamed),
             ("all_weight", self.all_weight),
         ):
-            found |= {
+            figures |= {
                 f"{name}_precision": weights.precision,
                 f"{name}_recall": weights.recall,
                 f"{name}_f1": weights.f1,
             }
-        return found | {"shd": self.distance.shd}
+        return figures | {"shd": self.distance.shd}
 
 
 class Scorer:
@@ -91,17 +91,17 @@ class Scorer:
         self._linear = truth.weights(FREQUENCY)
         self._weights = truth.all_weights
 
-    def score(self, said: Hypothesis) -> HypothesisScore:
-        given = given_weights(self._linear, said.coefficients)
+    def score(self, hypothesis: Hypothesis) -> HypothesisScore:
+        weights = given_weights(self._linear, hypothesis.coefficients)
         return HypothesisScore(
-            edge_scores(self._edges, said.edges),
-            edge_scores(self._into_frequency, into_frequency(said.edges)),
-            edge_scores(self._roots, roots(said.edges)),
-            distance(self._edges, said.edges),
-            given.scores(PUBLISHED_TOLERANCE),
-            given.scores(DISPLAY_TOLERANCE),
-            unnamed_weights(self._linear, said.coefficients, DISPLAY_TOLERANCE),
-            all_weights(self._weights, said),
+            edge_scores(self._edges, hypothesis.edges),
+            edge_scores(self._into_frequency, into_frequency(hypothesis.edges)),
+            edge_scores(self._roots, roots(hypothesis.edges)),
+            distance(self._edges, hypothesis.edges),
+            weights.scores(PUBLISHED_TOLERANCE),
+            weights.scores(DISPLAY_TOLERANCE),
+            unnamed_weights(self._linear, hypothesis.coefficients, DISPLAY_TOLERANCE),
+            all_weights(self._weights, hypothesis),
         )
 
 
@@ -116,15 +116,15 @@ def roots(edges: frozenset[Edge]) -> frozenset[str]:
     parents: dict[str, list[str]] = {}
     for parent, child in edges:
         parents.setdefault(child, []).append(parent)
-    seen = {FREQUENCY}
+    ancestors = {FREQUENCY}
     unseen = [FREQUENCY]
     while unseen:
         for parent in parents.get(unseen.pop(), ()):
-            if parent not in seen:
-                seen.add(parent)
+            if parent not in ancestors:
+                ancestors.add(parent)
                 unseen.append(parent)
-    seen.discard(FREQUENCY)
-    return frozenset(node for node in seen if node not in parents)
+    ancestors.discard(FREQUENCY)
+    return frozenset(node for node in ancestors if node not in parents)
 
 
 def distance(true: Set[Edge], predicted: Set[Edge]) -> Distance:
@@ -141,30 +141,32 @@ class GivenWeights:
     """
 
     true: Mapping[str, float]
-    given: Mapping[str, float]
+    by_parent: Mapping[str, float]
     predicted: int
 
     def scores(self, tolerance: float) -> WeightScores:
-        correct = sum(abs(weight - self.true[p]) <= tolerance for p, weight in self.given.items())
+        correct = sum(abs(weight - self.true[p]) <= tolerance for p, weight in self.by_parent.items())
         return weight_scores(self.predicted, len(self.true), correct)
 
 
-def given_weights(true: Mapping[str, float], said: Mapping[str, Any]) -> GivenWeights:
-    given: dict[str, float] = {}
+def given_weights(true: Mapping[str, float], coefficients: Mapping[str, Any]) -> GivenWeights:
+    by_parent: dict[str, float] = {}
     ignoring_case: dict[str, Any] | None = None
     for parent in true:
         for name in _weight_names(parent):
-            if name in said:
-                weight = number(said[name])
+            if name in coefficients:
+                weight = number(coefficients[name])
             else:
                 if ignoring_case is None:
-                    ignoring_case = {key.lower(): value for key, value in said.items()}  # the last of equal ones
+                    ignoring_case = {
+                        key.lower(): value for key, value in coefficients.items()
+                    }  # the last of equal ones
                 weight = number(ignoring_case.get(name.lower()))
             if weight is not None:
-                given[parent] = weight
+                by_parent[parent] = weight
                 break
-    named = sum(key.startswith(_WEIGHT_KEY) for key in said)
-    return GivenWeights(true, given, max(len(given), named))
+    num_named = sum(key.startswith(_WEIGHT_KEY) for key in coefficients)
+    return GivenWeights(true, by_parent, max(len(by_parent), num_named))
 
 
 @lru_cache(maxsize=256)
@@ -173,16 +175,16 @@ def _weight_names(parent: str) -> tuple[str, ...]:
     return f"c_{parent}", f"coeff_{parent}_freq", f"coeff_{parent}_frequency", parent
 
 
-def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], tolerance: float) -> WeightScores:
-    """The same weights under any key that names a parent: c_p, c1_p, c_p_2, coeff1_p_freq, p.
+def unnamed_weights(true: Mapping[str, float], coefficients: Mapping[str, Any], tolerance: float) -> WeightScores:
+    """Score the weights under any key that names a parent: c_p, c1_p, c_p_2, coeff1_p_freq, p.
 
     A parent is right if one of its keys has the weight. Predicted are the names that have a number.
     """
     by_name: dict[str, list[float]] = {}
-    for key, value in said.items():
+    for key, value in coefficients.items():
         weight = number(value)
         if weight is not None and key != "base":
-            by_name.setdefault(_named(key), []).append(weight)
+            by_name.setdefault(_parent_name(key), []).append(weight)
     correct = 0
     for parent, true_weight in true.items():
         for weight in by_name.get(parent.lower(), ()):
@@ -193,21 +195,21 @@ def unnamed_weights(true: Mapping[str, float], said: Mapping[str, Any], toleranc
 
 
 @lru_cache(maxsize=4096)
-def _named(key: str) -> str:
-    """The name in a key, in lower case, without what says that it is a weight."""
+def _parent_name(key: str) -> str:
+    """Return the parent's name in a key, in lower case, without affixes that mark a weight."""
     name = key.lower()
     while (shorter := _NAMING.sub("", name)) not in ("", name):
         name = shorter
     return name
 
 
-def all_weights(true: Mapping[WeightKey, float], said: Hypothesis) -> WeightScores:
+def all_weights(true: Mapping[WeightKey, float], hypothesis: Hypothesis) -> WeightScores:
     correct = sum(
-        abs(said.weights[key] - weight) <= (DISPLAY_TOLERANCE if key[2] == 1 else SQUARE_TOLERANCE)
+        abs(hypothesis.weights[key] - weight) <= (DISPLAY_TOLERANCE if key[2] == 1 else SQUARE_TOLERANCE)
         for key, weight in true.items()
-        if key in said.weights
+        if key in hypothesis.weights
     )
-    return weight_scores(len(said.weights), len(true), correct)
+    return weight_scores(len(hypothesis.weights), len(true), correct)
 
 
 def weight_scores(predicted: int, true: int, correct: int) -> WeightScores:
@@ -258,12 +260,12 @@ def _visualised_weights(truth: Mechanism, coefficients: object) -> EdgeScores | 
     if truth.weights(FREQUENCY, 2):
         return _ratios(0, 0, 0)
     true = truth.weights(FREQUENCY)
-    said = coefficients if isinstance(coefficients, Mapping) else {}
-    given = {p: said[f"c_{p}"] for p in true if said.get(f"c_{p}") is not None}
-    if any(not isinstance(weight, int | float) for weight in given.values()):
+    stated_weights = coefficients if isinstance(coefficients, Mapping) else {}
+    by_parent = {p: stated_weights[f"c_{p}"] for p in true if stated_weights.get(f"c_{p}") is not None}
+    if any(not isinstance(weight, int | float) for weight in by_parent.values()):
         return None
-    hits = sum(abs(_float(weight) - true[p]) <= DISPLAY_TOLERANCE for p, weight in given.items())
-    return _ratios(hits, len(given), len(true))
+    hits = sum(abs(_float(weight) - true[p]) <= DISPLAY_TOLERANCE for p, weight in by_parent.items())
+    return _ratios(hits, len(by_parent), len(true))
 
 
 def _float(weight: float) -> float:

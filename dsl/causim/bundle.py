@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.dsl.causim.language.driver import Parsed, parse
+from calibrant.dsl.causim.language.execution_limits import MAX_SUPPORT, StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported, outcomes, price_of
 from calibrant.dsl.causim.language.statements import Function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.language.work import MAX_SUPPORT, Work
 from calibrant.dsl.causim.model import Mechanism, Model, Node, Tabulate
 from calibrant.dsl.causim.values import ModelError, Symbol, symbol, value_of
 
@@ -39,7 +39,7 @@ class Graph(msgspec.Struct, frozen=True):
 
 
 class GrowthPlan(msgspec.Struct, frozen=True):
-    """What the step that added a node meant to do."""
+    """The intention of the growth step that added a node."""
 
     rationale: str = ""
     new_function: str = ""
@@ -86,7 +86,7 @@ def load_source(source: str) -> Model:
     A node's key is the suffix of its f_; its parents are in the order of the signature.
     """
     parsed = parse(source)
-    work = Work()
+    work = StepBudget()
     used: set[str] = set()
     nodes = []
     for step in parsed.steps:
@@ -112,7 +112,7 @@ def load_source(source: str) -> Model:
     return model
 
 
-def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str, work: Work) -> Node:
+def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str, work: StepBudget) -> Node:
     parents = tuple(source[2:] for source in sources if source.startswith("f_"))
     support = noise_support(parsed.functions[noise], work)
     values = tuple(sorted(support))
@@ -125,17 +125,17 @@ def _node(parsed: Parsed, mechanism: str, sources: tuple[str, ...], noise: str, 
     return Node(name, noise, parents, values, weights, _mechanism(function, place), _tabulate(function, place, work))
 
 
-def noise_support(sampler: Function, work: Work | None = None) -> dict[Symbol, Fraction]:
+def noise_support(sampler: Function, work: StepBudget | None = None) -> dict[Symbol, Fraction]:
     """Every value that a sampler returns with positive probability, and that probability."""
-    work = work or Work()
+    work = work or StepBudget()
     support: dict[Symbol, Fraction] = {}
     for value, probability in outcomes(lambda choices: sampler.call((), choices, work), work.charge):
-        own = _symbol(sampler, value)
-        work.charge_text(own)
-        if own not in support and len(support) == MAX_SUPPORT:
+        noise_value = _symbol(sampler, value)
+        work.charge_text(noise_value)
+        if noise_value not in support and len(support) == MAX_SUPPORT:
             raise Unsupported(f"{sampler.name} returns more than {MAX_SUPPORT} different values")
-        support[own] = support.get(own, Fraction(0)) + probability
-        work.charge(price_of(support[own]))
+        support[noise_value] = support.get(noise_value, Fraction(0)) + probability
+        work.charge(price_of(support[noise_value]))
     return support
 
 
@@ -155,8 +155,8 @@ def _mechanism(called: Function, place: int) -> Mechanism:
     return call
 
 
-def _tabulate(called: Function, place: int, work: Work) -> Tabulate:
-    def whole(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int32], tuple[Symbol, ...]]:
+def _tabulate(called: Function, place: int, work: StepBudget) -> Tabulate:
+    def tabulate_domains(domains: Sequence[tuple[Symbol, ...]]) -> tuple[NDArray[np.int32], tuple[Symbol, ...]]:
         for domain in domains:
             for value in domain:
                 work.charge_text(value)
@@ -166,16 +166,18 @@ def _tabulate(called: Function, place: int, work: Work) -> Tabulate:
         )
         return np.moveaxis(codes, place, -1), symbols
 
-    return whole
+    return tabulate_domains
 
 
 def load_bundle(bundle: Bundle) -> Model:
     """The model of a bundle; `ModelError` where its graph or its number of nodes says otherwise than its program."""
     model = load_source(module_text(bundle, comments=False))
-    found = {node.name: list(node.parents) for node in model.nodes}
-    if bundle.graph.parents != found:
+    model_parents = {node.name: list(node.parents) for node in model.nodes}
+    if bundle.graph.parents != model_parents:
         wrong = sorted(
-            name for name in {*found, *bundle.graph.parents} if found.get(name) != bundle.graph.parents.get(name)
+            name
+            for name in {*model_parents, *bundle.graph.parents}
+            if model_parents.get(name) != bundle.graph.parents.get(name)
         )
         raise ModelError(f"graph.parents: {wrong[0]} has other parents in the program")
     if bundle.graph.exo != {node.name: node.noise for node in model.nodes}:

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.causim.bundle import Bundle
 from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
-from calibrant.dsl.errors import PoolError, in_one_line, shown
-from calibrant.dsl.whole_file import whole_file
+from calibrant.dsl.errors import PoolError, in_one_line, short_repr
 
 R = TypeVar("R")
 MAX_BYTES = 1_000_000_000
@@ -55,7 +55,7 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the instances of a file have in common."""
+    """The fields that the instances of a file share."""
 
     scm_id: str
     v: int
@@ -73,7 +73,7 @@ class QueryFile(msgspec.Struct, frozen=True):
 
 def read_states(path: Path) -> list[Scm]:
     """`PoolError` names the file, and the place of what cannot be meant."""
-    scms = _read(path, StateFile).scms
+    scms = _read_file(path, StateFile).scms
     for scm in scms:
         _check_id(scm.scm_id, path.name)
     if len({scm.scm_id for scm in scms}) < len(scms):
@@ -83,10 +83,10 @@ def read_states(path: Path) -> list[Scm]:
 
 def read_queries(path: Path) -> QueryFile:
     """`PoolError` names the file, and the place of what cannot be meant."""
-    queries = _read(path, QueryFile)
+    queries = _read_file(path, QueryFile)
     _check_id(queries.meta.scm_id, path.name)
     if queries.meta.type not in TYPES:
-        raise PoolError(f"{shown(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
+        raise PoolError(f"{short_repr(queries.meta.type)} is no type of question", file=path.name, field="meta.type")
     return queries
 
 
@@ -96,7 +96,7 @@ def write_states(path: Path, scms: Iterable[Scm]) -> None:
 
 
 def query_path(folder: Path, meta: Meta) -> Path:
-    """Where the questions of one kind about one version lie; `PoolError` for an id that may not be part of a path."""
+    """Return the path of a kind of questions on a version; `PoolError` for an id that may not be part of a path."""
     _check_id(meta.scm_id, "")
     return (
         folder / f"scm_{meta.scm_id}" / "causal_queries" / meta.type / meta.scenario / f"causal_queries_v{meta.v}.json"
@@ -111,7 +111,7 @@ def write_queries(folder: Path, queries: QueryFile) -> Path:
     return path
 
 
-def _read(path: Path, kind: type[R]) -> R:
+def _read_file(path: Path, kind: type[R]) -> R:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise PoolError(f"larger than {MAX_BYTES} bytes", file=path.name)
@@ -129,4 +129,4 @@ def _write(path: Path, record: msgspec.Struct) -> None:
 
 def _check_id(scm_id: str, file: str) -> None:
     if not _ID.fullmatch(scm_id):
-        raise PoolError(f"{shown(scm_id)}; letters, digits, _ and - are allowed", file=file, field="scm_id")
+        raise PoolError(f"{short_repr(scm_id)}; letters, digits, _ and - are allowed", file=file, field="scm_id")

@@ -17,8 +17,8 @@ BENCHMARK = "causim"
 
 
 @lru_cache(maxsize=512)
-def loaded(source: str) -> Model:
-    """The model of a program; the same object for the same text."""
+def load_model(source: str) -> Model:
+    """Return the model of a program; the same object for the same text."""
     return load_source(source)
 
 
@@ -41,7 +41,7 @@ class Task:
 
     @property
     def model(self) -> Model:
-        return loaded(self.source)
+        return load_model(self.source)
 
     @property
     def prompt(self) -> str:
@@ -50,7 +50,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Labels:
-    """How hard a question is; None where a label does not apply.
+    """The difficulty labels of a question; None where a label does not apply.
 
     size: number of right answers
     trivial: `do` covers every required key

@@ -46,20 +46,20 @@ class Node:
     weights: tuple[Fraction, ...]
     mechanism: Mechanism
     tabulate: Tabulate | None = None
-    _known: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
+    _cached_outputs: dict[tuple[tuple[Symbol, ...], Symbol], Symbol] = field(default_factory=dict, repr=False)
 
     def value(self, parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         """The node's value, for parents' values inside or outside their domains."""
         key = parents, noise
-        found = self._known.get(key)
-        if found is None:
-            found = self.mechanism(parents, noise)
+        output = self._cached_outputs.get(key)
+        if output is None:
+            output = self.mechanism(parents, noise)
             # replies bring values of any kind and length: the cache is bounded in both
             if sum(map(len, parents)) <= MAX_CACHED_CHARS:
-                if len(self._known) >= MAX_CACHED_ROWS:
-                    self._known.clear()
-                self._known[key] = found
-        return found
+                if len(self._cached_outputs) >= MAX_CACHED_ROWS:
+                    self._cached_outputs.clear()
+                self._cached_outputs[key] = output
+        return output
 
     @property
     def noise_index(self) -> dict[Symbol, int]:
@@ -122,7 +122,7 @@ class Model:
 
     @property
     def worlds(self) -> int:
-        """How many combinations of noise values there are."""
+        """Return the number of combinations of noise values."""
         return prod(len(node.support) for node in self.nodes)
 
     @cached_property
@@ -133,11 +133,11 @@ class Model:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """Positions of each node's children, ascending."""
-        found: list[list[int]] = [[] for _ in self.nodes]
+        child_lists: list[list[int]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
             for parent in node.parents:
-                found[self.position[parent]].append(i)
-        return tuple(map(tuple, found))
+                child_lists[self.position[parent]].append(i)
+        return tuple(map(tuple, child_lists))
 
     @cached_property
     def _under(self) -> dict[tuple[tuple[str, Symbol], ...], System]:
@@ -172,33 +172,33 @@ class Model:
                 continue
             parents = tuple(self.position[parent] for parent in node.parents)
             if base is not None:
-                selected = _selected(base, system, i)
+                selected = _restrict_table(base, system, i)
                 if selected is not None:
                     system.append(selected)
                     continue
-            system.append(_tabulated(node, parents, [system[parent].domain for parent in parents]))
+            system.append(_tabulate(node, parents, [system[parent].domain for parent in parents]))
         return tuple(system)
 
 
-def _selected(base: System, system: Sequence[Local], i: int) -> Local | None:
-    """A table of `base` cut to smaller domains of the parents, if they are parts of the old ones."""
-    own = base[i]
-    if all(system[parent].domain == base[parent].domain for parent in own.parents):
-        return own
-    table = own.table
-    for axis, parent in enumerate(own.parents):
+def _restrict_table(base: System, system: Sequence[Local], i: int) -> Local | None:
+    """Restrict a table of `base` to subsets of the parents' domains; None if they are no subsets."""
+    local = base[i]
+    if all(system[parent].domain == base[parent].domain for parent in local.parents):
+        return local
+    table = local.table
+    for axis, parent in enumerate(local.parents):
         index = base[parent].index
         positions = [index.get(symbol, -1) for symbol in system[parent].domain]
         if -1 in positions:
             return None
         table = np.take(table, positions, axis=axis)
-    return Local(own.parents, own.domain, table)
+    return Local(local.parents, local.domain, table)
 
 
-def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Symbol, ...]]) -> Local:
+def _tabulate(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Symbol, ...]]) -> Local:
     shape = (*map(len, domains), len(node.support))
     if node.tabulate is not None:
-        return _coded(parents, *node.tabulate([*domains, node.support]))
+        return _local_table(parents, *node.tabulate([*domains, node.support]))
     if prod(shape) > MAX_ROWS:
         raise ModelError(f"the table of {node.name} has {prod(shape)} rows; up to {MAX_ROWS} are made")
     value = node.value
@@ -209,7 +209,7 @@ def _tabulated(node: Node, parents: tuple[int, ...], domains: Sequence[tuple[Sym
     return Local(parents, domain, table)
 
 
-def _coded(parents: tuple[int, ...], codes: NDArray[np.int32], symbols: tuple[Symbol, ...]) -> Local:
+def _local_table(parents: tuple[int, ...], codes: NDArray[np.int32], symbols: tuple[Symbol, ...]) -> Local:
     is_used = np.zeros(len(symbols), dtype=np.bool_)
     is_used[codes] = True
     domain = tuple(sorted(symbol for symbol, used in zip(symbols, is_used, strict=True) if used))
@@ -246,11 +246,11 @@ def table_node(
     table: Mapping[tuple[tuple[Symbol, ...], Symbol], Symbol],
 ) -> Node:
     """A node whose mechanism is a table; outside the table its mechanism raises `ModelError`."""
-    known = dict(table)
+    outputs = dict(table)
 
     def mechanism(row: tuple[Symbol, ...], value: Symbol) -> Symbol:
         try:
-            return known[row, value]
+            return outputs[row, value]
         except KeyError:
             raise ModelError(f"the table of {name} has no row for {', '.join(row)} and {value}") from None
 

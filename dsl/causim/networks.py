@@ -43,7 +43,7 @@ def _file() -> _File:
 
 
 def source_of_tables() -> str:
-    """Where the conditional probability tables come from."""
+    """Return the origin of the conditional probability tables."""
     return _file().source
 
 

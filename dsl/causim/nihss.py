@@ -33,7 +33,7 @@ def items(n: int) -> dict[str, tuple[int | str, ...]]:
 
 
 def points(value: Symbol) -> int:
-    """What an item counts."""
+    """Return the points of an item."""
     decoded = value_of(value)
     return decoded if type(decoded) is int else 0
 
@@ -58,7 +58,7 @@ def nihss(n: int) -> Model:
 
 
 def running_sums(n: int) -> Model:
-    """The same items and total with a sum after each item, so that no table is large; the last sum is the total."""
+    """Return a variant with a partial sum after each item, so that no table is large; the last sum is the total."""
     return Model(list(_with_sums(n)))
 
 
@@ -87,8 +87,8 @@ def program(n: int) -> str:
         "        random.seed(seed)",
     ]
     for name in (*items(n), TOTAL):
-        given = f"{', '.join(names)}, u_{name}" if name == TOTAL else f"u_{name}"
-        lines += [f"    u_{name} = U_{name}()", f"    item_{name} = f_{name}({given})"]
+        arguments = f"{', '.join(names)}, u_{name}" if name == TOTAL else f"u_{name}"
+        lines += [f"    u_{name} = U_{name}()", f"    item_{name} = f_{name}({arguments})"]
     outputs = ", ".join(f"{name!r}: item_{name}" for name in (*items(n), TOTAL))
     return "\n".join([*lines, f"    return {{{outputs}}}"]) + "\n"
 
@@ -97,10 +97,10 @@ def _with_sums(n: int) -> Iterator[Node]:
     def add(parents: tuple[Symbol, ...], noise: Symbol) -> Symbol:
         return symbol(sum(map(points, parents)))
 
-    known = items(n)
+    score_items = items(n)
     before: tuple[str, ...] = ()
-    for number, (name, values) in enumerate(known.items(), start=1):
+    for number, (name, values) in enumerate(score_items.items(), start=1):
         yield _item(name, values)
-        sum_name = TOTAL if number == len(known) else f"sum_{name}"
+        sum_name = TOTAL if number == len(score_items) else f"sum_{name}"
         yield Node(sum_name, f"U_{sum_name}", (*before, name), (_NO_NOISE,), (Fraction(1),), add)
         before = (sum_name,)

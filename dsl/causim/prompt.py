@@ -1,4 +1,4 @@
-"""What a system under test is shown: the model as a program or in sentences, the rules, the givens, the task."""
+"""The prompt of a question: the model as a program or in sentences, the rules, the givens, the task."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _SCENARIOS: Final[dict[Scenario, str]] = {
 def prompt(model: Model, question: Question, scenario: Scenario, *, source: str, view: View = "code") -> str:
     """The text of a question. `source` is the program without comments; in sentences it is not shown."""
     shown_model = f"```python\n{source.rstrip()}\n```" if view == "code" else prose(model).rstrip()
-    given = [
+    givens = [
         ("Given noise", assignment_text(question.fixed)),
         ("Unknown noise", compact(list(question.unknown))),
     ]
     if question.type in ("intervention", "counterfactual"):
-        given.append(("Intervention do", assignment_text(question.do)))
+        givens.append(("Intervention do", assignment_text(question.do)))
     if question.type in ("abduction", "counterfactual"):
-        given.append(("Observed before any intervention", assignment_text(question.observed)))
+        givens.append(("Observed before any intervention", assignment_text(question.observed)))
     task = _TASKS[question.type]
     if question.with_noise:
         task += " Give the unknown noise of that world too."
@@ -54,7 +54,7 @@ def prompt(model: Model, question: Question, scenario: Scenario, *, source: str,
         shown_model,
         _RULES,
         f"Question type: {question.type}. {_SCENARIOS[scenario]}",
-        "\n".join(f"{name}: {text}" for name, text in given),
+        "\n".join(f"{name}: {text}" for name, text in givens),
         task,
         f'Required keys: {compact(keys)}. Values keep their JSON type: true, 1, 1.0 and "1" are different.\n'
         "You may reason first. The last thing in your reply is one JSON object with exactly these keys.",

@@ -17,7 +17,7 @@ from math import prod
 from calibrant.dsl.causim.model import MAX_ROWS, Model, Node, table_node
 from calibrant.dsl.causim.rules import Case, Rules, outcome, rules_of
 from calibrant.dsl.causim.values import ModelError, Symbol, symbols
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 
 def prose(model: Model) -> str:
@@ -64,7 +64,7 @@ class _Reader:
         self.line, self.at = line, 0
 
     def sees(self, words: str) -> bool:
-        """Whether the words come next; then they are read."""
+        """Consume the words if they come next; return whether they did."""
         if self.line.startswith(words, self.at):
             self.at += len(words)
             return True
@@ -72,27 +72,27 @@ class _Reader:
 
     def expect(self, words: str) -> None:
         if not self.sees(words):
-            raise ModelError(f"{shown(self.line[self.at :])} where {words!r} was expected")
+            raise ModelError(f"{short_repr(self.line[self.at :])} where {words!r} was expected")
 
     def value(self) -> Symbol:
         try:
             decoded, self.at = json.JSONDecoder().raw_decode(self.line, self.at)
         except (ValueError, RecursionError):
-            raise ModelError(f"{shown(self.line[self.at :])} where a JSON value was expected") from None
+            raise ModelError(f"{short_repr(self.line[self.at :])} where a JSON value was expected") from None
         return symbols({"value": decoded})["value"]
 
     def name(self) -> str:
         text = json.loads(self.value())
         if not isinstance(text, str):
-            raise ModelError(f"{shown(text)} where a name was expected")
+            raise ModelError(f"{short_repr(text)} where a name was expected")
         return text
 
     def fraction(self) -> Fraction:
-        found = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?").match(self.line, self.at)
-        if found is None:
-            raise ModelError(f"{shown(self.line[self.at :])} where a probability was expected")
-        self.at = found.end()
-        return Fraction(found.group())
+        match = re.compile(r"[0-9]{1,40}(/[1-9][0-9]{0,40})?").match(self.line, self.at)
+        if match is None:
+            raise ModelError(f"{short_repr(self.line[self.at :])} where a probability was expected")
+        self.at = match.end()
+        return Fraction(match.group())
 
 
 def read_prose(text: str) -> Model:
@@ -111,7 +111,7 @@ def read_prose(text: str) -> Model:
             nodes.append(node)
             domains[node.name] = domains_of_node
         if reader.at != len(line):
-            raise ModelError(f"{shown(line[reader.at :])} after a sentence")
+            raise ModelError(f"{short_repr(line[reader.at :])} after a sentence")
     return Model(nodes)
 
 
@@ -127,7 +127,7 @@ def _read_noise(reader: _Reader) -> tuple[str, dict[Symbol, Fraction]]:
             break
     reader.expect(".")
     if sum(support.values()) != 1:
-        raise ModelError(f"the probabilities of {shown(name)} do not add up to one")
+        raise ModelError(f"the probabilities of {short_repr(name)} do not add up to one")
     return name, support
 
 
@@ -144,11 +144,11 @@ def _read_equation(
     reader.expect(": ")
     unknown = [parent for parent in parents if parent not in domains]
     if unknown or noise not in supports:
-        raise ModelError(f"{shown((unknown or [noise])[0])} is used before it is introduced")
+        raise ModelError(f"{short_repr((unknown or [noise])[0])} is used before it is introduced")
     rules = _read_rules(reader, [*parents, noise])
     support = supports[noise]
     if prod(map(len, (support, *(domains[parent] for parent in parents)))) > MAX_ROWS:
-        raise ModelError(f"the table of {shown(name)} has more than {MAX_ROWS} rows")
+        raise ModelError(f"the table of {short_repr(name)} has more than {MAX_ROWS} rows")
     rows = product(*(domains[parent] for parent in parents), sorted(support))
     table = {(row[:-1], row[-1]): outcome(rules, row) for row in rows}
     return table_node(name, noise, parents, support, table), tuple(sorted(set(table.values())))
@@ -179,7 +179,7 @@ def _read_case(reader: _Reader, names: list[str]) -> Case:
     while True:
         name = reader.name()
         if name not in names:
-            raise ModelError(f"{shown(name)} is not among the causes of its equation")
+            raise ModelError(f"{short_repr(name)} is not among the causes of its equation")
         reader.expect(" is ")
         allowed = [reader.value()]
         while not reader.line.startswith(" or if ", reader.at) and reader.sees(" or "):
@@ -189,13 +189,13 @@ def _read_case(reader: _Reader, names: list[str]) -> Case:
             return tuple(case)
 
 
-def same_model(one: Model, other: Model) -> bool:
-    """Whether two models have the same nodes in the same order, with equal noise and equal tables."""
-    if len(one) != len(other):
+def same_model(first: Model, second: Model) -> bool:
+    """Return whether two models have the same nodes in the same order, with equal noise and equal tables."""
+    if len(first) != len(second):
         return False
     return all(
         (a.name, a.noise, a.parents, a.support, a.weights) == (b.name, b.noise, b.parents, b.support, b.weights)
         and x.domain == y.domain
         and bool((x.table == y.table).all())
-        for a, b, x, y in zip(one.nodes, other.nodes, one.system, other.system, strict=True)
+        for a, b, x, y in zip(first.nodes, second.nodes, first.system, second.system, strict=True)
     )

@@ -15,7 +15,7 @@ import msgspec
 
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.values import Assignment, ModelError, Symbol, plain, symbols
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 
 QuestionType: TypeAlias = Literal["deduction", "intervention", "abduction", "counterfactual"]
 TYPES: Final[tuple[QuestionType, ...]] = ("deduction", "intervention", "abduction", "counterfactual")
@@ -44,7 +44,7 @@ class Question:
         return tuple(sorted([*model.names, *(self.unknown if self.with_noise else ())]))
 
     def is_trivial(self, model: Model) -> bool:
-        """Whether `do` covers every required key, so that the answer stands in the question."""
+        """Return whether `do` covers every required key, so that the answer stands in the question."""
         return set(self.required_keys(model)) <= set(self.do)
 
     def has_full_evidence(self, model: Model) -> bool:
@@ -61,16 +61,16 @@ def check_question(question: Question, model: Model) -> Question:
 
     A fixed value outside its sampler's support, and any value in `do` or `observed`, may be asked about.
     """
-    noises, names = set(model.noises), set(model.position)
-    for where, given, known in (
+    noises, nodes = set(model.noises), set(model.position)
+    for where, names, allowed_names in (
         ("fixed_exogenous", question.fixed, noises),
         ("unknown_exogenous", question.unknown, noises),
-        ("do", question.do, names),
-        ("observed_endogenous", question.observed, names),
+        ("do", question.do, nodes),
+        ("observed_endogenous", question.observed, nodes),
     ):
-        strange = sorted(set(given) - known)
+        strange = sorted(set(names) - allowed_names)
         if strange:
-            raise ModelError(f"{where}: {shown(strange[0])} is not in the model")
+            raise ModelError(f"{where}: {short_repr(strange[0])} is not in the model")
     if set(question.fixed) & set(question.unknown) or len(set(question.unknown)) < len(question.unknown):
         raise ModelError("unknown_exogenous: a noise variable is fixed as well, or named twice")
     if noises - set(question.fixed) - set(question.unknown):
@@ -86,20 +86,22 @@ def check_question(question: Question, model: Model) -> Question:
 
 def canonical_name(name: str, model: Model) -> str:
     """The name of the model that a name is in another case, if it is one of them alone; else the name as it is."""
-    known = (*model.names, *model.noises)
-    alike = [name] if name in known else [other for other in known if other.lower() == name.lower()]
+    model_names = (*model.names, *model.noises)
+    alike = (
+        [name] if name in model_names else [candidate for candidate in model_names if candidate.lower() == name.lower()]
+    )
     return alike[0] if len(alike) == 1 else name
 
 
 def canonical_keys(values: Mapping[str, Symbol], model: Model) -> dict[str, Symbol]:
     """The values under the model's names; `ModelError` if a name is given in two cases."""
-    found: dict[str, Symbol] = {}
+    by_name: dict[str, Symbol] = {}
     for name, value in values.items():
         canonical = canonical_name(name, model)
-        if canonical in found:
-            raise ModelError(f"{shown(name)} is given in two cases")
-        found[canonical] = value
-    return found
+        if canonical in by_name:
+            raise ModelError(f"{short_repr(name)} is given in two cases")
+        by_name[canonical] = value
+    return by_name
 
 
 class QuestionRecord(msgspec.Struct, frozen=True):
@@ -115,19 +117,19 @@ def question_from_record(
     record: QuestionRecord, kind: QuestionType, model: Model, *, with_noise: bool = False
 ) -> Question:
     """Names count in any case that fits one name of the model; `ModelError` names the field of what cannot be meant."""
-    given = {}
+    assignments = {}
     for field_name in ("fixed_exogenous", "do", "observed_endogenous"):
         values: dict[str, Any] = getattr(record, field_name)
         try:
-            given[field_name] = canonical_keys(symbols(values), model)
+            assignments[field_name] = canonical_keys(symbols(values), model)
         except ModelError as error:
             raise ModelError(f"{field_name}: {error}") from None
     question = Question(
         kind,
-        given["fixed_exogenous"],
+        assignments["fixed_exogenous"],
         tuple(sorted(canonical_name(name, model) for name in record.unknown_exogenous)),
-        given["do"],
-        given["observed_endogenous"],
+        assignments["do"],
+        assignments["observed_endogenous"],
         with_noise,
     )
     return check_question(question, model)
@@ -138,8 +140,8 @@ def record_of(question: Question) -> QuestionRecord:
     return QuestionRecord(plain(question.fixed), list(question.unknown), plain(question.do), plain(question.observed))
 
 
-def copied(question: Question) -> Answer:
-    """The evidence with `do` written over it."""
+def copy_evidence(question: Question) -> Answer:
+    """Return the evidence overwritten by `do`."""
     return {**question.observed, **question.do}
 
 

@@ -28,9 +28,11 @@ def allowed_noise(model: Model, question: Question) -> dict[str, tuple[Symbol, .
         allowed[node.noise] = tuple(value for value in node.support if fixed is None or value == fixed)
     if question.has_full_evidence(model):
         for node in model.nodes:
-            seen = tuple(question.observed[parent] for parent in node.parents)
+            parent_values = tuple(question.observed[parent] for parent in node.parents)
             allowed[node.noise] = tuple(
-                value for value in allowed[node.noise] if _gives(node, seen, value, question.observed[node.name])
+                value
+                for value in allowed[node.noise]
+                if _gives(node, parent_values, value, question.observed[node.name])
             )
     elif question.observed:
         free = [node.noise for node in model.nodes if len(allowed[node.noise]) > 1]
@@ -62,19 +64,19 @@ def _gives(node: Node, parents: tuple[Symbol, ...], noise: Symbol, value: Symbol
 def reasons(model: Model, question: Question, answer: Answer) -> dict[str, Reason]:
     """A reason for every node, in topological order; the answer has all V. `ModelError` as `allowed_noise`."""
     allowed = allowed_noise(model, question)
-    found: dict[str, Reason] = {}
+    by_node: dict[str, Reason] = {}
     for node in model.nodes:
         value = answer[node.name]
         if node.name in question.do:
-            found[node.name] = "ok" if value == question.do[node.name] else "do ignored"
-            if not allowed[node.noise] and found[node.name] == "ok":
-                found[node.name] = "wrong noise"  # no world fits, so nothing is right
+            by_node[node.name] = "ok" if value == question.do[node.name] else "do ignored"
+            if not allowed[node.noise] and by_node[node.name] == "ok":
+                by_node[node.name] = "wrong noise"  # no world fits, so nothing is right
             continue
         parents = tuple(answer[parent] for parent in node.parents)
         if not any(_gives(node, parents, noise, value) for noise in node.support):
-            found[node.name] = "impossible"
+            by_node[node.name] = "impossible"
         elif not any(_gives(node, parents, noise, value) for noise in allowed[node.noise]):
-            found[node.name] = "wrong noise"
+            by_node[node.name] = "wrong noise"
         else:
-            found[node.name] = "ok"
-    return found
+            by_node[node.name] = "ok"
+    return by_node

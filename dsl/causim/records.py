@@ -26,7 +26,7 @@ from calibrant.dsl.records import FORMAT, VERSION, Header, read_items, write_rec
 
 
 class LabelsRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """How hard a question is; what does not apply is left out.
+    """The JSON record of difficulty labels; those that do not apply are omitted.
 
     size: number of right answers; trivial: `do` covers every required key
     effect_all, effect_some: something outside `do` changes in all, in some worlds that fit
@@ -76,10 +76,12 @@ def read_pool(path: Path) -> Pool[CausimItem]:
 
 def item_from_record(record: ItemRecord) -> CausimItem:
     """`ModelError` where program and question do not fit together."""
-    given = QuestionRecord(record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous)
+    question_record = QuestionRecord(
+        record.fixed_exogenous, record.unknown_exogenous, record.do, record.observed_endogenous
+    )
     labels = record.labels
     task = Task(record.program, Question(record.type), record.scenario, record.view)
-    question = question_from_record(given, record.type, task.model, with_noise=record.with_noise)
+    question = question_from_record(question_record, record.type, task.model, with_noise=record.with_noise)
     task.model.under(question.do)  # a mechanism that raises for a value of `do` refuses the question
     return CausimItem(
         record.id,
@@ -108,20 +110,20 @@ def _world(record: ItemRecord, model: Model) -> dict[str, str]:
 
 def record_of_item(item: CausimItem) -> ItemRecord:
     """The inverse of `item_from_record`."""
-    given, labels = record_of(item.task.question), item.labels
+    question_record, labels = record_of(item.task.question), item.labels
     flags = {"effect_all": labels.effect_all, "effect_some": labels.effect_some, "copy": labels.copy}
     return ItemRecord(
         id=item.id,
         type=item.task.question.type,
         scenario=item.task.scenario,
         program=item.task.source,
-        fixed_exogenous=given.fixed_exogenous,
-        unknown_exogenous=given.unknown_exogenous,
+        fixed_exogenous=question_record.fixed_exogenous,
+        unknown_exogenous=question_record.unknown_exogenous,
         labels=LabelsRecord(
             labels.size, labels.trivial, **{name: value for name, value in flags.items() if value is not None}
         ),
-        do=given.do,
-        observed_endogenous=given.observed_endogenous,
+        do=question_record.do,
+        observed_endogenous=question_record.observed_endogenous,
         with_noise=item.task.question.with_noise,
         view="code" if item.task.view == "code" else item.task.view,  # a default is told by identity, which copies lose
         scm_id=item.scm,

@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 
 from calibrant.dsl.causim.model import Model, run
-from calibrant.dsl.causim.question import Answer, Question, Scenario, copied, project, scenario_of
+from calibrant.dsl.causim.question import Answer, Question, Scenario, copy_evidence, project, scenario_of
 from calibrant.dsl.causim.values import Assignment, Symbol, assignment_text
 
 
@@ -42,8 +42,8 @@ def worlds(model: Model, fixed: Assignment) -> Iterator[tuple[dict[str, Symbol],
     """Every world that agrees with the fixed noise, with its probability."""
     choices = []
     for node in model.nodes:
-        own = list(zip(node.support, node.weights, strict=True))
-        choices.append([pair for pair in own if node.noise not in fixed or pair[0] == fixed[node.noise]])
+        weighted_values = list(zip(node.support, node.weights, strict=True))
+        choices.append([pair for pair in weighted_values if node.noise not in fixed or pair[0] == fixed[node.noise]])
     for picked in product(*choices):
         noise = {node.noise: value for node, (value, _) in zip(model.nodes, picked, strict=True)}
         yield noise, prod((weight for _, weight in picked), start=Fraction(1))
@@ -61,15 +61,15 @@ def work_out(model: Model, question: Question) -> Worked:
         if any(factual[name] != value for name, value in question.observed.items()):
             continue
         num_fitting += 1
-        asked = run(model, noise, question.do)
-        num_changed += any(asked[name] != factual[name] for name in outside)
-        answer = project(question, model, noise, asked)
+        counterfactual = run(model, noise, question.do)
+        num_changed += any(counterfactual[name] != factual[name] for name in outside)
+        answer = project(question, model, noise, counterfactual)
         text = assignment_text(answer)
         answers[text] = answer
         weights[text] = weights.get(text, Fraction(0)) + weight
     total = sum(weights.values(), start=Fraction(0))
     has_effect = bool(question.do) and num_fitting > 0
-    is_copied = assignment_text(copied(question)) in answers if question.type == "counterfactual" else None
+    is_copied = assignment_text(copy_evidence(question)) in answers if question.type == "counterfactual" else None
     return Worked(
         num_worlds,
         num_fitting,

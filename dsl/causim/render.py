@@ -79,7 +79,7 @@ def case_test(arguments: Sequence[str], axes: Sequence[tuple[Symbol, ...]], case
 
 
 def value_test(argument: str, axis: Sequence[Symbol], allowed: Sequence[Symbol]) -> str:
-    """That a variable with the values of `axis` has one of the allowed ones.
+    """Return the test that a variable with the values of `axis` has one of the allowed ones.
 
     Where Python takes two of the values for equal, such as 1 and True, their texts in a list are compared.
     """

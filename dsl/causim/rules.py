@@ -51,19 +51,19 @@ def cubes(table: NDArray[np.int64]) -> list[tuple[tuple[tuple[int, ...], ...], i
     for k in range(table.shape[0]):
         alike.setdefault(np.ascontiguousarray(table[k]).tobytes(), []).append(k)
     return [
-        ((tuple(together), *rest), outcome)
+        ((tuple(together), *inner_cube), outcome)
         for together in alike.values()
-        for rest, outcome in cubes(table[together[0]])
+        for inner_cube, outcome in cubes(table[together[0]])
     ]
 
 
 def holds(case: Case, values: tuple[Symbol, ...]) -> bool:
-    """Whether a case allows these values of parents and noise."""
+    """Return whether a case allows these values of parents and noise."""
     return all(allowed is None or value in allowed for allowed, value in zip(case, values, strict=True))
 
 
 def outcome(rules: Rules, values: tuple[Symbol, ...]) -> Symbol:
-    """What the rules give for values of the parents and the noise."""
+    """Return the outcome of the rules for values of the parents and the noise."""
     for symbol, cases in rules.branches:
         if any(holds(case, values) for case in cases):
             return symbol

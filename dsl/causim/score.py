@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from calibrant.dsl.causim.question import Answer
 from calibrant.dsl.causim.values import assignment_text, is_value, loose_symbol
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.json_objects import json_objects
 
 Failure: TypeAlias = Literal["no_object", "wrong_keys"]
@@ -39,13 +39,13 @@ class Extraction:
 def last_object(text: str) -> dict[str, Any] | None:
     """The last object that decodes and is not inside another object that does."""
     last, end = None, 0
-    for found in json_objects(text):
-        if found.start >= end:
-            last, end = found.value, found.end
+    for match in json_objects(text):
+        if match.start >= end:
+            last, end = match.value, match.end
     return last
 
 
-def answer_of(given: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
+def answer_of(stated_object: Mapping[str, Any], required_keys: Sequence[str]) -> Answer | None:
     """An object as an answer, if it has exactly the required keys.
 
     A key counts in any case that fits one required key alone, and no key may be given in two cases.
@@ -54,7 +54,7 @@ def answer_of(given: Mapping[str, Any], required_keys: Sequence[str]) -> Answer 
     for key in required_keys:
         by_lower.setdefault(key.lower(), []).append(key)
     required, answer = set(required_keys), Answer()
-    for name, value in given.items():
+    for name, value in stated_object.items():
         alike = [name] if name in required else by_lower.get(name.lower(), [])
         if len(alike) != 1 or alike[0] in answer:
             return None
@@ -68,7 +68,7 @@ def odd_value_message(answer: Answer) -> str:
         if not is_value(symbol):
             kind = next(iter(json.loads(symbol).values()))
             return (
-                f"{shown(name)} is given {_KINDS.get(kind, kind)}, which no variable can be; "
+                f"{short_repr(name)} is given {_KINDS.get(kind, kind)}, which no variable can be; "
                 'a value is a string, a finite number, true, false, null, or a list behind the tag "tuple"'
             )
     return ""
@@ -76,7 +76,7 @@ def odd_value_message(answer: Answer) -> str:
 
 def misplaced_answer_message(response: str | Mapping[str, Any], required_keys: Sequence[str]) -> str:
     """Return where a response whose last object is no answer holds one all the same; empty if it holds none."""
-    if any(answer_of(given, required_keys) is not None for given in _all_objects(response)):
+    if any(answer_of(candidate, required_keys) is not None for candidate in _all_objects(response)):
         return (
             "an object with the required keys stands inside or before another one; "
             "the last object that is not inside another counts, with exactly the required keys"
@@ -94,7 +94,7 @@ def _all_objects(response: str | Mapping[str, Any]) -> Iterator[Mapping[str, Any
         if depth == MAX_WRAPPINGS:
             continue
         if isinstance(value, str) and "{" in value:
-            waiting.extend((found.value, depth + 1) for found in json_objects(value))
+            waiting.extend((match.value, depth + 1) for match in json_objects(value))
         elif isinstance(value, Mapping):
             waiting.extend((part, depth + 1) for part in value.values())
         elif isinstance(value, list):
@@ -119,6 +119,6 @@ def pass_at_k(samples: int, correct: int, k: int) -> Fraction:
 
 def majority(answers: Iterable[Answer | None]) -> Answer | None:
     """The most frequent answer, the first seen of equals; replies without an answer are skipped."""
-    given = [answer for answer in answers if answer is not None]
-    counts = Counter(map(assignment_text, given))
-    return max(given, key=lambda answer: counts[assignment_text(answer)], default=None)
+    valid_answers = [answer for answer in answers if answer is not None]
+    counts = Counter(map(assignment_text, valid_answers))
+    return max(valid_answers, key=lambda answer: counts[assignment_text(answer)], default=None)

@@ -28,19 +28,19 @@ def is_acyclic(graph: Parents) -> bool:
 def depths(graph: Parents) -> dict[str, int] | None:
     """The longest path from a parentless node to each node, or None for a graph with a cycle."""
     depth: dict[str, int] = {}
-    left = list(graph)
-    while left:
-        ready = [node for node in left if all(parent in depth for parent in graph[node])]
+    unplaced = list(graph)
+    while unplaced:
+        ready = [node for node in unplaced if all(parent in depth for parent in graph[node])]
         if not ready:
             return None
         for node in ready:
             depth[node] = max((depth[parent] + 1 for parent in graph[node]), default=0)
-        left = [node for node in left if node not in depth]
+        unplaced = [node for node in unplaced if node not in depth]
     return depth
 
 
 def is_connected(graph: Parents) -> bool:
-    """Whether the graph without directions is connected."""
+    """Return whether the graph without directions is connected."""
     near: dict[str, set[str]] = {node: set(parents) for node, parents in graph.items()}
     for node, parents in graph.items():
         for parent in parents:
@@ -76,7 +76,7 @@ def _tree(graph: Parents) -> bool:
     return sorted(map(len, graph.values())) == [0] + [1] * (len(graph) - 1)
 
 
-def _layered(graph: Parents) -> bool:
+def _is_layered(graph: Parents) -> bool:
     depth = depths(graph) or {}
     return all(depth[parent] + 1 == depth[node] for node, parents in graph.items() for parent in parents)
 
@@ -90,7 +90,7 @@ _PREDICATES: Final[dict[str, Callable[[Parents], bool]]] = {
     "star": _star,
     "inverted_star": _inverted_star,
     "tree": _tree,
-    "layered": _layered,
+    "layered": _is_layered,
     "poly_tree": lambda graph: True,
     "poly_tree_strict": _poly_tree_strict,
 }
@@ -98,7 +98,7 @@ TOPOLOGIES: Final = ("chain", "star", "inverted_star", "tree", "layered", "poly_
 
 
 def satisfies(graph: Parents, topology: str) -> bool:
-    """Whether an acyclic, connected graph has the topology; `KeyError` for an unknown one."""
+    """Return whether an acyclic, connected graph has the topology; `KeyError` for an unknown one."""
     return is_acyclic(graph) and is_connected(graph) and _PREDICATES[topology](graph)
 
 
@@ -112,7 +112,7 @@ def topologies(graph: Parents) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """Where a new node goes.
+    """The position of a new node.
 
     parents: the new node's
     changed: the new parents of each node that becomes a child of it or loses parents; the new node is `NEW` there
@@ -125,8 +125,8 @@ class Insertion:
 NEW: Final = ""
 
 
-def inserted(graph: Parents, insertion: Insertion, name: str) -> dict[str, tuple[str, ...]]:
-    """The graph with the new node; children come after their parents."""
+def insert_node(graph: Parents, insertion: Insertion, name: str) -> dict[str, tuple[str, ...]]:
+    """Insert the new node; children come after their parents."""
     changed = dict(insertion.changed)
     after = {
         node: tuple(name if parent == NEW else parent for parent in changed.get(node, tuple(parents)))
@@ -189,13 +189,13 @@ def _in_layers(graph: Parents) -> list[Insertion]:
         places.extend(Insertion((), ((node, (*graph[node], NEW)),)) for node in below)
     for above in layers:
         places.extend(Insertion((node,)) for node in above)
-        places.extend(Insertion((one, other)) for i, one in enumerate(above) for other in above[i + 1 :])
+        places.extend(Insertion((first, second)) for i, first in enumerate(above) for second in above[i + 1 :])
     if len(graph) > 1:
         for k in range(len(layers)):
             parents = tuple(layers[k - 1][:2]) if k else ()
             lost = tuple((node, (NEW,)) for node in layers[k])
             place = Insertion(parents, lost)
-            if satisfies(inserted(graph, place, "new node"), "layered"):
+            if satisfies(insert_node(graph, place, "new node"), "layered"):
                 places.append(place)
     return places
 
@@ -205,8 +205,8 @@ def _in_poly_tree(graph: Parents) -> list[Insertion]:
     nodes = list(graph)
     under = [Insertion((node,)) for node in nodes]
     above = [Insertion((), ((node, (*graph[node], NEW)),)) for node in nodes]
-    both = [Insertion((one, other)) for i, one in enumerate(nodes) for other in nodes[i + 1 :]]
-    return [*under, *above, *_on_edges(graph), *both]
+    joins = [Insertion((first, second)) for i, first in enumerate(nodes) for second in nodes[i + 1 :]]
+    return [*under, *above, *_on_edges(graph), *joins]
 
 
 _PLACES: Final[dict[str, Callable[[Parents], list[Insertion]]]] = {

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 Symbol: TypeAlias = str
 Assignment: TypeAlias = Mapping[str, Symbol]
@@ -27,14 +27,14 @@ class ModelError(CalibrantError):
 
 def symbol(value: object) -> Symbol:
     """The symbol of a JSON scalar or a tuple of such; `ModelError` for anything else, for NaN and infinities."""
-    return json.dumps(_encoded(value, _MAX_DEPTH), separators=(",", ":"))
+    return json.dumps(_encode(value, _MAX_DEPTH), separators=(",", ":"))
 
 
 def value_of(text: Symbol) -> Any:
     """Return the Python value that a symbol stands for; `ModelError` for the placeholder of an invalid value."""
     if text.startswith(_INVALID):
         raise ModelError(f"{text} stands for something that is not a value")
-    return _decoded(json.loads(text))
+    return _decode(json.loads(text))
 
 
 def loose_symbol(value: object) -> Symbol:
@@ -44,7 +44,7 @@ def loose_symbol(value: object) -> Symbol:
     """
     try:
         if isinstance(value, list) and value[:1] == [_TAG]:
-            return symbol(_decoded(value))
+            return symbol(_decode(value))
         return symbol(value)
     except (ModelError, ValueError, RecursionError):  # an integer beyond the interpreter's digit limit
         return _INVALID + json.dumps(type(value).__name__) + "}"
@@ -72,14 +72,14 @@ def plain(assignment: Assignment) -> dict[str, Any]:
 
 def symbols(values: Mapping[str, object]) -> dict[str, Symbol]:
     """The symbols of a decoded JSON object; `ModelError` names the key of what is no value."""
-    found = {}
+    by_name = {}
     for name, value in values.items():
-        decoded = _decoded(value) if isinstance(value, list) else value
+        decoded = _decode(value) if isinstance(value, list) else value
         try:
-            found[name] = symbol(decoded)
+            by_name[name] = symbol(decoded)
         except ModelError as error:
-            raise ModelError(f"{shown(name)}: {error}") from None
-    return found
+            raise ModelError(f"{short_repr(name)}: {error}") from None
+    return by_name
 
 
 def in_order(values: Iterable[Symbol]) -> tuple[Symbol, ...]:
@@ -87,7 +87,7 @@ def in_order(values: Iterable[Symbol]) -> tuple[Symbol, ...]:
     return tuple(sorted(set(values)))
 
 
-def _encoded(value: object, depth: int) -> object:
+def _encode(value: object, depth: int) -> object:
     if value is None or type(value) in (bool, str, int):
         return value
     if type(value) is float:
@@ -95,13 +95,13 @@ def _encoded(value: object, depth: int) -> object:
             return value
         raise ModelError(f"{value} is not a value; finite numbers are")
     if type(value) is tuple and depth:
-        return [_TAG, *(_encoded(member, depth - 1) for member in value)]
-    raise ModelError(f"{shown(value)} is not a value; JSON scalars and tuples of them are")
+        return [_TAG, *(_encode(member, depth - 1) for member in value)]
+    raise ModelError(f"{short_repr(value)} is not a value; JSON scalars and tuples of them are")
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
         if value[:1] != [_TAG]:
-            raise ModelError(f"{shown(value)} is not a value; a tuple is a list behind the tag {_TAG!r}")
-        return tuple(_decoded(member) for member in value[1:])
+            raise ModelError(f"{short_repr(value)} is not a value; a tuple is a list behind the tag {_TAG!r}")
+        return tuple(_decode(member) for member in value[1:])
     return value

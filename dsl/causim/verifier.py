@@ -1,4 +1,4 @@
-"""What a model must satisfy to be a generated one, and what of that a foreign model lacks.
+"""Requirements on generated models, and the violations of a model from elsewhere.
 
 Acyclicity, private noise, call order and declared outputs are checked where a program is loaded; here is what takes the
 tables: edges and noise that make no difference, nodes that never vary, the topology.
@@ -18,7 +18,7 @@ from calibrant.dsl.causim.topology import is_connected, satisfies
 
 @dataclass(frozen=True, slots=True)
 class Vacuity:
-    """What makes no difference, in topological order.
+    """Edges, noise and nodes without an effect, in topological order.
 
     edges: (parent, child) where no change of the parent changes the child, whatever the other parents and the noise
     noise: nodes whose noise changes nothing
@@ -56,23 +56,23 @@ def graph_of(model: Model) -> dict[str, tuple[str, ...]]:
 def objections(model: Model, topology: str, *, size: int | None = None) -> list[str]:
     """Why a generated model is refused, a line each; none if it is accepted."""
     graph = graph_of(model)
-    found = []
+    problems = []
     if not is_connected(graph):
-        found.append("the graph is not connected")
+        problems.append("the graph is not connected")
     if topology and not satisfies(graph, topology):
-        found.append(f"the graph is no {topology}")
+        problems.append(f"the graph is no {topology}")
     if size is not None and len(model) != size:
-        found.append(f"{len(model)} nodes where {size} are declared")
+        problems.append(f"{len(model)} nodes where {size} are declared")
     vacuous = vacuity(model)
-    found.extend(f"the edge {parent} -> {child} makes no difference" for parent, child in vacuous.edges)
-    found.extend(f"the noise of {name} makes no difference" for name in vacuous.noise)
-    found.extend(f"{name} never varies" for name in vacuous.constants)
-    return found
+    problems.extend(f"the edge {parent} -> {child} makes no difference" for parent, child in vacuous.edges)
+    problems.extend(f"the noise of {name} makes no difference" for name in vacuous.noise)
+    problems.extend(f"{name} never varies" for name in vacuous.constants)
+    return problems
 
 
 def unread_arguments(source: str) -> list[tuple[str, str]]:
     """(function, parameter) for every parameter that its body never names; `Unsupported` as `load_source`."""
-    return [(name, parameter) for name, one in parse(source).functions.items() for parameter in one.unread]
+    return [(name, parameter) for name, function in parse(source).functions.items() for parameter in function.unread]
 
 
 def bundle_objections(bundle: Bundle, model: Model, source: str) -> list[str]:

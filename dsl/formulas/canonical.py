@@ -14,7 +14,7 @@ from calibrant.dsl.formulas.table import TruthTable, flip, permute
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """How a representative was made: negate inputs, permute them, negate the output, in this order.
+    """The NPN transform of a representative: negate inputs, permute them, negate the output, in this order.
 
     order: variable i of the representative is variable order[i] of the function
     """

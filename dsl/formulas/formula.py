@@ -67,7 +67,7 @@ class Formula:
 
     @property
     def operator_counts(self) -> dict[str, int]:
-        """How often each operator occurs."""
+        """Return the number of occurrences of each operator."""
         counts: dict[str, int] = {}
         for node in self.nodes:
             if isinstance(node, Apply):
@@ -137,5 +137,5 @@ def apply(operator: str, arguments: Iterable[Formula]) -> Formula:
 
 
 def rename(formula: Formula, names: Callable[[str], str]) -> Formula:
-    """The same formula over other variable names."""
+    """Return the formula over other variable names."""
     return Formula(tuple(names(node) if isinstance(node, str) else node for node in formula.nodes))

@@ -73,47 +73,47 @@ def _normal_if(condition: Nodes, then: Nodes, otherwise: Nodes) -> Nodes:
         return condition
     if (then, otherwise) == (FALSE, TRUE):
         return _normal("not", [condition])
-    return then if then == otherwise else _applied("if", (condition, then, otherwise))
+    return then if then == otherwise else _apply("if", (condition, then, otherwise))
 
 
 def _normal_lattice(operator: str, arguments: Iterable[Nodes]) -> Nodes:
     absorbing = operator == "or"  # or(1, ...) = 1, and(0, ...) = 0
-    kept = dict.fromkeys(arguments)
-    if (absorbing,) in kept:
+    unique = dict.fromkeys(arguments)
+    if (absorbing,) in unique:
         return (absorbing,)
-    kept.pop((not absorbing,), None)
-    return _joined(operator, list(kept), neutral=not absorbing)
+    unique.pop((not absorbing,), None)
+    return _join_arguments(operator, list(unique), neutral=not absorbing)
 
 
 def _normal_xor(arguments: Sequence[Nodes]) -> Nodes:
-    kept = [a for a in dict.fromkeys(arguments) if a != FALSE and arguments.count(a) % 2]
-    return _joined("xor", kept, neutral=False)
+    odd_arguments = [a for a in dict.fromkeys(arguments) if a != FALSE and arguments.count(a) % 2]
+    return _join_arguments("xor", odd_arguments, neutral=False)
 
 
 def _normal_iff(arguments: Iterable[Nodes]) -> Nodes:
-    kept = list(dict.fromkeys(arguments))
-    if TRUE in kept and FALSE in kept:
+    unique = list(dict.fromkeys(arguments))
+    if TRUE in unique and FALSE in unique:
         return FALSE
-    return TRUE if len(kept) == 1 else _applied("iff", _in_order(kept))
+    return TRUE if len(unique) == 1 else _apply("iff", _in_order(unique))
 
 
-def _joined(operator: str, arguments: list[Nodes], *, neutral: bool) -> Nodes:
+def _join_arguments(operator: str, arguments: list[Nodes], *, neutral: bool) -> Nodes:
     if not arguments:
         return (neutral,)
-    return arguments[0] if len(arguments) == 1 else _applied(operator, _in_order(arguments))
+    return arguments[0] if len(arguments) == 1 else _apply(operator, _in_order(arguments))
 
 
-def _applied(operator: str, arguments: Sequence[Nodes]) -> Nodes:
+def _apply(operator: str, arguments: Sequence[Nodes]) -> Nodes:
     return (*chain.from_iterable(arguments), Apply(operator, len(arguments)))
 
 
 def _in_order(arguments: list[Nodes]) -> list[Nodes]:
     """Variables by number, constants, operator nodes by operator and text; texts are written where they decide."""
-    found: list[Nodes] = []
+    ordered: list[Nodes] = []
     for (_, _, operator), group in groupby(sorted(arguments, key=_kind), _kind):
         alike = list(group)
-        found += sorted(alike, key=lambda nodes: render(Formula(nodes))) if operator and len(alike) > 1 else alike
-    return found
+        ordered += sorted(alike, key=lambda nodes: render(Formula(nodes))) if operator and len(alike) > 1 else alike
+    return ordered
 
 
 def _kind(nodes: Nodes) -> tuple[int, tuple[int, int, str], str]:

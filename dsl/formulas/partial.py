@@ -1,4 +1,4 @@
-"""What evidence says about one mechanism: a truth table with rows that nobody has seen."""
+"""The evidence about one mechanism: a truth table with unobserved rows."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class PartialTable:
         return num_rows(self.num_vars) - self.care.bit_count()
 
     def agrees(self, table: TruthTable) -> bool:
-        """Whether a complete function has every observed value."""
+        """Return whether a complete function has every observed value."""
         if table.num_vars != self.num_vars:
             raise TableError(f"tables of {table.num_vars} and {self.num_vars} variables do not compare")
         return (table.bits ^ self.value) & self.care == 0
 
-    def merge(self, other: PartialTable) -> PartialTable:
+    def merge(self, table: PartialTable) -> PartialTable:
         """Both pieces of evidence together; `ContradictionError` with the first row on which they differ."""
-        if other.num_vars != self.num_vars:
-            raise TableError(f"tables of {self.num_vars} and {other.num_vars} variables do not merge")
-        clash = self.care & other.care & (self.value ^ other.value)
+        if table.num_vars != self.num_vars:
+            raise TableError(f"tables of {self.num_vars} and {table.num_vars} variables do not merge")
+        clash = self.care & table.care & (self.value ^ table.value)
         if clash:
             raise ContradictionError((clash & -clash).bit_length() - 1)
-        return PartialTable(self.num_vars, self.care | other.care, self.value | other.value)
+        return PartialTable(self.num_vars, self.care | table.care, self.value | table.value)
 
 
 def nothing_known(num_vars: int) -> PartialTable:

@@ -52,22 +52,22 @@ class TruthTable:
         return TruthTable(self.num_vars, self.bits ^ full_mask(self.num_vars))
 
     def __and__(self, other: TruthTable) -> TruthTable:
-        return TruthTable(self._shared(other), self.bits & other.bits)
+        return TruthTable(self._require_same_size(other), self.bits & other.bits)
 
     def __or__(self, other: TruthTable) -> TruthTable:
-        return TruthTable(self._shared(other), self.bits | other.bits)
+        return TruthTable(self._require_same_size(other), self.bits | other.bits)
 
     def __xor__(self, other: TruthTable) -> TruthTable:
-        return TruthTable(self._shared(other), self.bits ^ other.bits)
+        return TruthTable(self._require_same_size(other), self.bits ^ other.bits)
 
     def __getitem__(self, row: int) -> bool:
         if not 0 <= row < num_rows(self.num_vars):
             raise TableError(f"row {row} of a table with {num_rows(self.num_vars)} rows")
         return bool(self.bits >> row & 1)
 
-    def _shared(self, other: TruthTable) -> int:
-        if self.num_vars != other.num_vars:
-            raise TableError(f"tables of {self.num_vars} and {other.num_vars} variables do not combine")
+    def _require_same_size(self, table: TruthTable) -> int:
+        if self.num_vars != table.num_vars:
+            raise TableError(f"tables of {self.num_vars} and {table.num_vars} variables do not combine")
         return self.num_vars
 
     @property
@@ -127,14 +127,14 @@ def cofactor(table: TruthTable, var_index: int, value: bool) -> TruthTable:
     ones = projection(var_index, table.num_vars).bits
     shift = 1 << var_index
     if value:
-        half = table.bits & ones
-        return TruthTable(table.num_vars, half | half >> shift)
-    half = table.bits & ~ones
-    return TruthTable(table.num_vars, half | half << shift)
+        branch = table.bits & ones
+        return TruthTable(table.num_vars, branch | branch >> shift)
+    branch = table.bits & ~ones
+    return TruthTable(table.num_vars, branch | branch << shift)
 
 
 def depends_on(table: TruthTable, var_index: int) -> bool:
-    """Whether flipping the variable can change the value."""
+    """Return whether flipping the variable can change the value."""
     ones = projection(var_index, table.num_vars).bits
     flipped = table.bits >> (1 << var_index)  # in rows with the variable at 0: the value in the row with it at 1
     return (flipped ^ table.bits) & ~ones != 0
@@ -163,8 +163,8 @@ def _selected_rows(variables: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 def shrink(table: TruthTable) -> tuple[TruthTable, tuple[int, ...]]:
     """The function over its support only, and that support."""
-    kept = support(table)
-    return (table if len(kept) == table.num_vars else select(table, kept)), kept
+    variables = support(table)
+    return (table if len(variables) == table.num_vars else select(table, variables)), variables
 
 
 def permute(table: TruthTable, order: Sequence[int]) -> TruthTable:

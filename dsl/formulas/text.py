@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NoReturn
 
-from calibrant.dsl.errors import Culprit, ParseError, shown
+from calibrant.dsl.errors import Culprit, ParseError, short_repr
 from calibrant.dsl.formulas.formula import Apply, Formula, Node
 from calibrant.dsl.formulas.operators import OPERATORS, STANDARD_OPERATORS
 from calibrant.dsl.names import is_name
@@ -34,15 +34,15 @@ def _apply_node(name: str, arity: int) -> Apply:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Which operators may be used and whether the literals 0 and 1 may."""
+    """The admissible operators, and whether the literals 0 and 1 are."""
 
     operators: tuple[str, ...] = STANDARD_OPERATORS
     allow_constants: bool = False
     _openings: dict[str, dict[int, Apply]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        known = (name for name in self.operators if name in OPERATORS)
-        object.__setattr__(self, "_openings", {f"({name}": _nodes_by_arity(name) for name in known})
+        operators = (name for name in self.operators if name in OPERATORS)
+        object.__setattr__(self, "_openings", {f"({name}": _nodes_by_arity(name) for name in operators})
 
 
 @cache
@@ -138,7 +138,7 @@ class _Parser:
                 break
             counts[-1] += 1
         if index < end:
-            self._fail("trailing", index, f"{shown(tokens[index])} after a complete mechanism", "expected the end")
+            self._fail("trailing", index, f"{short_repr(tokens[index])} after a complete mechanism", "expected the end")
         return nodes
 
     def _open(self, index: int, heads: list[int], counts: list[int]) -> int:
@@ -159,7 +159,10 @@ class _Parser:
             kind = "unknown_operator" if operator is None else "operator_not_allowed"
             allowed = f"allowed operators: {', '.join(self.grammar.operators)}"
             self._fail(
-                kind, head, f"operator {shown(name)} is {'unknown' if operator is None else 'not allowed'}", allowed
+                kind,
+                head,
+                f"operator {short_repr(name)} is {'unknown' if operator is None else 'not allowed'}",
+                allowed,
             )
         if arity < operator.min_arity:
             self._fail("arity_low", head, f"'{name}' got {arity}", f"it takes {operator.arity_text}")
@@ -174,11 +177,13 @@ class _Parser:
                 self._fail("constants_forbidden", index, f"constant {token} is not allowed", "use variables only")
             return token == "1"
         if not is_name(token):
-            self._fail("invalid_symbol", index, f"invalid symbol {shown(token)}", "names are [A-Za-z_][A-Za-z0-9_]*")
+            self._fail(
+                "invalid_symbol", index, f"invalid symbol {short_repr(token)}", "names are [A-Za-z_][A-Za-z0-9_]*"
+            )
         if self.variables is not None and token not in self.variables:
             names = ", ".join(sorted(self.variables)) or "none"
             allowed = f"allowed variables: {names}"
-            self._fail("variable_not_allowed", index, f"variable {shown(token)} is not allowed here", allowed)
+            self._fail("variable_not_allowed", index, f"variable {short_repr(token)} is not allowed here", allowed)
         return token
 
     def _offset(self, index: int) -> int:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 U64 = npt.NDArray[np.uint64]
 I32 = npt.NDArray[np.int32]
@@ -28,7 +28,7 @@ ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 U0, U1, U2, U3 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 
 
-@inlined
+@inline_kernel
 def _popcount(word: np.uint64) -> np.int64:
     """Number of ones: the parallel bit count of Warren, Hacker's Delight, section 5-1."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -37,7 +37,7 @@ def _popcount(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@inlined
+@inline_kernel
 def _count_worlds(
     world_words: I64, world_masks: U64, world_panel: I64, scored_rows: U64, wrong_rows: U64, counts: I64
 ) -> None:
@@ -52,38 +52,38 @@ def _count_worlds(
         counts[world_panel[d], 3] += (has_cells != 0) & (has_errors == 0)
 
 
-@inlined
+@inline_kernel
 def _four(words: U64, at: np.uint64) -> Four:
     return words[at], words[at + U1], words[at + U2], words[at + U3]
 
 
-@inlined
-def _put(words: U64, at: np.uint64, four: Four) -> None:
+@inline_kernel
+def _store_lanes(words: U64, at: np.uint64, four: Four) -> None:
     words[at], words[at + U1], words[at + U2], words[at + U3] = four
 
 
-@inlined
+@inline_kernel
 def _and(a: Four, b: Four) -> Four:
     return a[0] & b[0], a[1] & b[1], a[2] & b[2], a[3] & b[3]
 
 
-@inlined
+@inline_kernel
 def _or(a: Four, b: Four) -> Four:
     return a[0] | b[0], a[1] | b[1], a[2] | b[2], a[3] | b[3]
 
 
-@inlined
+@inline_kernel
 def _xor(a: Four, b: Four) -> Four:
     return a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2], a[3] ^ b[3]
 
 
-@inlined
+@inline_kernel
 def _not(a: Four) -> Four:
     return ~a[0], ~a[1], ~a[2], ~a[3]
 
 
-@inlined
-def _combined(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
+@inline_kernel
+def _combine(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
     """An operator applied to the values from `base` to `end` on the stack."""
     first = _four(stack, base)
     at = base + LANES
@@ -102,20 +102,20 @@ def _combined(stack: U64, base: np.uint64, end: np.uint64, opcode: int) -> Four:
             first = _xor(first, _four(stack, at))
             at += LANES
     elif opcode == IFF:
-        some = first
+        disjunction = first
         while at < end:
-            other = _four(stack, at)
-            first, some = _and(first, other), _or(some, other)
+            argument = _four(stack, at)
+            first, disjunction = _and(first, argument), _or(disjunction, argument)
             at += LANES
-        first = _or(first, _not(some))
+        first = _or(first, _not(disjunction))
     else:
         otherwise = _and(_not(first), _four(stack, at + LANES))
         first = _or(_and(first, _four(stack, at)), otherwise)
     return first
 
 
-@inlined
-def _padded(words: U64, lanes: int) -> U64:
+@inline_kernel
+def _pad_rows(words: U64, lanes: int) -> U64:
     """Rows of words [r, w] one after another, each with zeros up to `lanes` words."""
     out = np.zeros(words.shape[0] * lanes, np.uint64)
     for r in range(words.shape[0]):
@@ -142,7 +142,7 @@ def replay_candidates(
     num_panels = panel_masks.shape[0]
     lanes = (num_words + 3) // 4 * 4
     row = np.uint64(lanes)
-    seen, judged, masks = _padded(observed, lanes), _padded(scored, lanes), _padded(panel_masks, lanes)
+    observed_rows, judged, masks = _pad_rows(observed, lanes), _pad_rows(scored, lanes), _pad_rows(panel_masks, lanes)
     stack = np.empty(4 * max_stack, np.uint64)
     values = np.empty(4 * num_vars, np.uint64)
     wrong_rows = np.empty(lanes, np.uint64)
@@ -151,22 +151,22 @@ def replay_candidates(
         for block in range(0, lanes, 4):
             offset = np.uint64(block)
             for v in range(num_vars):
-                _put(values, np.uint64(v) * LANES, _four(seen, np.uint64(v) * row + offset))
-            wrong = none = (U0, U0, U0, U0)
-            covered = none
+                _store_lanes(values, np.uint64(v) * LANES, _four(observed_rows, np.uint64(v) * row + offset))
+            wrong = zeros = (U0, U0, U0, U0)
+            covered = zeros
             top = U0
             for i in range(np.uint64(starts[c]), np.uint64(starts[c + 1])):
                 opcode = code[i] & 15
                 argument = np.uint64(code[i] >> 4)
                 if opcode == LOAD:
-                    _put(stack, top, _four(values, argument * LANES))
+                    _store_lanes(stack, top, _four(values, argument * LANES))
                     top += LANES
                 elif opcode == STORE:
                     top -= LANES
                     at = argument * row + offset
-                    truth, cells = _four(seen, at), _four(judged, at)
+                    truth, cells = _four(observed_rows, at), _four(judged, at)
                     error = _and(_xor(_four(stack, top), truth), cells)
-                    _put(values, argument * LANES, _xor(truth, error))
+                    _store_lanes(values, argument * LANES, _xor(truth, error))
                     wrong, covered = _or(wrong, error), _or(covered, cells)
                     for p in range(num_panels):
                         of_panel = _and(error, _four(masks, np.uint64(p) * row + offset))
@@ -176,12 +176,12 @@ def replay_candidates(
                             counts[c, p, 0] += scored_cells[argument, p]
                 elif opcode == CONSTANT:
                     fill = ALL if argument else U0
-                    _put(stack, top, (fill, fill, fill, fill))
+                    _store_lanes(stack, top, (fill, fill, fill, fill))
                     top += LANES
                 else:
                     base = top - argument * LANES
-                    _put(stack, base, _combined(stack, base, top, opcode))
+                    _store_lanes(stack, base, _combine(stack, base, top, opcode))
                     top = base + LANES
-            _put(wrong_rows, offset, wrong)
-            _put(scored_rows, offset, covered)
+            _store_lanes(wrong_rows, offset, wrong)
+            _store_lanes(scored_rows, offset, covered)
         _count_worlds(world_words, world_masks, world_panel, scored_rows, wrong_rows, counts[c])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
@@ -26,7 +26,7 @@ LINE_BREAK, BLANK, OPENING, CLOSING = 10, 32, 40, 41
 MAX_OPEN = 64
 MAX_HEIGHT = 128  # of the stack of a text that is judged
 COUNT_BITS = 10
-MOST_NODES = 1 << COUNT_BITS  # of such a text, so that a count has room in its bits
+MAX_COUNTED_NODES = 1 << COUNT_BITS  # of such a text, so that a count has room in its bits
 FACTS = 7
 AS_OBSERVED, WRONG = 1, 2  # of a mechanism: all that it mentions is simulated as observed; it is wrong in some row
 RIGHT, REFUSED, CIRCLE, OTHER = 0, 1, 2, 3  # what becomes of a candidate
@@ -34,9 +34,9 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: Knuth, The Art of C
 U1, BYTE, LAST, WORD = np.uint64(1), np.uint64(8), np.uint64(63), np.uint64(64)
 
 
-@inlined
+@inline_kernel
 def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> int:
-    """What the table says of a name, or -1."""
+    """Return the entry of a name in the table, or -1."""
     last = np.uint64(names.shape[0] - 1)
     at = (name * SPREAD) >> shift
     while names[at] != 0:
@@ -46,9 +46,9 @@ def _meaning(name: np.uint64, names: U64, meanings: I32, shift: np.uint64) -> in
     return -1
 
 
-@inlined
+@inline_kernel
 def _word(text: U8, i: int) -> tuple[np.uint64, int, int]:
-    """What stands from there to the next blank, parenthesis or line break: as a name, its length, and where it ends."""
+    """Return the token up to the next blank, parenthesis or line break: as a name, its length and its end."""
     name = place = np.uint64(0)
     begin = i
     byte = text[np.uint64(i)]
@@ -145,28 +145,28 @@ def _run(code: I32, begin: int, end: int, columns: U64, width: int, stack: U64) 
             continue
         base = top - argument * width
         for w in range(width):
-            first = some = stack[np.uint64(base + w)]
+            first = disjunction = stack[np.uint64(base + w)]
             if opcode == NOT:
                 first = ~first
             elif opcode == IF:
                 first = (first & stack[np.uint64(base + width + w)]) | (~first & stack[np.uint64(base + 2 * width + w)])
             else:
                 for at in range(base + width + w, top, width):
-                    other = stack[np.uint64(at)]
-                    some |= other
+                    operand = stack[np.uint64(at)]
+                    disjunction |= operand
                     if opcode == XOR:
-                        first ^= other
+                        first ^= operand
                     elif opcode != OR:
-                        first &= other
-                first = some if opcode == OR else first | ~some if opcode == IFF else first
+                        first &= operand
+                first = disjunction if opcode == OR else first | ~disjunction if opcode == IFF else first
             stack[np.uint64(base + w)] = first
         top = base + width
 
 
-@inlined
+@inline_kernel
 def _describe(code: I32, begin: int, end: int, depths: I64, facts: I64) -> None:
     """Nodes, longest path, variables as bits, and of the operators how often each occurs and in which order first."""
-    height = counts = order = known = 0
+    height = counts = order = num_operators = 0
     mentions = np.uint64(0)
     for i in range(np.uint64(begin), np.uint64(end)):
         opcode, argument = int(code[i] & 15), int(code[i] >> 4)
@@ -175,9 +175,9 @@ def _describe(code: I32, begin: int, end: int, depths: I64, facts: I64) -> None:
             depths[height] = 1
             height += 1
             continue
-        if (counts >> (COUNT_BITS * opcode)) & (MOST_NODES - 1) == 0:
-            order |= (opcode + 1) << (4 * known)
-            known += 1
+        if (counts >> (COUNT_BITS * opcode)) & (MAX_COUNTED_NODES - 1) == 0:
+            order |= (opcode + 1) << (4 * num_operators)
+            num_operators += 1
         counts += 1 << (COUNT_BITS * opcode)
         height -= argument
         deepest = depths[height]
@@ -188,9 +188,9 @@ def _describe(code: I32, begin: int, end: int, depths: I64, facts: I64) -> None:
     facts[0], facts[1], facts[2], facts[3], facts[4] = end - begin, depths[0], np.int64(mentions), counts, order
 
 
-@inlined
-def _ordered(facts: I64, targets: I64, order: I64) -> bool:
-    """The first order of all in which each variable comes behind those that it mentions; False for a circle."""
+@inline_kernel
+def _sort_topologically(facts: I64, targets: I64, order: I64) -> bool:
+    """Find the first topological order of the mention graph; return False for a cycle."""
     waiting = np.int64(0)
     for j in range(targets.shape[0]):
         waiting |= 1 << targets[j]
@@ -235,11 +235,11 @@ def judge_texts(
     depths = np.empty(MAX_HEIGHT, np.int64)
     begin = 0
     for j in range(num):
-        if not was_read[j] or ends[j] - begin > MOST_NODES:
+        if not was_read[j] or ends[j] - begin > MAX_COUNTED_NODES:
             return REFUSED
         _describe(code, begin, ends[j] - 1, depths, facts[j])
         begin = ends[j]
-    if not _ordered(facts, targets, order):
+    if not _sort_topologically(facts, targets, order):
         return CIRCLE
     simulated = observed.copy()
     tables = np.zeros(64, np.uint64)
@@ -249,7 +249,7 @@ def judge_texts(
         if j != place:
             verdict = OTHER
         begin, end, at = ends[j - 1] if j else 0, ends[j] - 1, targets[j] * width
-        mentions, known = facts[j, 2], 0
+        mentions, num_projections = facts[j, 2], 0
         facts[j, 5] = AS_OBSERVED if mentions & off == 0 else 0
         _run(code, begin, end, simulated, width, stack)
         for w in range(width):
@@ -260,9 +260,9 @@ def judge_texts(
                 off |= 1 << targets[j]
                 verdict = OTHER
         for v in range(64):
-            if (mentions >> v) & 1 and known < 6:
-                tables[v] = projections[known]
-                known += 1
+            if (mentions >> v) & 1 and num_projections < 6:
+                tables[v] = projections[num_projections]
+                num_projections += 1
         _run(code, begin, end, tables, 1, stack)
         facts[j, 6] = np.int64(stack[0])
     return verdict

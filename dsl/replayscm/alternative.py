@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.separation import Experiment, PairwiseExperiments, Separation
@@ -71,7 +71,7 @@ def score_alternative(
     pair = PairwiseExperiments(reference, alternative)
     if experiment not in pair.menu():
         return verdict(
-            f"do({shown(experiment.variable)}) is not a single-variable intervention on an observed variable"
+            f"do({short_repr(experiment.variable)}) is not a single-variable intervention on an observed variable"
         )
     separation = pair.separation(experiment)
     shows = _witness_shows(pair, experiment, witness)
@@ -93,26 +93,26 @@ def as_bit(value: Any) -> int | None:
 
 def _experiment(raw: Any) -> tuple[Experiment | None, str | None]:
     if not isinstance(raw, dict):
-        return None, f"the experiment is {shown(raw)}, not an object"
+        return None, f"the experiment is {short_repr(raw)}, not an object"
     kind = raw.get("type")
     if not isinstance(kind, str) or kind.strip() != "hard_do":
-        return None, f"experiment type {shown(kind)}; known: 'hard_do'"
+        return None, f"experiment type {short_repr(kind)}; known: 'hard_do'"
     assignments = raw.get("assignments")
     if not isinstance(assignments, dict) or len(assignments) != 1:
         return None, "the experiment has to assign exactly one variable"
     ((variable, value),) = assignments.items()
     bit = as_bit(value)
     if bit is None:
-        return None, f"the experiment sets {shown(variable)} to {shown(value)}; it has to be 0 or 1"
+        return None, f"the experiment sets {short_repr(variable)} to {short_repr(value)}; it has to be 0 or 1"
     return Experiment(variable, bit), None
 
 
 def _witness_shows(pair: PairwiseExperiments, experiment: Experiment, witness: Any) -> bool:
-    """Whether at least one claimed difference is real; entries that are wrong do no harm."""
+    """Return whether at least one claimed difference is real; entries that are wrong do no harm."""
     if not isinstance(witness, dict) or not isinstance(witness.get("rootAssignment"), dict):
         return False
-    read = {root: as_bit(value) for root, value in witness["rootAssignment"].items()}
-    roots = {root: bit for root, bit in read.items() if bit is not None}  # entries that are no bit are ignored
+    stated_bits = {root: as_bit(value) for root, value in witness["rootAssignment"].items()}
+    roots = {root: bit for root, bit in stated_bits.items() if bit is not None}  # entries that are no bit are ignored
     differences = witness.get("differences")
     if roots.keys() != set(pair.roots) or not isinstance(differences, list):
         return False
@@ -137,9 +137,9 @@ def _claim_holds(
     return claimed == (reference[variable], alternative[variable]) and claimed[0] != claimed[1]
 
 
-def told_apart(reference: Scm, other: Scm) -> tuple[Separation, dict[str, Any]] | None:
+def told_apart(reference: Scm, alternative: Scm) -> tuple[Separation, dict[str, Any]] | None:
     """The best experiment of the menu and a witness for it; None if no experiment of the menu tells the two apart."""
-    pair = PairwiseExperiments(reference, other)
+    pair = PairwiseExperiments(reference, alternative)
     best = pair.best()
     witness = witness_for(pair, best.experiment)
     return None if witness is None else (best, witness)
@@ -149,11 +149,15 @@ def witness_for(pair: PairwiseExperiments, experiment: Experiment) -> dict[str, 
     """A witness for an experiment, at the smallest root assignment that shows a difference; None if none does."""
     for assignment in range(pair.num_assignments):
         roots = {root: assignment >> i & 1 for i, root in enumerate(pair.roots)}
-        one, other = pair.values_at(experiment, roots)
-        differing = [v for v in pair.reference.endogenous if v != experiment.variable and one[v] != other[v]]
+        reference_values, alternative_values = pair.values_at(experiment, roots)
+        differing = [
+            v
+            for v in pair.reference.endogenous
+            if v != experiment.variable and reference_values[v] != alternative_values[v]
+        ]
         if differing:
             claims = [
-                {"variable": v, "reference": one[v], "alternative": other[v]}
+                {"variable": v, "reference": reference_values[v], "alternative": alternative_values[v]}
                 for v in sorted(differing, key=natural_key)
             ]
             return {"rootAssignment": roots, "differences": claims}

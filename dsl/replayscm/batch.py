@@ -45,7 +45,7 @@ class Programs:
 
 
 class TextTables(NamedTuple):
-    """What the kernels of dsl.replayscm._kernels_texts read texts with, as `read_texts` says."""
+    """The tables of dsl.replayscm._kernels_texts, as `read_texts` describes them."""
 
     names: U64
     meanings: npt.NDArray[np.int32]
@@ -65,11 +65,11 @@ def text_tables(
     meanings = {name: place[name] << 4 | _kernels.LOAD for name in variables}
     operators = [name for name in grammar.operators if name in OPERATORS]
     meanings |= {name: OPERATORS[name].code << 4 | _kernels_texts.OPERATOR for name in operators}
-    bits, names, found = _name_table(meanings)
-    arities = np.array([(one.min_arity, one.max_arity or MAX_TEXT) for one in BY_CODE], np.int64)
+    bits, names, name_meanings = _name_table(meanings)
+    arities = np.array([(operator.min_arity, operator.max_arity or MAX_TEXT) for operator in BY_CODE], np.int64)
     targets = np.array([place[variable] for variable in order], np.int64)
     masks = [sum(1 << place[name] for name in parents[variable]) for variable in order]
-    return TextTables(names, found, bits, arities, targets, np.array(masks, np.uint64))
+    return TextTables(names, name_meanings, bits, arities, targets, np.array(masks, np.uint64))
 
 
 class TextCompiler:
@@ -99,16 +99,16 @@ class TextCompiler:
         """
         if len(texts) % max(1, len(self._order)):
             raise ValueError(f"{len(texts)} texts; each candidate has {len(self._order)}")
-        code, ends, was_read, deepest = self._read(texts)
+        code, ends, was_read, deepest = self._read_texts(texts)
         if not was_read.all():
-            code, ends = self._mended(texts, code, ends, was_read)
+            code, ends = self._insert_unread(texts, code, ends, was_read)
             deepest = _max_stack(code)
         starts = np.zeros(len(texts) // max(1, len(self._order)) + 1, np.int64)
         starts[1:] = ends[len(self._order) - 1 :: len(self._order)]
         return Programs(self._variables, code, starts, max(1, deepest))
 
-    def _read(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], I64, npt.NDArray[np.uint8], int]:
-        """As `_kernels_texts.read_texts` gives it; texts that are none of its lines count as not read."""
+    def _read_texts(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.int32], I64, npt.NDArray[np.uint8], int]:
+        """Call `_kernels_texts.read_texts`; texts that are no single line count as not read."""
         ends, was_read = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.uint8)
         if self._tables is None or not texts:
             return np.empty(0, np.int32), ends, was_read, 0
@@ -127,7 +127,7 @@ class TextCompiler:
         )
         return code[: ends[-1]], ends, was_read, int(deepest)
 
-    def _mended(
+    def _insert_unread(
         self, texts: Sequence[str], code: npt.NDArray[np.int32], ends: I64, was_read: npt.NDArray[np.uint8]
     ) -> tuple[npt.NDArray[np.int32], I64]:
         """The programs with those of the texts that were not read."""
@@ -156,7 +156,7 @@ def _is_line(text: str) -> bool:
 def _name_table(meanings: Mapping[str, int]) -> tuple[int, U64, npt.NDArray[np.int32]]:
     """Binary logarithm of its size, names and meanings; names that are longer than a word are left out."""
     bits = (2 * len(meanings)).bit_length()
-    names, found = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int32)
+    names, name_meanings = np.zeros(1 << bits, np.uint64), np.full(1 << bits, -1, np.int32)
     for name, meaning in meanings.items():
         spelled = name.encode("ascii")
         if len(spelled) > 8:
@@ -165,8 +165,8 @@ def _name_table(meanings: Mapping[str, int]) -> tuple[int, U64, npt.NDArray[np.i
         at = (number * int(_kernels_texts.SPREAD) & (1 << 64) - 1) >> (64 - bits)
         while names[at]:
             at = (at + 1) % (1 << bits)
-        names[at], found[at] = number, meaning
-    return bits, names, found
+        names[at], name_meanings[at] = number, meaning
+    return bits, names, name_meanings
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class PackedPanels:
 
 @dataclass(frozen=True)
 class BatchReplay:
-    """What a batch got right; every array has shape [candidates, panels].
+    """The counts of a replayed batch; every array has shape [candidates, panels].
 
     Worlds without a scored cell are in no count.
     """
@@ -250,8 +250,8 @@ def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
         raise ValueError("panels over different variables")
     offsets = np.cumsum([0, *(panel.num_rows for panel in panels)]).tolist()
     num_words = max(1, -(-offsets[-1] // WORD_BITS))
-    observed = [_joined([p.columns[v] for p in panels], offsets) for v in variables]
-    scored = [_joined([p.scored_rows(v) for p in panels], offsets) for v in variables]
+    observed = [_join_columns([p.columns[v] for p in panels], offsets) for v in variables]
+    scored = [_join_columns([p.scored_rows(v) for p in panels], offsets) for v in variables]
     spans = [
         (index, offset + start, offset + end)
         for index, (panel, offset) in enumerate(zip(panels, offsets, strict=False))
@@ -272,7 +272,7 @@ def pack_panels(panels: Sequence[Panel]) -> PackedPanels:
     )
 
 
-def _joined(columns: Sequence[Column], offsets: Sequence[int]) -> Column:
+def _join_columns(columns: Sequence[Column], offsets: Sequence[int]) -> Column:
     return sum(column << offset for column, offset in zip(columns, offsets, strict=False))
 
 

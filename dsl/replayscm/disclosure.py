@@ -1,4 +1,4 @@
-"""What a problem tells about structure: a disclosure answers what is asked of it, and nobody asks which one it is.
+"""The structure that a problem discloses, behind one interface; callers do not test the concrete class.
 
 `Disclosure` lists the questions. A class that answers them is a disclosure: scoring, solvers, audits and baselines need
 no more. `Answers` answers what follows from the rest, and `KnownRoots` what follows from the roots where they are told.
@@ -39,7 +39,7 @@ def natural(names: Iterable[str]) -> tuple[str, ...]:
 
 
 class Disclosure(Protocol):
-    """What is asked of a disclosure.
+    """The interface of a disclosure.
 
     label: its name in tables
     variables: all of them
@@ -91,7 +91,7 @@ class Disclosure(Protocol):
         ...
 
     def num_root_sets(self, num_able: int | None = None) -> int:
-        """How many `root_sets` lists when so many variables are able to be roots."""
+        """Return the number of `root_sets` when so many variables can be roots."""
         ...
 
     def given_roots(self, roots: Sequence[str]) -> RootedDisclosure:
@@ -111,7 +111,7 @@ class RootedDisclosure(Disclosure, Protocol):
 
 
 class Answers:
-    """What follows from the other answers."""
+    """The answers that follow from the others."""
 
     @property
     def groups(self: Disclosure) -> tuple[Names, ...]:
@@ -121,8 +121,8 @@ class Answers:
 
     @property
     def num_unordered(self: Disclosure) -> int:
-        free, most = set(self.endogenous), len(self.variables) - self.num_roots
-        return min(most, max((len(free.intersection(group)) for group in self.groups), default=0))
+        free, num_endogenous = set(self.endogenous), len(self.variables) - self.num_roots
+        return min(num_endogenous, max((len(free.intersection(group)) for group in self.groups), default=0))
 
     def earlier(self: Disclosure, variable: str) -> frozenset[str]:
         return frozenset(chain.from_iterable(self.groups[: self.group_index(variable)]))
@@ -131,12 +131,12 @@ class Answers:
         return next(i for i, group in enumerate(self.groups) if variable in group)
 
     def admissible_parents(self: Disclosure, variable: str) -> frozenset[str]:
-        known = self.groups[: self.group_index(variable) + 1]
-        return frozenset(chain.from_iterable(known)) - {variable}
+        earlier_groups = self.groups[: self.group_index(variable) + 1]
+        return frozenset(chain.from_iterable(earlier_groups)) - {variable}
 
 
 class KnownRoots(Answers):
-    """What follows where the roots are told."""
+    """The answers that follow from known roots."""
 
     @property
     def num_roots(self: RootedDisclosure) -> int:
@@ -175,13 +175,13 @@ class KnownRoots(Answers):
 
 
 def key_violation(keys: Iterable[str], endogenous: Sequence[str]) -> Violation | None:
-    """Whether the keys of a map are exactly the endogenous variables; unknown keys are reported before missing ones."""
-    given = tuple(keys)
+    """Check that the keys of a map are the endogenous variables; unknown keys are reported before missing ones."""
+    present_keys = tuple(keys)
     listed = ", ".join(natural(endogenous))
-    unknown = tuple(sorted(key for key in given if key not in endogenous))
+    unknown = tuple(sorted(key for key in present_keys if key not in endogenous))
     if unknown:
         return Violation("unknown_keys", unknown, f"unknown or non-endogenous keys; endogenous variables: {listed}")
-    missing = tuple(v for v in endogenous if v not in given)
+    missing = tuple(v for v in endogenous if v not in present_keys)
     if missing:
         return Violation("missing_keys", missing, f"missing mechanisms for {', '.join(natural(missing))}")
     return None

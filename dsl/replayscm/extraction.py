@@ -70,45 +70,45 @@ def paper(text: str, kind: Kind) -> Extraction:
     is there, so that there is something to reject.
     """
     stripped = text.strip()
-    whole = _whole(stripped) if stripped.startswith("{") else _NOT_JSON
-    strict = _is_strict(text, stripped, whole)
-    if isinstance(whole, dict) and _shape(whole, kind) == _FULL_SHAPE[kind]:
-        return Extraction((whole,), strict, None)
+    whole_value = _decode_whole(stripped) if stripped.startswith("{") else _NOT_JSON
+    strict = _is_strict(text, stripped, whole_value)
+    if isinstance(whole_value, dict) and _shape(whole_value, kind) == _FULL_SHAPE[kind]:
+        return Extraction((whole_value,), strict, None)
     alone = _lone_answer(stripped, kind)
     if alone is not None:
         return Extraction((alone,), strict, None)
     shaped: list[_Ranked] = []
     shapeless: _Ranked | None = None
-    for found in json_objects(stripped):
-        rank = _rank(_shape(found.value, kind), found)
+    for match in json_objects(stripped):
+        rank = _rank(_shape(match.value, kind), match)
         if rank[0]:
-            shaped.append((rank, found.value))
+            shaped.append((rank, match.value))
         elif shapeless is None or rank > shapeless[0]:
-            shapeless = rank, found.value
+            shapeless = rank, match.value
     broken = [] if any(rank[0] == _FULL_SHAPE[kind] for rank, _ in shaped) else _broken_answers(stripped, kind)
     ranked = _best_first(broken) + _best_first(shaped) or ([shapeless[1]] if shapeless else [])
     return Extraction(tuple(ranked), strict, None if ranked else _failure(stripped), broken=bool(broken))
 
 
-def published(text: str, kind: Kind) -> Extraction:
-    """The one object that the released scorer selects; it does not look at the kind of task."""
+def extract_published(text: str, kind: Kind) -> Extraction:
+    """Select the object that the released scorer selects; it does not look at the kind of task."""
     stripped = text.strip()
-    whole = _whole(stripped)
-    strict = _is_strict(text, stripped, whole)
-    if isinstance(whole, dict):
-        return Extraction((whole,), strict, None)
-    if whole is not _NOT_JSON:
+    whole_value = _decode_whole(stripped)
+    strict = _is_strict(text, stripped, whole_value)
+    if isinstance(whole_value, dict):
+        return Extraction((whole_value,), strict, None)
+    if whole_value is not _NOT_JSON:
         return Extraction((), strict, "top_level_not_object")
     objects = json_objects(stripped)
-    best = max(objects, key=lambda found: _rank(_published_score(found.value), found), default=None)
+    best = max(objects, key=lambda match: _rank(_published_score(match.value), match), default=None)
     # The released scorer then tries the text from the first `{` to the last `}`, which cannot decode where `{` did not.
     return Extraction((best.value,), strict, None) if best else Extraction((), strict, _failure(stripped))
 
 
-EXTRACTORS: Final[Mapping[str, Extractor]] = MappingProxyType({"paper": paper, "published": published})
+EXTRACTORS: Final[Mapping[str, Extractor]] = MappingProxyType({"paper": paper, "published": extract_published})
 
 
-def _whole(stripped: str) -> Any:
+def _decode_whole(stripped: str) -> Any:
     try:
         return decode(stripped)
     except ValueError:
@@ -122,7 +122,7 @@ def _is_strict(text: str, stripped: str, whole: object) -> bool:
 
 
 def _shape(answer: Mapping[str, Any], kind: Kind) -> int:
-    """Which parts of the shape are there, as bits; the part without which nothing can be executed is the highest."""
+    """Return the present parts of the shape as bits; the part without which nothing can be executed is the highest."""
     match kind:
         case "scm":
             return int(isinstance(answer.get("mechanisms"), dict))
@@ -145,7 +145,7 @@ def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
     broken.
     """
     start, end = text.find("{"), text.rfind("}") + 1
-    answer = _whole(text[start:end]) if 0 <= start < end else None
+    answer = _decode_whole(text[start:end]) if 0 <= start < end else None
     if not isinstance(answer, dict) or _shape(answer, kind) != _FULL_SHAPE[kind] or "{" in text[end:]:
         return None
     num_objects, unseen = 1, list(answer.values())
@@ -164,10 +164,10 @@ def _lone_answer(text: str, kind: Kind) -> dict[str, Any] | None:
 def _broken_answers(text: str, kind: Kind) -> list[_Ranked]:
     """The answers that were complete when the object around them broke; what else was in it may be damaged."""
     answers = []
-    for found in json_fragments(text):
-        if _shape(found.value, kind) == _FULL_SHAPE[kind]:
-            parts = {key: value for key, value in found.value.items() if key in _SHAPE_KEYS[kind]}
-            answers.append((_rank(_FULL_SHAPE[kind], found), parts))
+    for match in json_fragments(text):
+        if _shape(match.value, kind) == _FULL_SHAPE[kind]:
+            parts = {key: value for key, value in match.value.items() if key in _SHAPE_KEYS[kind]}
+            answers.append((_rank(_FULL_SHAPE[kind], match), parts))
     return answers
 
 
@@ -177,9 +177,9 @@ def _published_score(answer: Mapping[str, Any]) -> int:
     return 100 * has_mechanisms + 50 * has_parents + 50 * has_mechanism
 
 
-def _rank(score: int, found: JsonObject) -> _Rank:
+def _rank(score: int, match: JsonObject) -> _Rank:
     """Greater is better; no two objects of a text are equal."""
-    return score, len(found.value), found.end - found.start, -found.start
+    return score, len(match.value), match.end - match.start, -match.start
 
 
 def _best_first(ranked: list[_Ranked]) -> list[dict[str, Any]]:

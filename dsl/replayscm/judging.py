@@ -19,7 +19,7 @@ from calibrant.dsl.replayscm.batch import pack_panels, text_tables
 from calibrant.dsl.replayscm.mechanisms import MAX_WORD_VARS
 from calibrant.dsl.replayscm.world import Column, Panel
 
-LONGEST = 8_000  # characters of all texts of a candidate; longer ones are rare, and have time
+MAX_CANDIDATE_CHARS = 8_000  # characters of all texts of a candidate; longer ones are rare, and have time
 _PROJECTIONS = np.array([projection(index, MAX_WORD_VARS).bits for index in range(MAX_WORD_VARS)], np.uint64)
 
 
@@ -63,7 +63,7 @@ class Judge:
         tables = text_tables(variables, order, grammar, parents)
         self._given = None
         if tables is not None and 0 < self._num < WORD_BITS - 1:
-            code = np.empty(LONGEST // 2 + 2 * self._num + 1, np.int32)
+            code = np.empty(MAX_CANDIDATE_CHARS // 2 + 2 * self._num + 1, np.int32)
             stack = np.empty(_kernels_texts.MAX_HEIGHT * max(1, self._width), np.uint64)
             was_read, ends = np.zeros(self._num, np.uint8), np.zeros(self._num, np.int64)
             self._given = (*tables, code, observed, scored, stack, _PROJECTIONS, was_read, ends)
@@ -71,21 +71,26 @@ class Judge:
     def judge(self, texts: Sequence[str]) -> Verdict | None:
         """The verdict on the mechanisms with these texts; None if one is not plain, or if they mention each other."""
         joined = "\n".join(texts) + "\n"
-        if self._given is None or len(joined) > LONGEST or not joined.isascii() or joined.count("\n") != self._num:
+        if (
+            self._given is None
+            or len(joined) > MAX_CANDIDATE_CHARS
+            or not joined.isascii()
+            or joined.count("\n") != self._num
+        ):
             return None
         lines = np.frombuffer(joined.encode("ascii"), np.uint8)
-        found = _kernels_texts.judge_texts(lines, *self._given, self._facts, self._order, self._wrong)
-        if found == RIGHT:
+        outcome = _kernels_texts.judge_texts(lines, *self._given, self._facts, self._order, self._wrong)
+        if outcome == RIGHT:
             return _RIGHT
-        return self._verdict() if found == OTHER else None
+        return self._verdict() if outcome == OTHER else None
 
     def facts(self) -> list[list[int]]:
-        """Of each mechanism of the last candidate that has a verdict: nodes, longest path, variables as bits, two words
+        """Return, by mechanism of the last judged candidate: nodes, longest path, variables as bits, two words
         of operators; AS_OBSERVED and WRONG, as it is; its truth table over the variables that it mentions, if they are
         MAX_WORD_VARS at most, with bits that mean nothing.
         """
-        found: list[list[int]] = self._facts.tolist()
-        return found
+        facts: list[list[int]] = self._facts.tolist()
+        return facts
 
     def _verdict(self) -> Verdict:
         spelled, size = self._wrong.tobytes(), 8 * self._width

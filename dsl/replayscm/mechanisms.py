@@ -16,9 +16,9 @@ from calibrant.dsl.formulas.text import Grammar, parse
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm.replay import compute
 from calibrant.dsl.replayscm.world import Column, Panel
-from calibrant.dsl.shelves import Store
+from calibrant.dsl.text_cache import CacheBudget
 
-READ = Store(1 << 15, longest=400)  # about 700 bytes each
+READ = CacheBudget(1 << 15, longest=400)  # about 700 bytes each
 COUNT_BITS = 10  # for the number of an operator in a mechanism of which compiled code tells
 MAX_WORD_VARS = 6
 AS_OBSERVED = 1  # of such a mechanism: all that it mentions was as observed
@@ -26,7 +26,7 @@ MANY, SHARE = 20_000, 0.25
 
 
 class Novelty:
-    """Of the mechanisms that a process has been asked about, how many were new.
+    """The share of new mechanisms among those that a process has judged.
 
     Compiled code judges an answer in half the time if all of its mechanisms are new, in two thirds if two of six are,
     but takes a third of a second and 120 MB to be there: it is used once MANY were new, and at least SHARE of all.
@@ -44,7 +44,7 @@ NOVELTY = Novelty()
 
 
 class OperatorCounts:
-    """How often each operator occurs, in order of appearance. One object for all mechanisms that agree in that.
+    """The number of occurrences of each operator, in order of appearance; one object for all mechanisms that agree.
 
     has_if: the ternary one is among them
     """
@@ -134,11 +134,11 @@ class JudgedMechanism(Mechanism):
 
     def _stats(self) -> MechanismStats:
         facts = self._facts
-        return MechanismStats(facts[0], facts[1], self._variables, _unpacked(facts[3], facts[4]))
+        return MechanismStats(facts[0], facts[1], self._variables, _unpack_counts(facts[3], facts[4]))
 
 
 def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel: Panel) -> dict[str, Column]:
-    """As dsl.replayscm.replay.mismatches, on the panel with all worlds of the problem that the mechanisms are for.
+    """Compute dsl.replayscm.replay.mismatches on the panel with all worlds of the problem that the mechanisms are for.
 
     A mechanism whose parents are simulated as observed is wrong in the rows that are known from the first time.
     """
@@ -167,11 +167,11 @@ def mismatches(mechanisms: Mapping[str, Mechanism], order: Sequence[str], panel:
 
 def mentions(formula: Formula, bit: Callable[[str], int]) -> int:
     """The variables that occur, as bits."""
-    found = 0
+    mask = 0
     for node in formula.nodes:
         if isinstance(node, str):
-            found |= bit(node)
-    return found
+            mask |= bit(node)
+    return mask
 
 
 def mechanism_stats(mechanism: Formula) -> MechanismStats:
@@ -190,7 +190,7 @@ def mechanism_stats(mechanism: Formula) -> MechanismStats:
         else:
             depths.append(1)
     variables = _names(frozenset(mechanism.nodes))
-    return MechanismStats(len(mechanism.nodes), depths[0], variables, _counted(tuple(counts.items())))
+    return MechanismStats(len(mechanism.nodes), depths[0], variables, _intern_counts(tuple(counts.items())))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -200,26 +200,26 @@ def _names(nodes: frozenset[Node]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1 << 12)
-def _counted(counts: tuple[tuple[str, int], ...]) -> OperatorCounts:
+def _intern_counts(counts: tuple[tuple[str, int], ...]) -> OperatorCounts:
     return OperatorCounts(dict(counts))
 
 
 @lru_cache(maxsize=1 << 12)
-def _unpacked(counts: int, order: int) -> OperatorCounts:
+def _unpack_counts(counts: int, order: int) -> OperatorCounts:
     """From two words: COUNT_BITS for each operator by its code; four bits for each that occurs, its code and 1."""
-    found: list[tuple[str, int]] = []
+    counted_operators: list[tuple[str, int]] = []
     while order:
         code = (order & 15) - 1
-        found.append((BY_CODE[code].name, counts >> COUNT_BITS * code & (1 << COUNT_BITS) - 1))
+        counted_operators.append((BY_CODE[code].name, counts >> COUNT_BITS * code & (1 << COUNT_BITS) - 1))
         order >>= 4
-    return _counted(tuple(found))
+    return _intern_counts(tuple(counted_operators))
 
 
 @lru_cache(maxsize=1 << 12)
-def summed(*counts: OperatorCounts) -> Mapping[str, int]:
+def sum_counts(*counts: OperatorCounts) -> Mapping[str, int]:
     """Together, in order of appearance; answers of one shape have it in common."""
     total: dict[str, int] = {}
-    for one in counts:
-        for name, count in one.by_name.items():
+    for operator_counts in counts:
+        for name, count in operator_counts.by_name.items():
             total[name] = total.get(name, 0) + count
     return total

@@ -35,16 +35,16 @@ _map_and_roots: Final = msgspec.json.Decoder(_MapAndRoots).decode
 def paper(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
     """The answer of a plain response as `extraction.paper` finds it."""
     start, end = text.find("{"), text.rfind("}") + 1
-    return _read(text, start, end, kind)
+    return _read_answer(text, start, end, kind)
 
 
-def published(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
+def read_published(text: str, kind: Kind) -> tuple[dict[str, Any], bool] | None:
     """The answer of a bare plain response; with something around it the released rule looks at what that is."""
     start, end = text.find("{"), text.rfind("}") + 1
-    return None if text[:start].strip() or text[end:].strip() else _read(text, start, end, kind)
+    return None if text[:start].strip() or text[end:].strip() else _read_answer(text, start, end, kind)
 
 
-def _read(text: str, start: int, end: int, kind: Kind) -> tuple[dict[str, Any], bool] | None:
+def _read_answer(text: str, start: int, end: int, kind: Kind) -> tuple[dict[str, Any], bool] | None:
     if kind == "alternative" or text.count("{") != 2 or "\\" in text:
         return None
     answer: dict[str, Any]
@@ -52,8 +52,8 @@ def _read(text: str, start: int, end: int, kind: Kind) -> tuple[dict[str, Any], 
         if kind == "scm":
             answer = {"mechanisms": _map(text[start:end]).mechanisms}
         else:
-            read = _map_and_roots(text[start:end])
-            answer = {"roots": read.roots, "mechanisms": read.mechanisms}
+            stated_roots = _map_and_roots(text[start:end])
+            answer = {"roots": stated_roots.roots, "mechanisms": stated_roots.mechanisms}
     except (msgspec.DecodeError, UnicodeEncodeError):  # a lone surrogate has no bytes
         return None
     return answer, _is_strict(text, start, end)
@@ -67,4 +67,4 @@ def _is_strict(text: str, start: int, end: int) -> bool:
     return "\n" not in inside and "\r" not in inside
 
 
-PLAIN: Final[Mapping[str, PlainReader]] = MappingProxyType({"paper": paper, "published": published})
+PLAIN: Final[Mapping[str, PlainReader]] = MappingProxyType({"paper": paper, "published": read_published})

@@ -15,7 +15,7 @@ from calibrant.dsl.replayscm.world import Panel, World
 
 
 class TaskKind(Enum):
-    """What has to be submitted; the value is the benchmark's task name."""
+    """The kind of answer to submit; the value is the benchmark's task name."""
 
     SCM = "CIND_A_SCM"
     ROOTS = "CIND_A_SCM_ROOT_UNKNOWN"
@@ -55,7 +55,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Sealed:
-    """What only the evaluator and the audits may read.
+    """The part of a problem for the evaluator and the audits alone.
 
     gold: the latent SCM, if the file has one
     gold_size: its total formula size as the file states it (it bounds `accGoldPlus` and `bloat`)

@@ -65,12 +65,12 @@ def prompt(task: Task) -> str:
 def _structure(task: Task) -> Iterator[str]:
     disclosure = task.disclosure
     yield f"Task: {task.kind.value}"
-    yield f"Observed variables (all binary): {_listed(task.variables)}"
+    yield f"Observed variables (all binary): {_join_names(task.variables)}"
     if disclosure.roots is None:
         yield f"Roots: {disclosure.num_roots} of them, not told which"
     else:
-        yield f"Roots: {_listed(disclosure.roots)}"
-        yield f"Endogenous variables: {_listed(_endogenous(task))}"
+        yield f"Roots: {_join_names(disclosure.roots)}"
+        yield f"Endogenous variables: {_join_names(_endogenous(task))}"
     yield from _order(disclosure)
     if task.shares_units:
         yield _SHARED_UNITS
@@ -79,9 +79,9 @@ def _structure(task: Task) -> Iterator[str]:
 
 def _order(disclosure: Disclosure) -> Iterator[str]:
     if disclosure.order is not None:
-        yield f"Topological order: {_listed(disclosure.order)}"
+        yield f"Topological order: {_join_names(disclosure.order)}"
     elif disclosure.blocks is not None:
-        yield f"Topological blocks, earlier ones first: {' | '.join(map(_listed, disclosure.blocks))}"
+        yield f"Topological blocks, earlier ones first: {' | '.join(map(_join_names, disclosure.blocks))}"
     else:
         yield "Topological order: not told"
 
@@ -90,7 +90,7 @@ def _endogenous(task: Task) -> list[str]:
     return [variable for variable in task.variables if variable in task.disclosure.endogenous]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return ", ".join(names)
 
 
@@ -106,8 +106,8 @@ def _language(grammar: Grammar) -> Iterator[str]:
 
 def _rules(task: Task) -> Iterator[str]:
     yield "An answer is valid only if:"
-    whose = "variable that you do not call a root" if task.kind is TaskKind.ROOTS else "endogenous variable"
-    yield f"- there is exactly one mechanism for every {whose}, and none for any other;"
+    covered = "variable that you do not call a root" if task.kind is TaskKind.ROOTS else "endogenous variable"
+    yield f"- there is exactly one mechanism for every {covered}, and none for any other;"
     if task.disclosure.roots is None:
         yield "- the number of roots is the one told, each named once;"
     if task.disclosure.order is not None:
@@ -149,9 +149,9 @@ def _intervention(world: World) -> str:
     """In the order of the columns: the order in which a file names targets may be the latent one."""
     values, assigned = world.intervention.constants, world.intervention.assigned
     constants = [f"{variable}={values[variable]}" for variable in world.variables if variable in values]
-    parts = [f"constant {_listed(constants)}"] if constants else []
+    parts = [f"constant {_join_names(constants)}"] if constants else []
     if assigned:
-        parts.append(f"assigned {_listed([variable for variable in world.variables if variable in assigned])}")
+        parts.append(f"assigned {_join_names([variable for variable in world.variables if variable in assigned])}")
     return "; ".join(parts) or "none"
 
 

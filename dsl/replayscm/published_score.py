@@ -7,22 +7,22 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 from calibrant.dsl.replayscm.alternative import AlternativeScore
-from calibrant.dsl.replayscm.mechanisms import Mechanism, OperatorCounts, summed
+from calibrant.dsl.replayscm.mechanisms import Mechanism, OperatorCounts, sum_counts
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import Cell
 from calibrant.dsl.replayscm.replay import SplitReplay
 from calibrant.dsl.replayscm.structure import RootScore
 from calibrant.dsl.replayscm.submission import Rejection, Submission
-from calibrant.dsl.replayscm.world import MOST_ORDERS
+from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS
 
-Kept: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
+ScoreCache: TypeAlias = dict[tuple[str, ...], dict[str, Any]]
 """Of one problem: what answers that are right in every row have in common, by evaluation order."""
 
 BLOAT_SLACK = 25  # a train-exact map larger than gold by more than this is called bloated
 
 
 class Scored(Protocol):
-    """What is read of a score (dsl.replayscm.score)."""
+    """The attributes of a score (dsl.replayscm.score) that the published form reads."""
 
     @property
     def problem(self) -> Problem: ...
@@ -39,7 +39,7 @@ class Scored(Protocol):
     @property
     def alternative(self) -> AlternativeScore | None: ...
     @property
-    def kept(self) -> Kept | None: ...
+    def cache(self) -> ScoreCache | None: ...
     @property
     def valid(self) -> bool: ...
     @property
@@ -54,69 +54,69 @@ class Scored(Protocol):
 
 def score_dict(score: Scored) -> dict[str, Any]:
     """A flat object: verdict first, then whatever its task kind and validity define."""
-    made = _rejected(score, score.rejection) if score.rejection is not None else _replayed(score)
+    fields = _rejection_fields(score, score.rejection) if score.rejection is not None else _replay_fields(score)
     if score.roots is not None:
-        made.update(_roots(score, score.roots))
+        fields.update(_roots(score, score.roots))
     if score.alternative is not None:
-        made.update(_alternative(score))
-    return made
+        fields.update(_alternative(score))
+    return fields
 
 
-def _rejected(score: Scored, rejection: Rejection) -> dict[str, Any]:
+def _rejection_fields(score: Scored, rejection: Rejection) -> dict[str, Any]:
     kind = score.problem.task.kind
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "valid": False,
         "correct": score.correct,
         "taskName": kind.value,
         "failureExplanation": score.failure,
         "parseError": None,
     }
-    made |= {key: value for key, value in rejection.fields.items() if key != "variable"}
-    made |= {"stage": rejection.stage}
+    fields |= {key: value for key, value in rejection.fields.items() if key != "variable"}
+    fields |= {"stage": rejection.stage}
     if kind is TaskKind.ALTERNATIVE and rejection.stage not in ("extracted", "schema"):
-        made |= _invalid_alternative()
-    return made
+        fields |= _invalid_alternative()
+    return fields
 
 
-def _replayed(score: Scored) -> dict[str, Any]:
+def _replay_fields(score: Scored) -> dict[str, Any]:
     train, heldout, submission = score.train, score.heldout, score.submission
     assert train is not None
     assert heldout is not None
     assert submission is not None
-    kept = score.kept
-    if kept is None or train.wrong_rows or heldout.wrong_rows:
-        made = _measured(score, train, heldout)
+    cache = score.cache
+    if cache is None or train.wrong_rows or heldout.wrong_rows:
+        fields = _measure_replay(score, train, heldout)
     else:
-        made = _right_everywhere(score, train, heldout, kept)
+        fields = _right_everywhere(score, train, heldout, cache)
     stats = _candidate_stats(submission.mechanisms)
-    gold_size, size = made["goldAstSize"], stats["astSize"]
+    gold_size, size = fields["goldAstSize"], stats["astSize"]
     if gold_size is None:
-        made["accGoldPlus"] = made["bloat"] = None
+        fields["accGoldPlus"] = fields["bloat"] = None
     else:
         over = size - gold_size
-        made["accGoldPlus"] = _within(made["trainExact"], over, score.problem.sealed.budget_deltas).copy()
-        made["bloat"] = made["trainExact"] and over > BLOAT_SLACK
-    made["candidateStats"] = stats
-    return made
+        fields["accGoldPlus"] = _within(fields["trainExact"], over, score.problem.sealed.budget_deltas).copy()
+        fields["bloat"] = fields["trainExact"] and over > BLOAT_SLACK
+    fields["candidateStats"] = stats
+    return fields
 
 
-def _right_everywhere(score: Scored, train: SplitReplay, heldout: SplitReplay, kept: Kept) -> dict[str, Any]:
-    """As `_measured`; what such answers with one evaluation order have in common is measured once."""
+def _right_everywhere(score: Scored, train: SplitReplay, heldout: SplitReplay, cache: ScoreCache) -> dict[str, Any]:
+    """Return the fields of `_measure_replay`, shared by the exact answers with one evaluation order."""
     order = tuple(train.wrong)
-    common = kept.get(order)
+    common = cache.get(order)
     if common is None:
-        if len(kept) >= MOST_ORDERS:
-            kept.clear()
-        common = kept[order] = _measured(score, train, heldout)
-    made = common.copy()
-    made["correct"], made["failureExplanation"] = score.correct, score.failure
+        if len(cache) >= MAX_CACHED_ORDERS:
+            cache.clear()
+        common = cache[order] = _measure_replay(score, train, heldout)
+    fields = common.copy()
+    fields["correct"], fields["failureExplanation"] = score.correct, score.failure
     for key in ("perVariableTrainAccuracy", "perVariableHeldoutAccuracy"):
-        made[key] = common[key].copy()
-    return made
+        fields[key] = common[key].copy()
+    return fields
 
 
-def _measured(score: Scored, train: SplitReplay, heldout: SplitReplay) -> dict[str, Any]:
-    """All that the replay tells, and nothing of the formulas."""
+def _measure_replay(score: Scored, train: SplitReplay, heldout: SplitReplay) -> dict[str, Any]:
+    """Return the fields that depend on the replay alone, not on the formulas."""
     train_worlds, heldout_worlds = train.num_exact_worlds, heldout.num_exact_worlds
     train_exact, heldout_exact = train.all_exact, heldout.all_exact
     return {
@@ -146,7 +146,7 @@ def _measured(score: Scored, train: SplitReplay, heldout: SplitReplay) -> dict[s
 
 @lru_cache(maxsize=1 << 10)
 def _within(train_exact: bool, over: int, deltas: tuple[int, ...]) -> dict[str, bool]:
-    """Whether an answer is so much larger than gold at most, for each budget."""
+    """Return, for each budget, whether the answer exceeds gold by at most that much."""
     return {f"delta_{delta}": train_exact and over <= delta for delta in deltas}
 
 
@@ -188,7 +188,7 @@ def _candidate_stats(mechanisms: Mapping[str, Mechanism]) -> dict[str, Any]:
         "astSize": size,
         "maxDepth": depth,
         "parentCount": num_parents,
-        "operatorCounts": dict(summed(*operators)),
+        "operatorCounts": dict(sum_counts(*operators)),
         "equationCount": len(per_variable),
         "perVariable": per_variable,
         "parentsByVar": parents,
@@ -223,7 +223,7 @@ def _alternative(score: Scored) -> dict[str, Any]:
     assert train is not None
     assert heldout is not None
     experiment = alternative.experiment
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "altValid": True,
         "altTrainExact": score.train_exact,
         "altHeldoutExact": score.heldout_exact,
@@ -237,8 +237,8 @@ def _alternative(score: Scored) -> dict[str, Any]:
     }
     separation, best = alternative.separation, alternative.best
     if separation is None or best is None:
-        return made
-    return made | {
+        return fields
+    return fields | {
         "pairSeparates": separation.separates,
         "pairDisagreementRate": separation.disagreement_rate,
         "cellDifferenceRate": separation.cell_rate,

@@ -64,5 +64,5 @@ def first_mismatch(model: Scm, worlds: Sequence[World], order: Sequence[str] | N
 
 
 def replays_exactly(model: Scm, worlds: Sequence[World]) -> bool:
-    """Whether every scored cell of every world is right. True also when there is none."""
+    """Return whether every scored cell of every world is right. True also when there is none."""
     return first_mismatch(model, worlds) is None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from calibrant.dsl.formulas.formula import Apply, Formula
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.replayscm.reference import Cell
-from calibrant.dsl.replayscm.world import MOST_ORDERS, Column, Panel
+from calibrant.dsl.replayscm.world import MAX_CACHED_ORDERS, Column, Panel
 
 
 class Candidate(NamedTuple):
@@ -63,7 +63,7 @@ def mismatches(candidate: Candidate, panel: Panel) -> dict[str, Column]:
 
 
 class SplitReplay(NamedTuple):
-    """How a candidate replays the worlds of one split.
+    """The replay of a candidate on the worlds of one split.
 
     panel: the worlds; wrong: per endogenous variable, in evaluation order, its wrong rows
     wrong_rows: rows with at least one wrong cell
@@ -156,18 +156,18 @@ class Split:
         self._right: dict[tuple[str, ...], tuple[SplitReplay, SplitReplay]] = {}
 
     def replays(self, wrong: Mapping[str, Column]) -> tuple[SplitReplay, SplitReplay]:
-        """What was wrong on both at once, in evaluation order, rows of the first before those of the second."""
+        """Split mismatches on both panels (rows of the first, then of the second) into a replay of each."""
         if any(wrong.values()):
-            return self._made(wrong)
+            return self._split_replays(wrong)
         order = tuple(wrong)
-        found = self._right.get(order)
-        if found is None:
-            if len(self._right) >= MOST_ORDERS:
+        replays = self._right.get(order)
+        if replays is None:
+            if len(self._right) >= MAX_CACHED_ORDERS:
                 self._right.clear()
-            found = self._right[order] = self._made(wrong)
-        return found
+            replays = self._right[order] = self._split_replays(wrong)
+        return replays
 
-    def _made(self, wrong: Mapping[str, Column]) -> tuple[SplitReplay, SplitReplay]:
+    def _split_replays(self, wrong: Mapping[str, Column]) -> tuple[SplitReplay, SplitReplay]:
         wrong_rows = reduce(or_, wrong.values(), 0)
         rows, shift = self._rows, self._shift
         in_first = {variable: column & rows for variable, column in wrong.items()}

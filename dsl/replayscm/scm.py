@@ -16,7 +16,7 @@ from calibrant.dsl.names import natural_key
 
 
 class LocalFunction(NamedTuple):
-    """What a mechanism computes, however it is written: its functional parents and the table over exactly those.
+    """The function of a mechanism, independent of its formula: its functional parents and the table over exactly those.
 
     parents: natural order; variable i of the table is parents[i]
     """
@@ -32,8 +32,8 @@ Signature: TypeAlias = tuple[tuple[str, LocalFunction], ...]
 def local_function(mechanism: Formula) -> LocalFunction:
     """U is a functional parent iff flipping U can change the mechanism's value (paper, section 3)."""
     mentioned = mechanism.variables
-    table, kept = shrink(from_formula(mechanism, mentioned))
-    return LocalFunction(tuple(mentioned[i] for i in kept), table)
+    table, functional_indices = shrink(from_formula(mechanism, mentioned))
+    return LocalFunction(tuple(mentioned[i] for i in functional_indices), table)
 
 
 def topological_order(mechanisms: Mapping[str, Formula], key: Callable[[str], Any] = natural_key) -> tuple[str, ...]:
@@ -119,9 +119,9 @@ class Scm:
         """Equal for two SCMs over the same variables iff they mean the same."""
         return tuple(self.local_functions.items())
 
-    def equivalent(self, other: Scm) -> bool:
-        """Whether every variable has the same local function in both (and is a root in both or in neither)."""
-        return self.roots == other.roots and self.signature == other.signature
+    def equivalent(self, scm: Scm) -> bool:
+        """Return whether every variable has the same local function in both (and is a root in both or in neither)."""
+        return self.roots == scm.roots and self.signature == scm.signature
 
 
 def scm(roots: Iterable[str], mechanisms: Mapping[str, Formula]) -> Scm:

@@ -18,15 +18,15 @@ from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind
 from calibrant.dsl.replayscm.mechanisms import mismatches
 from calibrant.dsl.replayscm.plain import PLAIN
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
-from calibrant.dsl.replayscm.published_score import Kept, score_dict
+from calibrant.dsl.replayscm.published_score import ScoreCache, score_dict
 from calibrant.dsl.replayscm.replay import Split, SplitReplay
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.structure import RootScore, StructureMetrics, structure_metrics
 from calibrant.dsl.replayscm.submission import STAGES, Rejection, Submission, SubmissionChecker
 from calibrant.dsl.replayscm.world import Panel
-from calibrant.dsl.shelves import Shelf, Store
+from calibrant.dsl.text_cache import CacheBudget, TextCache
 
-SCORED = Store(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
+SCORED = CacheBudget(1 << 10, longest=4_000)  # about 5 kB each: k samples of a model repeat each other
 _SHAPES: dict[TaskKind, Kind] = {
     TaskKind.SCM: "scm",
     TaskKind.ROOTS: "roots",
@@ -63,20 +63,20 @@ class Score:
         roots: RootScore | None = None,
         alternative: AlternativeScore | None = None,
         strict_json: bool | None = None,
-        kept: Kept | None = None,
+        cache: ScoreCache | None = None,
     ) -> None:
         """kept: what other scores of the problem have in common, if it is kept; tells nothing of this one"""
         fields = self.__dict__  # as what dataclasses make sets a field that is frozen, in a third of the time
         fields["problem"], fields["answer"], fields["rejection"] = problem, answer, rejection
         fields["submission"], fields["train"], fields["heldout"] = submission, train, heldout
         fields["roots"], fields["alternative"], fields["strict_json"] = roots, alternative, strict_json
-        fields["_kept"] = kept
+        fields["_kept"] = cache
 
     @property
-    def kept(self) -> Kept | None:
-        """Where `to_dict` keeps what it tells of other answers too."""
-        kept: Kept | None = self.__dict__["_kept"]
-        return kept
+    def cache(self) -> ScoreCache | None:
+        """The cache of fields that `to_dict` shares between answers to a problem."""
+        cache: ScoreCache | None = self.__dict__["_kept"]
+        return cache
 
     @property
     def valid(self) -> bool:
@@ -112,7 +112,7 @@ class Score:
 
     @property
     def funnel(self) -> dict[str, bool]:
-        """Which validity stages were passed (paper, Table C.1)."""
+        """The validity stages that were passed (paper, Table C.1)."""
         failed = STAGES.index(self.rejection.stage) if self.rejection else len(STAGES)
         return {stage: index < failed for index, stage in enumerate(STAGES)}
 
@@ -137,10 +137,10 @@ class Score:
 
     def __repr__(self) -> str:
         if self.rejection:
-            found = f"not valid, {self.rejection.stage}: {in_one_line(self.rejection.reason)[:80]}"
+            summary = f"not valid, {self.rejection.stage}: {in_one_line(self.rejection.reason)[:80]}"
         else:
-            found = f"train_exact={self.train_exact}, heldout_exact={self.heldout_exact}"
-        return f"<Score of {in_one_line(self.problem.id)[:60]}: {found}, correct={self.correct}>"
+            summary = f"train_exact={self.train_exact}, heldout_exact={self.heldout_exact}"
+        return f"<Score of {in_one_line(self.problem.id)[:60]}: {summary}, correct={self.correct}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The published scorer's keys."""
@@ -159,12 +159,12 @@ class Evaluator:
         self.problem = problem
         self._plain, self._extract = PLAIN[extractor], EXTRACTORS[extractor]
         self.shape = _SHAPES[problem.task.kind]
-        self._scores: Shelf[Score] = SCORED.shelf()
+        self._scores: TextCache[Score] = SCORED.shelf()
         train, heldout = problem.task.training, problem.sealed.heldout
         self._whole = Panel(train.variables, (*train.worlds, *heldout.worlds))
         self._checker = SubmissionChecker(problem, self._whole if compiles else None)
         self._split = Split(train, heldout)
-        self._kept: Kept = {}
+        self._kept: ScoreCache = {}
         self._root_scores: dict[tuple[str, ...], RootScore] = {}  # by predicted roots in latent order
 
     def score_prediction(self, prediction: Mapping[str, Any]) -> Score:
@@ -181,7 +181,7 @@ class Evaluator:
         if score is None:
             plain = self._plain(text, self.shape)
             score = self._score(*plain) if plain else self._score_extracted(self._extract(text, self.shape))
-            SCORED.put(self._scores, text, score)
+            SCORED.store(self._scores, text, score)
         return score
 
     def _score_extracted(self, extraction: Extraction) -> Score:
@@ -204,28 +204,28 @@ class Evaluator:
     def _score(self, answer: Mapping[str, Any], strict: bool | None) -> Score:
         match self.problem.task.kind:
             case TaskKind.SCM:
-                return self._scored(answer, self._checker.mechanisms(answer), strict)
+                return self._score_checked(answer, self._checker.mechanisms(answer), strict)
             case TaskKind.ALTERNATIVE:
-                return self._scored(answer, self._checker.alternative(answer), strict)
+                return self._score_checked(answer, self._checker.alternative(answer), strict)
             case TaskKind.ROOTS:
-                named = self._checker.roots(answer)
-                if isinstance(named, Rejection):
-                    return Score(self.problem, answer, named, strict_json=strict)
-                checked = self._checker.given_roots(named, answer["mechanisms"])
-                return self._scored(answer, checked, strict, self._root_score(named))
+                roots = self._checker.roots(answer)
+                if isinstance(roots, Rejection):
+                    return Score(self.problem, answer, roots, strict_json=strict)
+                checked = self._checker.given_roots(roots, answer["mechanisms"])
+                return self._score_checked(answer, checked, strict, self._root_score(roots))
 
     def _root_score(self, named: tuple[str, ...]) -> RootScore:
-        found = self._root_scores.get(named)
-        if found is None:
-            found = self._root_scores[named] = RootScore(named, self._gold_roots)
-        return found
+        root_score = self._root_scores.get(named)
+        if root_score is None:
+            root_score = self._root_scores[named] = RootScore(named, self._gold_roots)
+        return root_score
 
     @cached_property
     def _gold_roots(self) -> tuple[str, ...]:
         gold = self.problem.sealed.gold
         return tuple(v for v in self.problem.sealed.latent_order if gold is not None and v in gold.roots)
 
-    def _scored(
+    def _score_checked(
         self,
         answer: Mapping[str, Any],
         checked: Submission | Rejection,

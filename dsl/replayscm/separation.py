@@ -1,4 +1,4 @@
-"""What separates two SCMs: single-variable hard interventions, simulated over every assignment of the roots.
+"""Experiments that separate two SCMs: single-variable hard interventions, simulated over every assignment of the roots.
 
 These are the measures of the Alternative-SCM task: share of root assignments with any different prediction, share of
 different cells, and the best intervention of the menu (every observed variable, each value).
@@ -31,7 +31,7 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """How an experiment tells two SCMs apart.
+    """The separation of two SCMs by an experiment.
 
     disagreement_rate: share of root assignments with at least one different non-target endogenous variable
     cell_rate: different over compared cells
@@ -47,7 +47,7 @@ class Separation:
 
 
 class MenuResponses:
-    """What one SCM does under every experiment of the menu, for comparing many SCMs two by two.
+    """The responses of one SCM to every experiment of the menu, for pairwise comparison of many SCMs.
 
     columns: variable -> a bit per experiment and root assignment, experiments one after another in the menu's order
     """
@@ -72,11 +72,11 @@ class MenuResponses:
             values[variable] = computed & ~clamped[variable] | clamps[variable]
         self.columns = values
 
-    def best(self, other: MenuResponses) -> Separation:
-        """As `PairwiseExperiments.best`; `ValueError` unless both have the same roots and endogenous variables."""
-        if (self.roots, self.endogenous) != (other.roots, other.endogenous):
+    def best(self, alternative: MenuResponses) -> Separation:
+        """Return `PairwiseExperiments.best`; `ValueError` unless both have the same roots and endogenous variables."""
+        if (self.roots, self.endogenous) != (alternative.roots, alternative.endogenous):
             raise ValueError("the SCMs do not have the same roots and endogenous variables")
-        differing = [self.columns[v] ^ other.columns[v] for v in self.endogenous]  # a target never differs
+        differing = [self.columns[v] ^ alternative.columns[v] for v in self.endogenous]  # a target never differs
         anywhere = reduce(or_, differing, 0)
         block = (1 << self.num_assignments) - 1
         ranked = []
@@ -123,9 +123,12 @@ class PairwiseExperiments:
         return values
 
     def separation(self, experiment: Experiment) -> Separation:
-        one, other = self.simulate(self.reference, experiment), self.simulate(self.alternative, experiment)
+        reference_values, alternative_values = (
+            self.simulate(self.reference, experiment),
+            self.simulate(self.alternative, experiment),
+        )
         compared = [v for v in self.reference.endogenous if v != experiment.variable]
-        differing = [one[v] ^ other[v] for v in compared]
+        differing = [reference_values[v] ^ alternative_values[v] for v in compared]
         anywhere = 0
         for column in differing:
             anywhere |= column
@@ -145,6 +148,8 @@ class PairwiseExperiments:
     def values_at(self, experiment: Experiment, roots: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
         """Both SCMs' values of every variable at one root assignment."""
         assignment = sum(1 << i for i, root in enumerate(self.roots) if roots[root])
-        both = (self.simulate(model, experiment) for model in (self.reference, self.alternative))
-        one, other = ({v: column >> assignment & 1 for v, column in values.items()} for values in both)
-        return one, other
+        simulations = (self.simulate(model, experiment) for model in (self.reference, self.alternative))
+        reference_values, alternative_values = (
+            {v: column >> assignment & 1 for v, column in values.items()} for values in simulations
+        )
+        return reference_values, alternative_values

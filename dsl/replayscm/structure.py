@@ -34,27 +34,27 @@ def structure_metrics(gold: Scm, model: Scm) -> StructureMetrics:
     """Metrics of a model that has the gold roots."""
     if model.endogenous != gold.endogenous:
         raise ValueError("structure metrics need the gold root set")
-    true, found = gold.functional_edges, model.functional_edges
-    common = len(true & found)
-    precision = common / len(found) if found else 1.0
-    recall = common / len(true) if true else 1.0
+    gold_edges, model_edges = gold.functional_edges, model.functional_edges
+    common = len(gold_edges & model_edges)
+    precision = common / len(model_edges) if model_edges else 1.0
+    recall = common / len(gold_edges) if gold_edges else 1.0
     endogenous = gold.endogenous
-    ours, golds = model.local_functions, gold.local_functions
-    same_parents = sum(ours[v].parents == golds[v].parents for v in endogenous)
-    same_function = sum(ours[v] == golds[v] for v in endogenous)
+    model_functions, gold_functions = model.local_functions, gold.local_functions
+    same_parents = sum(model_functions[v].parents == gold_functions[v].parents for v in endogenous)
+    same_function = sum(model_functions[v] == gold_functions[v] for v in endogenous)
     return StructureMetrics(
         precision,
         recall,
-        2 * common / (len(true) + len(found)) if true or found else 1.0,
-        _shd(true, found),
+        2 * common / (len(gold_edges) + len(model_edges)) if gold_edges or model_edges else 1.0,
+        _shd(gold_edges, model_edges),
         same_parents / len(endogenous) if endogenous else 1.0,
         same_parents == len(endogenous),
         same_function / len(endogenous) if endogenous else 1.0,
     )
 
 
-def _shd(true: frozenset[tuple[str, str]], found: frozenset[tuple[str, str]]) -> int:
-    extra, missing = found - true, true - found
+def _shd(gold_edges: frozenset[tuple[str, str]], model_edges: frozenset[tuple[str, str]]) -> int:
+    extra, missing = model_edges - gold_edges, gold_edges - model_edges
     reversed_edges = sum((v, u) in missing for u, v in extra)
     return len(extra) + len(missing) - reversed_edges
 

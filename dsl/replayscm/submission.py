@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from calibrant.dsl.errors import CycleError, ParseError, shown
+from calibrant.dsl.errors import CycleError, ParseError, short_repr
 from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.replayscm.disclosure import Disclosure, RootedDisclosure, key_violation, natural
 from calibrant.dsl.replayscm.mechanisms import NOVELTY, READ, JudgedMechanism, Mechanism, mentions
@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.replay import Candidate
 from calibrant.dsl.replayscm.scm import Scm, topological_order
 from calibrant.dsl.replayscm.world import Column, Panel
-from calibrant.dsl.shelves import Shelf
+from calibrant.dsl.text_cache import TextCache
 
 if TYPE_CHECKING:
     from calibrant.dsl.replayscm.judging import Judge
@@ -27,7 +27,7 @@ STAGES = ("extracted", "schema", "keys", "parse", "legal", "acyclic")
 """What a submission has to pass, in this order; one that passes all is valid."""
 
 
-MOST_LISTS = 256  # of roots, well formed, in any order, that are known again
+MAX_CACHED_LISTS = 256  # of roots, well formed, in any order, that are known again
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class Submission(NamedTuple):
     @property
     def candidate(self) -> Candidate:
         """The map to replay."""
-        return Candidate({variable: one.formula for variable, one in self.mechanisms.items()}, self.order)
+        return Candidate({variable: mechanism.formula for variable, mechanism in self.mechanisms.items()}, self.order)
 
 
-_Shelves: TypeAlias = dict[tuple[str, frozenset[str]], Shelf["Mechanism | Rejection"]]
+_Shelves: TypeAlias = dict[tuple[str, frozenset[str]], TextCache["Mechanism | Rejection"]]
 
 
 class MapChecker:
@@ -99,10 +99,10 @@ class MapChecker:
     def check(self, mechanisms: Any) -> Submission | Rejection:
         """A candidate, or the first reason why the map is not one."""
         if not isinstance(mechanisms, dict):
-            return Rejection("schema", f"'mechanisms' is {shown(mechanisms)}, not an object of variable: formula")
+            return Rejection("schema", f"'mechanisms' is {short_repr(mechanisms)}, not an object of variable: formula")
         if mechanisms.keys() != self._keys:
             return _wrong_keys(mechanisms, self.endogenous)
-        found: dict[str, Mechanism] = {}
+        checked: dict[str, Mechanism] = {}
         NOVELTY.asked += len(self._keys)
         is_untried = self._panel is not None
         for variable, shelf in self._shelves.items():
@@ -113,24 +113,24 @@ class MapChecker:
             if mechanism is None:
                 if is_untried and NOVELTY.is_usual:
                     is_untried = False
-                    judged = self._judged(mechanisms)
+                    judged = self._judge_plain(mechanisms)
                     if judged is not None:
                         return judged
                 NOVELTY.new += 1
                 mechanism = self._mechanism(variable, text)
                 if isinstance(text, str):
-                    READ.put(shelf, text, mechanism)
+                    READ.store(shelf, text, mechanism)
             if isinstance(mechanism, Rejection):
                 return mechanism
-            found[variable] = mechanism
+            checked[variable] = mechanism
         try:
-            order = self._fixed_order or self._order(found)
+            order = self._fixed_order or self._order(checked)
         except CycleError as error:
             return Rejection("acyclic", str(error), {"cycleVariables": list(error.variables)})
-        return Submission(found, order, self.roots)
+        return Submission(checked, order, self.roots)
 
-    def _judged(self, mechanisms: Mapping[str, Any]) -> Submission | None:
-        """The same of a map of which all is plain, by compiled code, with what is wrong; None for all others."""
+    def _judge_plain(self, mechanisms: Mapping[str, Any]) -> Submission | None:
+        """Judge a plain map by compiled code, mismatches included; None for any other map."""
         order, judge = self._least_order, self._judge
         try:
             verdict = judge.judge([mechanisms[variable] for variable in order])
@@ -140,24 +140,24 @@ class MapChecker:
             return None
         wrong, places = verdict
         facts = judge.facts()
-        found: dict[str, Mechanism] = {}
+        checked: dict[str, Mechanism] = {}
         for place, (variable, shelf) in zip(self._places, self._shelves.items(), strict=True):
             text = mechanisms[variable]
             mechanism = shelf.made.get(text)
             if not isinstance(mechanism, Mechanism):
                 NOVELTY.new += 1
-                own = facts[place]
-                names = self._spelled.get(own[2]) or self._names(own[2])
+                mechanism_facts = facts[place]
+                names = self._spelled.get(mechanism_facts[2]) or self._names(mechanism_facts[2])
                 rows = 0 if wrong is None else wrong[place]
-                mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, own, rows)
-                READ.put(shelf, text, mechanism)
-            found[variable] = mechanism
+                mechanism = JudgedMechanism(text, self.grammar, self._bits[variable], names, mechanism_facts, rows)
+                READ.store(shelf, text, mechanism)
+            checked[variable] = mechanism
         if places is not None:
             order = tuple([order[place] for place in places])
         if wrong is None:
-            return Submission(found, order, self.roots, dict.fromkeys(order, 0))
+            return Submission(checked, order, self.roots, dict.fromkeys(order, 0))
         rows_of = wrong if places is None else [wrong[place] for place in places]
-        return Submission(found, order, self.roots, dict(zip(order, rows_of, strict=True)))
+        return Submission(checked, order, self.roots, dict(zip(order, rows_of, strict=True)))
 
     @property
     def _least_order(self) -> tuple[str, ...]:
@@ -173,12 +173,12 @@ class MapChecker:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Where each endogenous variable, in latent order, stands in the order that is judged."""
+        """Return the position of each endogenous variable, in latent order, in the judged order."""
         return [*map(self._least_order.index, self.endogenous)]
 
     def _names(self, mentions: int) -> tuple[str, ...]:
         """The variables with these bits."""
-        if len(self._spelled) >= MOST_LISTS:
+        if len(self._spelled) >= MAX_CACHED_LISTS:
             self._spelled.clear()
         names = self._spelled[mentions] = tuple(v for v, bit in self._bits.items() if bit & mentions)
         return names
@@ -189,14 +189,14 @@ class MapChecker:
         for variable in self._first_order:
             mechanism = mechanisms[variable]
             if mechanism.mentions & later:
-                formulas = {name: one.formula for name, one in mechanisms.items()}
+                formulas = {name: checked.formula for name, checked in mechanisms.items()}
                 return topological_order(formulas, self._key.__getitem__)
             later ^= mechanism.own
         return self._first_order
 
     def _mechanism(self, variable: str, text: Any) -> Mechanism | Rejection:
         if not isinstance(text, str):
-            return _unreadable(variable, f"is {shown(text)}, not a text")
+            return _unreadable(variable, f"is {short_repr(text)}, not a text")
         text = text.strip()
         if not text:
             return _unreadable(variable, "is blank")
@@ -205,14 +205,14 @@ class MapChecker:
         try:
             formula = parse(text, self.grammar, self._allowed[variable])
         except ParseError as error:
-            known = error.kind == "variable_not_allowed" and error.token in self._variables
+            is_variable = error.kind == "variable_not_allowed" and error.token in self._variables
             fields = {"variable": variable, "parseError": str(error)}
-            return Rejection("legal" if known else "parse", f"mechanism of '{variable}': {error}", fields)
+            return Rejection("legal" if is_variable else "parse", f"mechanism of '{variable}': {error}", fields)
         return Mechanism(self._bits[variable], mentions(formula, self._bits.__getitem__), formula)
 
 
-def _unreadable(variable: str, what: str) -> Rejection:
-    return Rejection("parse", f"mechanism of '{variable}' {what}", {"variable": variable})
+def _unreadable(variable: str, problem: str) -> Rejection:
+    return Rejection("parse", f"mechanism of '{variable}' {problem}", {"variable": variable})
 
 
 def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rejection:
@@ -220,7 +220,7 @@ def _wrong_keys(mechanisms: Mapping[str, Any], endogenous: Sequence[str]) -> Rej
     assert violation is not None
     unknown = violation.kind == "unknown_keys"
     key = "unknownMechanismKeys" if unknown else "missingMechanismKeys"
-    culprits = ", ".join(map(shown, violation.variables[:5]))
+    culprits = ", ".join(map(short_repr, violation.variables[:5]))
     reason = f"{violation.reason}; found {culprits}" if unknown else violation.reason
     return Rejection("keys", reason, {key: list(violation.variables), "expectedKeys": list(endogenous)})
 
@@ -261,27 +261,27 @@ class SubmissionChecker:
         if named_before is not None:
             return named_before
         if not isinstance(listed, list):
-            return Rejection("schema", f"'roots' is {shown(listed)}, not a list")
+            return Rejection("schema", f"'roots' is {short_repr(listed)}, not a list")
         if not isinstance(mechanisms, dict):
-            return Rejection("schema", f"'mechanisms' is {shown(mechanisms)}, not an object of variable: formula")
-        named = [entry if isinstance(entry, str) else str(entry) for entry in listed]
-        if len(set(named)) < len(named):
-            return Rejection("keys", "a root is listed twice", {"predictedRoots": named})
-        strangers = [name for name in named if name not in self.disclosure.variables]
+            return Rejection("schema", f"'mechanisms' is {short_repr(mechanisms)}, not an object of variable: formula")
+        root_names = [entry if isinstance(entry, str) else str(entry) for entry in listed]
+        if len(set(root_names)) < len(root_names):
+            return Rejection("keys", "a root is listed twice", {"predictedRoots": root_names})
+        strangers = [name for name in root_names if name not in self.disclosure.variables]
         if strangers:
-            known = ", ".join(self.disclosure.variables)
-            return Rejection("keys", f"roots {shown(strangers)} are not observed variables; these are {known}")
-        if len(named) != self.disclosure.num_roots:
-            return Rejection("keys", f"{len(named)} roots; exactly {self.disclosure.num_roots} are expected")
-        endogenous = [v for v in self.latent if v not in named]
+            observed = ", ".join(self.disclosure.variables)
+            return Rejection("keys", f"roots {short_repr(strangers)} are not observed variables; these are {observed}")
+        if len(root_names) != self.disclosure.num_roots:
+            return Rejection("keys", f"{len(root_names)} roots; exactly {self.disclosure.num_roots} are expected")
+        endogenous = [v for v in self.latent if v not in root_names]
         if mechanisms.keys() != set(endogenous):
             unknown = sorted(key for key in mechanisms if key not in endogenous)
             missing = sorted(v for v in endogenous if v not in mechanisms)
             reason = "mechanism keys are not exactly the complement of the roots"
             return Rejection("keys", reason, {"unknownMechanismKeys": unknown, "missingMechanismKeys": missing})
-        roots = tuple(v for v in self.latent if v in named)
-        if named == listed and len(self._named) < MOST_LISTS:
-            self._named[" ".join(named)] = roots, frozenset(endogenous)
+        roots = tuple(v for v in self.latent if v in root_names)
+        if root_names == listed and len(self._named) < MAX_CACHED_LISTS:
+            self._named[" ".join(root_names)] = roots, frozenset(endogenous)
         return roots
 
     def _met_before(self, listed: Any, mechanisms: Any) -> tuple[str, ...] | None:
@@ -292,10 +292,10 @@ class SubmissionChecker:
         if type(listed) is not list or type(mechanisms) is not dict or len(listed) != self.disclosure.num_roots:
             return None
         try:
-            known = self._named.get(" ".join(listed))
+            cached_roots = self._named.get(" ".join(listed))
         except TypeError:  # not all of them are texts
             return None
-        return known[0] if known is not None and mechanisms.keys() == known[1] else None
+        return cached_roots[0] if cached_roots is not None and mechanisms.keys() == cached_roots[1] else None
 
     def given_roots(self, roots: tuple[str, ...], mechanisms: Any) -> Submission | Rejection:
         """Hidden-roots: the map, judged as Hidden-order under the predicted roots."""

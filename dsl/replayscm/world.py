@@ -13,7 +13,7 @@ from typing import TypeAlias
 Column: TypeAlias = int
 """One variable's values: bit r is its value in row r."""
 
-MOST_ORDERS = 16  # of variables in which what a candidate without mistakes comes to is kept
+MAX_CACHED_ORDERS = 16  # of variables in which what a candidate without mistakes comes to is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Intervention:
     assigned: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        both = set(self.constants) & set(self.assigned)
-        if both:
-            raise ValueError(f"{', '.join(sorted(both))} both constant and assigned")
+        overlap = set(self.constants) & set(self.assigned)
+        if overlap:
+            raise ValueError(f"{', '.join(sorted(overlap))} both constant and assigned")
 
     @property
     def targets(self) -> frozenset[str]:
@@ -45,7 +45,7 @@ class Intervention:
 
     @property
     def signature(self) -> tuple[str, tuple[tuple[str, int], ...], tuple[str, ...]]:
-        """What makes two interventions the same for held-out separation (paper, section B.2.2)."""
+        """The identity of an intervention for held-out separation (paper, section B.2.2)."""
         return self.mode, tuple(sorted(self.constants.items())), tuple(sorted(self.targets))
 
     def __str__(self) -> str:
@@ -161,7 +161,7 @@ class Panel:
         accuracies = self._all_right.get(variables)
         if accuracies is None:
             accuracies = {variable: 1.0 if self.num_scored[variable] else None for variable in variables}
-            if len(self._all_right) >= MOST_ORDERS:
+            if len(self._all_right) >= MAX_CACHED_ORDERS:
                 self._all_right.clear()
             self._all_right[variables] = accuracies
         return accuracies

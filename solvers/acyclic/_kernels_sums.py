@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 U64 = npt.NDArray[np.uint64]
 I64 = npt.NDArray[np.int64]
 
 
-@inlined
+@inline_kernel
 def _high_word(a: np.uint64, b: np.uint64) -> np.uint64:
     """The upper 64 bits of a product."""
     low = np.uint64(0xFFFFFFFF)
@@ -25,7 +25,7 @@ def _high_word(a: np.uint64, b: np.uint64) -> np.uint64:
     return (a >> half) * (b >> half) + (cross >> half) + (other >> half)
 
 
-@inlined
+@inline_kernel
 def _times(number: U64, factor: np.uint64, limbs: int, out: U64) -> bool:
     """out = number * factor; False if that is 0."""
     carry = np.uint64(0)
@@ -39,7 +39,7 @@ def _times(number: U64, factor: np.uint64, limbs: int, out: U64) -> bool:
     return bool(some)
 
 
-@inlined
+@inline_kernel
 def _add(number: U64, limbs: int, first: int, out: U64) -> None:
     """Add number, shifted by `first` words."""
     carry = np.uint64(0)
@@ -52,7 +52,7 @@ def _add(number: U64, limbs: int, first: int, out: U64) -> None:
         out[i] = word
 
 
-@inlined
+@inline_kernel
 def _subtract(number: U64, limbs: int, out: U64) -> None:
     borrow = np.uint64(0)
     for i in range(limbs):
@@ -65,7 +65,7 @@ def _subtract(number: U64, limbs: int, out: U64) -> None:
         borrow = below
 
 
-@inlined
+@inline_kernel
 def _position(bit: int) -> int:
     """Return the index of the only set bit of a word."""
     position = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from calibrant.dsl.blickets.item import Count, Task
-from calibrant.dsl.blickets.readings import moved
+from calibrant.dsl.blickets.readings import apply_move
 from calibrant.dsl.blickets.rule import Rule, set_of
 from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.control import best_answer, first_toggle, greedy_move
@@ -102,4 +102,4 @@ class Seek(SwitchAware):
         taken = everything & ~present or (distractors if self.task.count is Count.LEVEL else 0) or rule.blickets
         index = (taken & -taken).bit_length() - 1
         verb = "remove" if present >> index & 1 else "place"
-        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))
+        return Move({verb: self.task.objects[index]}, apply_move(placed, verb, index))

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.blickets.readings import moved
+from calibrant.dsl.blickets.readings import apply_move
 from calibrant.dsl.blickets.rule import Rule
 from calibrant.solvers.blickets.geometry import Geometry
 from calibrant.solvers.blickets.weights import Weights
@@ -64,4 +64,4 @@ def first_toggle(
     """
     possible = geometry.toward(placed, target)
     verb, index = possible[0] if ties is None else ties.choice(possible)
-    return Move({verb: task.objects[index]}, moved(placed, verb, index))
+    return Move({verb: task.objects[index]}, apply_move(placed, verb, index))

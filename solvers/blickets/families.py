@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from calibrant.dsl.blickets.conditions import condition_of
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
-from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.episode import Step
 from calibrant.solvers.blickets.aware import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
@@ -68,7 +68,7 @@ def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -
 
 def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) -> DetectorSpace:
     """Return what is left of a space after these steps."""
-    for placed, step in followed(task, steps):
+    for placed, step in steps_with_state(task, steps):
         space = after_step(space, placed, step)
     return space
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from calibrant.dsl.blickets.item import Task
-from calibrant.dsl.blickets.readings import followed, moved, placed_after
+from calibrant.dsl.blickets.readings import apply_move, placed_after, steps_with_state
 from calibrant.dsl.blickets.rule import Rule, all_rules
 from calibrant.dsl.episode import Episode, Step
 from calibrant.solvers.blickets.control import Belief, best_answer, greedy_move
@@ -57,7 +57,7 @@ def learn(episode: Episode[Task, str], learner: Learner) -> Learned:
     """Let a learner play an episode to its conclusion. Nothing is submitted."""
     task = episode.task
     placed: tuple[int, ...] = ()
-    for placed, step in followed(task, episode.steps):  # the last one is where it stands
+    for placed, step in steps_with_state(task, episode.steps):  # the last one is where it stands
         _take_in(learner, placed, step)
     while True:
         decision = learner.decide(placed)
@@ -146,7 +146,7 @@ class Static:
         if bits & (bits - 1) == 0:
             return Found(self.guess()) if bits else Impossible(self.space.in_words)
         verb, index = _static_toggle(self.space, placed)
-        return Move({verb: self.task.objects[index]}, moved(placed, verb, index))
+        return Move({verb: self.task.objects[index]}, apply_move(placed, verb, index))
 
     def guess(self) -> Rule:
         return best_answer(self.space if self.space.bits else self._before)[0]

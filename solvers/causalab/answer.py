@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.mechanism import Mechanism
 
 
@@ -31,4 +31,4 @@ def submit(episode: LabEpisode, hypothesis: Mapping[str, Any], frequency: float)
 
 
 def submit_answer(episode: LabEpisode, answer: Answer) -> None:
-    submit(episode, stated(answer.mechanism), answer.frequency)
+    submit(episode, state_mechanism(answer.mechanism), answer.frequency)

@@ -16,7 +16,7 @@ from math import prod
 from typing import TypeAlias
 
 from calibrant.dsl.causim.model import Model, System, run
-from calibrant.dsl.causim.question import Answer, Question, copied, project
+from calibrant.dsl.causim.question import Answer, Question, copy_evidence, project
 from calibrant.dsl.causim.values import Assignment, ModelError
 from calibrant.solvers.budget import Budget, BudgetSpent
 from calibrant.solvers.causim.compiled import Compiled, Sets
@@ -91,7 +91,7 @@ class AnswerSet:
         """
         if self.question.type != "counterfactual":
             return None
-        answer = copied(self.question)
+        answer = copy_evidence(self.question)
         return set(answer) == set(self.keys) and self.contains(answer)
 
     # --- membership --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from calibrant.dsl.causim.bundle import load_bundle, module_text
 from calibrant.dsl.causim.files import ExpectedOutput, Instance, Meta, QueryFile, Scm, read_queries
 from calibrant.dsl.causim.generation.growth import Version
-from calibrant.dsl.causim.item import CausimItem, Labels, Task, loaded
+from calibrant.dsl.causim.item import CausimItem, Labels, Task, load_model
 from calibrant.dsl.causim.question import (
     QuestionRecord,
     canonical_keys,
@@ -96,7 +96,7 @@ def _item(meta: Meta, instance: Instance, source: str, topology: str, number: in
     given = QuestionRecord(
         instance.fixed_exogenous, instance.unknown_exogenous, instance.do, instance.observed_endogenous
     )
-    question = question_from_record(given, meta.type, loaded(source), with_noise=meta.with_noise)
+    question = question_from_record(given, meta.type, load_model(source), with_noise=meta.with_noise)
     task = Task(source, question, meta.scenario)
     members = AnswerSet(task.model, task.question)
     size = members.size()

@@ -10,7 +10,7 @@ from calibrant.dsl.causim.bundle import module_text
 from calibrant.dsl.causim.generation.growth import Tally, Version, grow
 from calibrant.dsl.causim.generation.questions import QuestionOptions
 from calibrant.dsl.causim.generation.words import Vocabulary
-from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, loaded
+from calibrant.dsl.causim.item import CausimItem, Labels, Sealed, Task, load_model
 from calibrant.dsl.causim.model import Model
 from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import View
@@ -111,7 +111,7 @@ def _source_of(model: Model) -> str:
 
 
 def _about(source: str, kind: QuestionType, scenario: Scenario | None, name: str, seed: int) -> Iterator[CausimItem]:
-    model = loaded(source)
+    model = load_model(source)
     v = len(model)
     for found in questions(model, kind, SEEDS, key=f"{seed}/{name}/{v}", scenario=scenario):
         own = f"{name}-s{seed}-v{v:02d}-{kind}-{found.scenario}-{found.seed:03d}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.dsl._jit import inlined, kernel
+from calibrant.dsl._jit import inline_kernel, kernel
 
 U64 = npt.NDArray[np.uint64]
 U8 = npt.NDArray[np.uint8]
@@ -21,7 +21,7 @@ ZERO = np.uint64(0)
 PREFIX_ROWS = 16  # functions are looked up by the first so many rows of their tables
 
 
-@inlined
+@inline_kernel
 def _num_ones(word: np.uint64) -> int:
     count = 0
     while word:
@@ -30,7 +30,7 @@ def _num_ones(word: np.uint64) -> int:
     return count
 
 
-@inlined
+@inline_kernel
 def _pattern(word: np.uint64, mask: int) -> np.uint64:
     """The row of a table over the variables of a mask that a row of a world shows."""
     pattern = ZERO

@@ -74,7 +74,7 @@ def test_commands_write_the_same(
     benchmark: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = outputs(benchmark, tmp_path / "kept", capfd)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     pool = tmp_path / "kept" / "pool.jsonl"
     assert isinstance(benchmark_of(pool).read_pool(pool).items, StoredItems)
     _pool.cache_clear()
@@ -86,7 +86,7 @@ def test_commands_write_the_same(
 
 
 def test_processes_that_score_read_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     monkeypatch.setattr(calibrant.bench.runs.counting, "LARGE", 1)
     pool, told = bundled_files()["causim"][0], tmp_path / "responses.jsonl"
     ids = [item.id for item in benchmark_of(pool).read_pool(pool).items]
@@ -106,8 +106,8 @@ def made_of(folder: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, object
     audit_pool(pool, folder, options, Selection(limit=1))
     audited = audit_pool(pool, folder, options)
     assert audited.skipped == 1
-    assert isinstance(audited.pool.problems, StoredItems) == (calibrant.dsl.stored_items.KEPT == 1)
-    assert isinstance(audited.records, tuple) == (calibrant.dsl.stored_items.KEPT > 1)
+    assert isinstance(audited.pool.problems, StoredItems) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS == 1)
+    assert isinstance(audited.records, tuple) == (calibrant.dsl.stored_items.MAX_CACHED_ITEMS > 1)
     report = folder / "report.jsonl"
     harden = ["harden", str(pool), "--out", str(hardened), "--report", str(report), "--mode", "extra-worlds"]
     assert main([*harden, "--workers", "1"]) == 0
@@ -126,5 +126,5 @@ def test_audits_and_hardening_make_the_same(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = made_of(tmp_path / "kept", capfd)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     assert made_of(tmp_path / "stored", capfd) == kept

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from calibrant.bench.compiling import EVERY, CompilingLines
-from calibrant.dsl.compiling import Turn
+from calibrant.dsl.compiling import CompileLock
 from tests.support.commands import CHECKOUT
 
 ONE_KERNEL = """
@@ -45,7 +45,7 @@ def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
 
 def test_who_has_to_compile_waits_for_who_does(tmp_path: Path) -> None:
     other = FileLock(tmp_path / "compiling.lock")
-    turn, waited = Turn(tmp_path), threading.Event()
+    turn, waited = CompileLock(tmp_path), threading.Event()
 
     def compile_something() -> None:
         with turn, turn:
@@ -63,7 +63,7 @@ def test_who_has_to_compile_waits_for_who_does(tmp_path: Path) -> None:
 
 
 def test_where_nothing_can_be_locked_nobody_waits(tmp_path: Path) -> None:
-    with Turn(tmp_path / "missing" / "file") as turn:
+    with CompileLock(tmp_path / "missing" / "file") as turn:
         turn.wait()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.action import ActionError, action_of_text, verb_of
-from calibrant.dsl.episode import Step, TranscriptError, replayed, verified
+from calibrant.dsl.episode import Step, TranscriptError, replay_actions, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from tests.support.counter_game import NumberGame
 
@@ -54,9 +54,9 @@ def test_text_that_is_a_json_object_is_that_object() -> None:
 
 def test_a_transcript_that_the_item_answers_is_verified_and_one_that_lies_is_refused_by_step() -> None:
     actions: list[dict[str, Any]] = [{"ask": 3}, {"ask": 9}, {"fly": 1}, {"submit": 5}]
-    steps = replayed(NumberGame(5, 20), actions).steps
+    steps = replay_actions(NumberGame(5, 20), actions).steps
     assert [step.reading for step in steps] == [True, False, None, None]
-    again = verified(NumberGame(5, 20), steps)
+    again = verify_transcript(NumberGame(5, 20), steps)
     assert again.steps == steps
     assert again.closed
     lies: list[tuple[int, Step[Any]]] = [
@@ -68,7 +68,7 @@ def test_a_transcript_that_the_item_answers_is_verified_and_one_that_lies_is_ref
     ]
     for number, lie in lies:
         with pytest.raises(TranscriptError, match=f"^step {number}: ") as refused:
-            verified(NumberGame(5, 20), [*steps[:number], lie, *steps[number + 1 :]])
+            verify_transcript(NumberGame(5, 20), [*steps[:number], lie, *steps[number + 1 :]])
         assert refused.value.number == number
 
 
@@ -76,8 +76,8 @@ def test_steps_of_its_own_at_the_front_have_to_be_in_the_transcript() -> None:
     first: Step[bool] = Step({"start": []}, True)
     game = NumberGame(5, 20, [first])
     game.act({"ask": 3})
-    assert verified(NumberGame(5, 20, [first]), game.steps).steps == game.steps
+    assert verify_transcript(NumberGame(5, 20, [first]), game.steps).steps == game.steps
     with pytest.raises(CalibrantError, match="step 0: missing"):
-        verified(NumberGame(5, 20, [first]), [])
+        verify_transcript(NumberGame(5, 20, [first]), [])
     with pytest.raises(CalibrantError, match="step 0: action"):
-        verified(NumberGame(5, 20, [first]), game.steps[1:])
+        verify_transcript(NumberGame(5, 20, [first]), game.steps[1:])

@@ -14,7 +14,7 @@ from calibrant.dsl.errors import (
     ParseError,
     PoolError,
     TableError,
-    shown,
+    short_repr,
 )
 from calibrant.dsl.formulas.text import Grammar, parse
 from tests.support.effort import examples
@@ -25,7 +25,7 @@ LONGEST = 60
 @given(st.text(st.characters(), max_size=100))
 @settings(deadline=None, max_examples=examples(100))
 def test_a_shown_value_is_one_short_printable_line(text: str) -> None:
-    rendering = shown(text)
+    rendering = short_repr(text)
     assert rendering.isascii()
     assert rendering.isprintable()
     assert len(rendering) <= LONGEST
@@ -38,7 +38,7 @@ def test_a_shown_value_is_one_short_printable_line(text: str) -> None:
 @pytest.mark.parametrize("num_characters", [LONGEST - 3, LONGEST - 2, LONGEST - 1, 1_000_000])
 def test_what_does_not_fit_is_cut(num_characters: int) -> None:
     quoted = "'" + "x" * num_characters + "'"
-    assert shown("x" * num_characters) == (quoted if len(quoted) <= LONGEST else quoted[:57] + "...")
+    assert short_repr("x" * num_characters) == (quoted if len(quoted) <= LONGEST else quoted[:57] + "...")
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_no_variable_at_all_may_be_allowed() -> None:
         (PoolError("no rows", file="a.yaml"), "a.yaml: no rows"),
         (PoolError("no rows", field="worlds[0]"), "worlds[0]: no rows"),
         (PoolError("no rows", file="a.yaml", instance="i7", field="worlds[0]"), "a.yaml: i7: worlds[0]: no rows"),
-        (PoolError("no rows", field="rows").located(file="a.yaml", instance="i7"), "a.yaml: i7: rows: no rows"),
-        (PoolError("no rows", file="a", instance="i").located(file="b", instance="j"), "a: i: no rows"),
-        (PoolError("no rows", instance="i").located(file="b", instance="j"), "b: i: no rows"),
+        (PoolError("no rows", field="rows").with_location(file="a.yaml", instance="i7"), "a.yaml: i7: rows: no rows"),
+        (PoolError("no rows", file="a", instance="i").with_location(file="b", instance="j"), "a: i: no rows"),
+        (PoolError("no rows", instance="i").with_location(file="b", instance="j"), "b: i: no rows"),
     ],
 )
 def test_a_pool_error_tells_where(error: PoolError, message: str) -> None:

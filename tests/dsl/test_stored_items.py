@@ -22,7 +22,7 @@ FILES = [file for files in bundled_files().values() for file in files[:1]]
 
 @pytest.fixture
 def few_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
 
 
 def head(source: Path, number: int, target: Path) -> Path:
@@ -38,7 +38,7 @@ def test_stored_items_are_the_items(source: Path, tmp_path: Path, monkeypatch: p
     of = benchmark_of(pool)
     kept = of.read_pool(pool).items
     assert isinstance(kept, tuple)
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 1)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 1)
     stored = of.read_pool(pool).items
     assert isinstance(stored, StoredItems)
     assert tuple(stored) == kept

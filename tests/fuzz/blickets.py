@@ -20,11 +20,11 @@ from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.records import ItemRecord, item_from_record, record_from_item
 from calibrant.dsl.blickets.reference import run
 from calibrant.dsl.blickets.rule import all_rules
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.dsl.blickets.trace import check_trace, trace_from_line, trace_line, trace_of
-from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError
-from calibrant.dsl.records import decoded
+from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
+from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
 from tests.oracles.independent import require
 
@@ -50,7 +50,7 @@ def case(rng: random.Random) -> str:
 @cache
 def items() -> tuple[BlicketItem, ...]:
     """Some of every suite."""
-    return tuple(item for plan in SUITES.values() for item in islice(drawn(plan, 1), 2))
+    return tuple(item for plan in SUITES.values() for item in islice(sample_items(plan, 1), 2))
 
 
 # --- replies and actions ----------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _log(rng: random.Random) -> str:
 
 def _item(rng: random.Random) -> str:
     def read(text: str) -> None:
-        item = item_from_record(decoded(text, ItemRecord))
+        item = item_from_record(decode_line(text, ItemRecord))
         require(item_from_record(record_from_item(item)) == item, "an item that is not written back")
 
     line = json.dumps(msgspec.to_builtins(record_from_item(rng.choice(items()))))
@@ -164,4 +164,4 @@ def _line(rng: random.Random, kind: str, line: str, read: Callable[[str], object
 
 
 def _is_line(text: str) -> bool:
-    return len(text) <= 2 * LONGEST_MESSAGE and not any(c in text for c in "\n\r\0")
+    return len(text) <= 2 * MAX_MESSAGE_CHARS and not any(c in text for c in "\n\r\0")

@@ -13,18 +13,18 @@ import msgspec
 from calibrant.dsl.causalab.configs import config, item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.formula import formula_score
-from calibrant.dsl.causalab.generation import PLANS, generated
-from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
+from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Mechanism
 from calibrant.dsl.causalab.pool import LabRecord, item_of_record, record_of_item
-from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.response import answer_of
 from calibrant.dsl.causalab.run import run_score
 from calibrant.dsl.causalab.score import Scorer, visualiser_score
-from calibrant.dsl.episode import verified
-from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError
-from calibrant.dsl.records import decoded
+from calibrant.dsl.episode import verify_transcript
+from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError
+from calibrant.dsl.records import decode_line
 from tests.fuzz.corruption import CHARACTER_DAMAGE, JUNK, damaged
 from tests.oracles.independent import require
 
@@ -66,7 +66,7 @@ def case(rng: random.Random) -> str:
 
 @cache
 def items() -> tuple[LabItem, ...]:
-    return tuple(item for plan in PLANS.values() for item in generated(plan, 1, 2))
+    return tuple(item for plan in PLANS.values() for item in generate_items(plan, 1, 2))
 
 
 @cache
@@ -79,24 +79,24 @@ def _scorer(number: int) -> Scorer:
 
 def _reply(rng: random.Random) -> str:
     number = rng.randrange(len(items()))
-    text = json.dumps(stated(items()[number].sealed.mechanism)) if rng.random() < 0.5 else ""
+    text = json.dumps(state_mechanism(items()[number].sealed.mechanism)) if rng.random() < 0.5 else ""
     text = "".join(rng.choices(PIECES, k=rng.randrange(4))) + text + "".join(rng.choices(PIECES, k=rng.randrange(4)))
     text = rng.choice(CHARACTER_DAMAGE)(rng, text) if rng.random() < 0.5 else text
     spelled = controller_json(text)
     require(spelled is None or isinstance(spelled, str), "no text")
-    found = parsed(text)
+    found = parse_object(text)
     _judged(number, found)
     try:
         answer = answer_of(text)
         require(bool(answer) and answer.keys() <= {"frequency", "hypothesis"}, "an answer of another shape")
     except CalibrantError as error:
-        require(0 < len(str(error)) <= LONGEST_MESSAGE and "\n" not in str(error), "a refusal that is no line")
+        require(0 < len(str(error)) <= MAX_MESSAGE_CHARS and "\n" not in str(error), "a refusal that is no line")
     return "reply without an object" if found is None else "reply read"
 
 
 def _hypothesis(rng: random.Random) -> str:
     number = rng.randrange(len(items()))
-    raw: Any = stated(items()[number].sealed.mechanism)
+    raw: Any = state_mechanism(items()[number].sealed.mechanism)
     raw = rng.choice(JUNK) if rng.random() < 0.1 else damaged(rng, raw)
     _judged(number, raw)
     return "hypothesis scored"
@@ -140,7 +140,7 @@ def _actions(rng: random.Random) -> str:
         )
         require(episode.left <= before, "an allowance that grows")
         json.dumps(step.reading, allow_nan=False)
-    verified(LabEpisode(item), episode.steps)
+    verify_transcript(LabEpisode(item), episode.steps)
     score = run_score(item, episode.steps)
     require(score.settings == sum(step.cost for step in episode.steps), "settings that do not add up")
     return "actions submitted" if score.submitted else "actions open"
@@ -190,7 +190,7 @@ def _config(rng: random.Random) -> str:
 
 def _item(rng: random.Random) -> str:
     def read(text: str) -> None:
-        item = item_of_record(decoded(text, LabRecord))
+        item = item_of_record(decode_line(text, LabRecord))
         require(item_of_record(record_of_item(item)) == item, "an item that is not written back")
 
     return _line(rng, "item", json.dumps(msgspec.to_builtins(record_of_item(rng.choice(items())))), read)
@@ -208,4 +208,4 @@ def _line(rng: random.Random, kind: str, line: str, read: Callable[[str], object
 
 
 def _is_line(text: str) -> bool:
-    return len(text) <= 2 * LONGEST_MESSAGE and not any(c in text for c in "\n\r\0")
+    return len(text) <= 2 * MAX_MESSAGE_CHARS and not any(c in text for c in "\n\r\0")

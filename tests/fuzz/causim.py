@@ -17,7 +17,7 @@ from calibrant.bench.training.rewards import attributed, lesson, shaped, verdict
 from calibrant.dsl.causim.item import CausimItem
 from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
-from calibrant.dsl.errors import LONGEST_MESSAGE, CalibrantError, shown
+from calibrant.dsl.errors import MAX_MESSAGE_CHARS, CalibrantError, short_repr
 from calibrant.solvers.causim.items import built_in_items, drawn_items
 from tests.fuzz.corruption import damaged
 from tests.oracles.independent import require
@@ -105,10 +105,10 @@ def check_answer(target: Target, answer: dict[str, Any]) -> str:
     """Compare the verdict on an answer with what running every world says; the outcome in a word."""
     record = BENCHMARK.score(target.item, answer, ())
     _, remark = BENCHMARK.read_answer(target.item, answer)
-    require(record["correct"] is is_right(target, answer), f"reward {record['correct']} for {shown(answer)}")
+    require(record["correct"] is is_right(target, answer), f"reward {record['correct']} for {short_repr(answer)}")
     require(record["answered"] is True, "an answer with exactly the required keys is none")
     require(not (record["correct"] and remark), f"a right answer has a remark: {remark}")
-    require(len(remark) < LONGEST_MESSAGE and (not remark or remark.isprintable()), f"a remark of lines: {remark!a}")
+    require(len(remark) < MAX_MESSAGE_CHARS and (not remark or remark.isprintable()), f"a remark of lines: {remark!a}")
     require(BENCHMARK.same_answer(target.item, answer, answer) is True, "an answer is not the same as itself")
     json.loads(json.dumps(record, allow_nan=False))
     json.loads(record["meaning"])
@@ -130,7 +130,7 @@ def _reply(rng: random.Random) -> str:
         text = rng.choice(['{"answer": %s}', '{"memory": "m", "value": [%s]}', '%s {"confidence": 1}']) % text
     score = BENCHMARK.verbs.score(target.item, f"so: {text}\n")
     expected = not is_wrapped and is_right(target, answer)
-    require(score.correct is expected, f"reward {score.correct} for {shown(text)}")
+    require(score.correct is expected, f"reward {score.correct} for {short_repr(text)}")
     require(score.correct is (score.failure is None), "a wrong reply without a reason")
     require(score.failure is None or score.failure.isprintable(), f"a reason of more than a line: {score.failure!a}")
     return f"reply {'wrapped' if is_wrapped else 'right' if score.correct else 'wrong'}"
@@ -149,7 +149,7 @@ def _reward(rng: random.Random) -> str:
     require(response is not None, "a text is no completion")
     assert response is not None
     reward, share, worth = (reward(asked, response) for reward in (verdict, shaped, attributed))
-    require(reward == float(is_right(target, answer)), f"reward {reward} for {shown(answer)}")
+    require(reward == float(is_right(target, answer)), f"reward {reward} for {short_repr(answer)}")
     require(share is not None and 0 <= share <= 1 and (share == 1) >= (reward == 1), f"share {share}")
     require(worth in (None, 0.0, 0.5, 1.0), f"attributed reward {worth}")
     return "completion rewarded"
@@ -172,6 +172,6 @@ def _record(rng: random.Random) -> str:
         BENCHMARK.score(item, BENCHMARK.no_answer(item), ())
     except CalibrantError as error:
         message = str(error)
-        require(message.isprintable() and len(message) <= LONGEST_MESSAGE, f"not one line: {message!a}")
+        require(message.isprintable() and len(message) <= MAX_MESSAGE_CHARS, f"not one line: {message!a}")
         return "record refused"
     return "record read"

@@ -26,7 +26,7 @@ from calibrant.audits.replayscm.certificates.dags import LargeGroupError, Names,
 from calibrant.audits.replayscm.certificates.plain_sizes import LARGEST_CAP, essential_functions, least_sizes
 from calibrant.audits.replayscm.certificates.rup import ProofError, check_refutation
 from calibrant.audits.replayscm.certificates.shape import CertificateFile
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.text import parse
 from calibrant.dsl.replayscm.pools.files import record_from_problem
@@ -66,7 +66,7 @@ def _check_shape(made: Mapping[str, Any]) -> None:
     for part, keys in ((made, KEYS), (made["class"], CLASS_KEYS), (made.get("unique", {}), UNIQUE_KEYS)):
         strange = set(part) - keys
         if strange:
-            raise Refused(f"a certificate has no field {shown(min(strange, key=str))}")
+            raise Refused(f"a certificate has no field {short_repr(min(strange, key=str))}")
     if type(made["version"]) is not int:
         raise Refused("its version is not an integer")
     chosen = made["class"]
@@ -114,7 +114,9 @@ class _Verification:
         if count == 1:
             self._check_unique(functions, next(iter(by_roots)))
         if self.made["class"]["in_words"] != self._in_words():
-            raise Refused(f"its class is called {shown(self.made['class']['in_words'])}, but is: {self._in_words()}")
+            raise Refused(
+                f"its class is called {short_repr(self.made['class']['in_words'])}, but is: {self._in_words()}"
+            )
         return f"{self.problem.id}: {count} members ({self._in_words()})"
 
     def _recount_functions(self) -> dict[str, dict[Names, int]]:

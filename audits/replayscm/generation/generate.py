@@ -31,7 +31,7 @@ from calibrant.audits.replayscm.generation.training import Training, TrainingCho
 from calibrant.dsl.replayscm.pools.files import as_written
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.sampling.evidence import Evidence
-from calibrant.dsl.replayscm.sampling.problems import disclosed, problem_of
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem, problem_of
 from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
 from calibrant.dsl.replayscm.sampling.shortcuts import num_functions, with_shortcuts
 from calibrant.dsl.replayscm.sampling.strata import Stratum
@@ -88,7 +88,9 @@ def generate(
     separation = _separate(stratum, plan, accepted, max_added, rng)
     name = f"GEN_{stratum.name}_{seed}"
     base, final = (
-        as_written(disclosed(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting))
+        as_written(
+            disclose_problem(problem_of(stratum, name, seed, accepted.latent, accepted.evidence(added)), setting)
+        )
         for added in ((), separation.drawn)
     )
     before = evidence_audit(stratum, base)

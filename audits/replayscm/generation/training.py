@@ -29,8 +29,8 @@ from calibrant.dsl.replayscm.sampling.scms import LatentScm
 from calibrant.dsl.replayscm.sampling.shortcuts import (
     Survivors,
     num_functions,
+    remaining_survivors,
     shortcut_classes,
-    unrefuted,
     with_shortcuts,
 )
 from calibrant.dsl.replayscm.sampling.strata import Stratum
@@ -94,7 +94,7 @@ class TrainingChoice:
 
     def _take(self, stage: str, drawn: Drawn) -> None:
         self.stages[drawn.world.id] = stage
-        self.survivors = unrefuted(drawn.world, self.survivors, self.windows)
+        self.survivors = remaining_survivors(drawn.world, self.survivors, self.windows)
         self.proposer.take(drawn)
 
     def _preferred(self, *, focus: str | None) -> Drawn:

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, in_one_line, short_repr
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, load_json
 
 _ZIP = b"PK\x03\x04"
@@ -51,7 +51,7 @@ class EvalLog:
                 header = _header(archive)
                 system = _system(header)
                 for name in _samples(archive, header):
-                    where = f"sample {shown(name)}"
+                    where = f"sample {short_repr(name)}"
                     sample = _object(archive, name)
                     if sample.get("error"):
                         self.num_failed += 1
@@ -80,19 +80,19 @@ def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         with archive.open(entry) as file:
             raw = file.read(MAX_JSON_BYTES + 1)
     except (NotImplementedError, RuntimeError) as error:  # another compression; encryption
-        raise CalibrantError(f"{shown(name)}: {in_one_line(str(error))[:200]}") from None
+        raise CalibrantError(f"{short_repr(name)}: {in_one_line(str(error))[:200]}") from None
     except Exception as error:  # each decompressor has errors of its own
-        raise CalibrantError(f"{shown(name)}: damaged: {in_one_line(str(error))[:200]}") from None
+        raise CalibrantError(f"{short_repr(name)}: damaged: {in_one_line(str(error))[:200]}") from None
     if len(raw) > MAX_JSON_BYTES:
-        raise CalibrantError(f"{shown(name)}: larger than {MAX_JSON_BYTES} bytes")
+        raise CalibrantError(f"{short_repr(name)}: larger than {MAX_JSON_BYTES} bytes")
     try:
         value = load_json(raw)
     except TooLargeError as error:
-        raise CalibrantError(f"{shown(name)}: {error}") from None
+        raise CalibrantError(f"{short_repr(name)}: {error}") from None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise CalibrantError(f"{shown(name)}: not a JSON object in UTF-8")
+        raise CalibrantError(f"{short_repr(name)}: not a JSON object in UTF-8")
     return value
 
 
@@ -149,7 +149,9 @@ def _prediction(sample: Mapping[str, Any], system: str | None, where: str) -> di
     """
     instance = sample.get("id")
     if type(instance) not in (str, int):
-        raise CalibrantError(f"{where}: id is {shown(instance)}; it has to be the item's id, a text or a whole number")
+        raise CalibrantError(
+            f"{where}: id is {short_repr(instance)}; it has to be the item's id, a text or a whole number"
+        )
     line: dict[str, Any] = {"instanceId": str(instance), "model": system}
     epoch = sample.get("epoch")
     if epoch is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from calibrant.bench.core.verdict import LazyVerdict
-from calibrant.dsl.errors import in_one_line, shown
+from calibrant.dsl.errors import in_one_line, short_repr
 
 UNREAD_STAGES = (
     "extracted",
@@ -49,7 +49,7 @@ class _Tally:
         if not reason:
             return
         if not self.number:
-            self.first = f"(first: {shown(instance)[1:-1]}: {in_one_line(reason)[:200]})"
+            self.first = f"(first: {short_repr(instance)[1:-1]}: {in_one_line(reason)[:200]})"
         self.number += 1
 
 

@@ -11,7 +11,7 @@ from random import Random
 from calibrant.bench.blickets.agents import agent
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.dsl.blickets.episode import BlicketEpisode
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError
 
 # learner -> suite that it plays, numbers of objects
@@ -30,7 +30,7 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def _episode(learner: str, suite: str, num_objects: int, seed: int) -> Ask:
-    item = next(islice(drawn(replace(SUITES[suite], n=num_objects), seed), 1))
+    item = next(islice(sample_items(replace(SUITES[suite], n=num_objects), seed), 1))
 
     def ask() -> str | None:
         try:

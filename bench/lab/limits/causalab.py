@@ -7,7 +7,7 @@ from itertools import islice
 
 from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.causalab.evidence import evidence_of
@@ -24,7 +24,7 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def _item(nodes: int, seed: int) -> LabItem:
-    return next(islice(generated(replace(PLANS["5nodes"], nodes=nodes), seed, 1), 1))
+    return next(islice(generate_items(replace(PLANS["5nodes"], nodes=nodes), seed, 1), 1))
 
 
 def _count(nodes: int, seed: int) -> Ask:

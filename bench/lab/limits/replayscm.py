@@ -14,7 +14,7 @@ from calibrant.bench.lab.limits.sweep import Ask, Curve, Sweep
 from calibrant.bench.lab.speed.replayscm.synthesis import planted_tables
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.sampling.evidence import sample_evidence
-from calibrant.dsl.replayscm.sampling.problems import disclosed, problem_of, sample_problem
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem, problem_of, sample_problem
 from calibrant.dsl.replayscm.sampling.scms import sample_scm
 from calibrant.dsl.replayscm.sampling.strata import Stratum, stratum, worlds_for
 from calibrant.dsl.replayscm.world import Panel
@@ -95,7 +95,7 @@ def _stratum(num_variables: int, num_units: int | None = None) -> Stratum:
 
 def sampled(num_variables: int, seed: int, setting: str = "hidden-order") -> Problem:
     """With its gold; the stratum `large_n12`, drawn for so many variables."""
-    return disclosed(sample_problem(_stratum(num_variables), seed), setting)
+    return disclose_problem(sample_problem(_stratum(num_variables), seed), setting)
 
 
 def _task(num_variables: int, seed: int, setting: str = "hidden-order") -> Task:

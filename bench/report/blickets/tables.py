@@ -17,8 +17,8 @@ from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
 from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
 from calibrant.bench.report.standing.views import view_table
 from calibrant.dsl.blickets.item import BlicketItem
-from calibrant.dsl.blickets.sampling import SUITES, drawn
-from calibrant.dsl.errors import CalibrantError, shown
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.errors import CalibrantError, short_repr
 
 PAPER_IDS = ("5a", "5b", "6", "7", "8", "9", "10", "11")
 TABLE_IDS = (*(view.id for view in METRICS.views.values()), *PAPER_IDS)
@@ -48,7 +48,7 @@ def blicket_tables(answers: Sequence[Answer], wanted: ReportContents, items: Ite
 @cache
 def _item_of_suite(name: str) -> BlicketItem | None:
     """An item for all of a suite: the paper's conditions hold for every item of a plan or for none."""
-    return next(drawn(SUITES[name], 0)) if name in SUITES else None
+    return next(sample_items(SUITES[name], 0)) if name in SUITES else None
 
 
 def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]:
@@ -59,7 +59,7 @@ def _episodes(answers: Sequence[Named], items: Items) -> Iterator[PlayedEpisode]
         try:
             score = msgspec.convert(dict(one.score), PrintedScore)
         except msgspec.ValidationError as error:
-            where = f"{one.origin.system} on {shown(one.origin.instance)} of {one.origin.pool}"
+            where = f"{one.origin.system} on {short_repr(one.origin.instance)} of {one.origin.pool}"
             raise CalibrantError(f"{where}: not a score of blickets: {error}") from None
         fired = score.provenance.fired
         yield PlayedEpisode(one.system, item, score, None if fired is None else "DB4" in fired, one.origin.stratum)

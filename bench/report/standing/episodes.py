@@ -11,7 +11,7 @@ from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.part import Answer, ReportContents
 from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
 from calibrant.dsl.episode import TranscriptError
-from calibrant.dsl.errors import CalibrantError, in_one_line, shown
+from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 
 if TYPE_CHECKING:
     from calibrant.bench.benchmarks.base import Benchmark
@@ -64,4 +64,4 @@ def _drawn(of: Benchmark[Any], item: Any, transcript: Transcript, name: str) -> 
     try:
         return of.timeline(item, transcript.steps, name)
     except TranscriptError as error:
-        raise CalibrantError(f"{name} on {shown(item.id)} of {transcript.origin.pool}: {error}") from None
+        raise CalibrantError(f"{name} on {short_repr(item.id)} of {transcript.origin.pool}: {error}") from None

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.runs.jobs import error_line
-from calibrant.dsl.errors import CalibrantError, MissingExtraError, shown
+from calibrant.dsl.errors import CalibrantError, MissingExtraError, short_repr
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -94,7 +94,9 @@ _connections: dict[str, Connection] = {}
 def connected(address: str) -> Connection:
     """The connection to a scheduler, made once: a command may need one crew after the other."""
     if not FORM.fullmatch(address):
-        raise CalibrantError(f"{shown(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT")
+        raise CalibrantError(
+            f"{short_repr(address)} is no address of a cluster; give tcp://HOST:PORT or tls://HOST:PORT"
+        )
     known = _connections.get(address)
     if known is None or not known.alive:
         disconnect(address)

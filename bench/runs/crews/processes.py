@@ -20,7 +20,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from calibrant.bench.runs.crews.parent import end_with_parent
 from calibrant.bench.runs.jobs import Failure, attempted
-from calibrant.dsl.compiling import Told
+from calibrant.dsl.compiling import CompileListener
 from calibrant.dsl.errors import CalibrantError
 
 AHEAD = 64  # jobs for each process that are made before they are done
@@ -99,7 +99,7 @@ class Processes:
 def spawned(workers: int, prepare: Callable[[], None]) -> ProcessPool:
     """A pool whose processes start from nothing: no thread and no lock of this one can be in their way."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPool(workers, initializer=partial(_start, prepare, Told.listener), context=context)
+    return ProcessPool(workers, initializer=partial(_start, prepare, CompileListener.listener), context=context)
 
 
 @contextmanager
@@ -140,5 +140,5 @@ def outcome(future: Future[T | Failure], wall_budget: float | None) -> T | Failu
 
 def _start(prepare: Callable[[], None], told: Callable[[str], None] | None) -> None:
     end_with_parent()
-    Told.listener = told
+    CompileListener.listener = told
     prepare()

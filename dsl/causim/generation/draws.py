@@ -37,9 +37,9 @@ class Draws:
         return self.below(1_000_000) < round(probability * 1_000_000)
 
     def sample(self, options: Sequence[T], number: int) -> list[T]:
-        """That many different positions of the options, in random order."""
-        left = list(options)
-        return [left.pop(self.below(len(left))) for _ in range(number)]
+        """Sample that many distinct positions of the options, in random order."""
+        remaining = list(options)
+        return [remaining.pop(self.below(len(remaining))) for _ in range(number)]
 
     def shuffle(self, values: MutableSequence[T]) -> None:
         values[:] = self.sample(list(values), len(values))

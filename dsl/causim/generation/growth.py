@@ -16,16 +16,16 @@ import numpy as np
 
 from calibrant.dsl.causim.bundle import Bundle, Definition, Graph, GrowthPlan, module_text, noise_support
 from calibrant.dsl.causim.generation.draws import Draws
-from calibrant.dsl.causim.generation.mechanisms import INDENT, Input, Setting, indented, mechanism
+from calibrant.dsl.causim.generation.mechanisms import INDENT, Input, Setting, indent_lines, mechanism
 from calibrant.dsl.causim.generation.samplers import sampler
 from calibrant.dsl.causim.generation.words import Vocabulary, new_name, outcomes
-from calibrant.dsl.causim.item import loaded
+from calibrant.dsl.causim.item import load_model
+from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.modules import statements
 from calibrant.dsl.causim.language.statements import Function, function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.language.work import Work
 from calibrant.dsl.causim.model import Model
-from calibrant.dsl.causim.topology import NEW, Insertion, depths, inserted, insertions
+from calibrant.dsl.causim.topology import NEW, Insertion, depths, insert_node, insertions
 from calibrant.dsl.causim.values import ModelError, symbol, value_of
 from calibrant.dsl.causim.verifier import bundle_objections
 
@@ -53,7 +53,7 @@ class Version:
 
 @dataclass
 class Tally:
-    """What became of the drafts: accepted ones, and how often each objection was the first. Filled as programs grow."""
+    """The outcomes of drafts: accepted ones, and how often each objection was the first. Filled as programs grow."""
 
     accepted: int = 0
     refused: dict[str, int] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def _grow_once(
             drafted = _draft(Draws(*key, step, attempt), state, topology, vocabulary)
             source = module_text(drafted.bundle, comments=False)
             try:
-                model = loaded(source)
+                model = load_model(source)
                 objections = bundle_objections(drafted.bundle, model, source)
             except ModelError as error:
                 objections = [str(error)]
@@ -140,7 +140,7 @@ def _draft(draws: Draws, state: _State, topology: str, vocabulary: Vocabulary) -
     for child, parents in place.changed:
         after = tuple(name if parent == NEW else parent for parent in parents)
         parts[child] = _rewritten(draws, state, child, after, new)
-    graph = inserted(state.graph, place, name)
+    graph = insert_node(state.graph, place, name)
     return _Draft(parts, graph, _bundle(parts, graph, topology, place, name))
 
 
@@ -159,15 +159,15 @@ def _noise_values(body: str) -> list[object]:
     return [value_of(value) for value in sorted(noise_support(_function("", body, random=True)))]
 
 
-def _image(body: str, given: Sequence[Input]) -> list[object]:
+def _image(body: str, inputs: Sequence[Input]) -> list[object]:
     """The values that a mechanism gives, sorted by text."""
-    called = _function(", ".join(one.variable for one in given), body, random=False)
-    codes, symbols = table(called, [one.values for one in given], symbol, Work())
+    called = _function(", ".join(item.variable for item in inputs), body, random=False)
+    codes, symbols = table(called, [item.values for item in inputs], symbol, StepBudget())
     return [value_of(value) for value in sorted(symbols[code] for code in np.unique(codes))]
 
 
 def _function(parameters: str, body: str, *, random: bool) -> Function:
-    (definition,) = statements("\n".join([f"def drafted({parameters}):", *indented(body.split("\n"))]))
+    (definition,) = statements("\n".join([f"def drafted({parameters}):", *indent_lines(body.split("\n"))]))
     assert isinstance(definition, ast.FunctionDef)
     return function(definition, random=random)
 
@@ -190,10 +190,10 @@ def _rewritten(draws: Draws, state: _State, child: str, parents: tuple[str, ...]
     noise = Input(_noise_of(child), [value_of(value) for value in node.support])
     domain = [value_of(value) for value in state.model.system[state.model.position[child]].domain]
     default = draws.choice(new.values)
-    others = [value for value in new.values if value != default]
-    elsewhere = [Input(new.variable, others)] if len(others) > 1 else []
+    other_values = [value for value in new.values if value != default]
+    elsewhere = [Input(new.variable, other_values)] if len(other_values) > 1 else []
     setting = Setting([*(_input(state, parent) for parent in old.parents[-1:]), *elsewhere], noise, domain)
-    body = [f"if {new.variable} == {default!r}:", *indented(lines), *mechanism(draws, setting).split("\n")]
+    body = [f"if {new.variable} == {default!r}:", *indent_lines(lines), *mechanism(draws, setting).split("\n")]
     return replace(old, parents=parents, body="\n".join(body))
 
 
@@ -215,10 +215,10 @@ def _bundle(
     structural = []
     lines = ["def run_once(seed=None):", "    if seed is not None:", "        random.seed(seed)"]
     for node in graph:
-        own = parts[node]
-        arguments = [*(parent.lower() for parent in own.parents), _noise_of(node)]
-        doc = f"{node} from {', '.join([*own.parents, f'U_{node}'])}."
-        structural.append(Definition(f"f_{node}", arguments, own.body, doc))
+        part = parts[node]
+        arguments = [*(parent.lower() for parent in part.parents), _noise_of(node)]
+        doc = f"{node} from {', '.join([*part.parents, f'U_{node}'])}."
+        structural.append(Definition(f"f_{node}", arguments, part.body, doc))
         lines.append(f"    {_noise_of(node)} = U_{node}()")
         lines.append(f"    {node.lower()} = f_{node}({', '.join(arguments)})")
     outputs = ", ".join(f"{node!r}: {node.lower()}" for node in graph)

@@ -27,7 +27,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a mechanism is made of: parents may be none; outputs are two to four."""
+    """The inputs and outputs of a mechanism: parents may be none; outputs are two to four."""
 
     parents: Sequence[Input]
     noise: Input
@@ -43,88 +43,89 @@ def mechanism(draws: Draws, setting: Setting) -> str:
     return "\n".join(draws.choice(forms)(draws, setting))
 
 
-def indented(lines: Sequence[str]) -> list[str]:
+def indent_lines(lines: Sequence[str]) -> list[str]:
     return [INDENT + line for line in lines]
 
 
-def _some(draws: Draws, values: Sequence[object]) -> tuple[object, ...]:
-    """Some of the values, not all if there are several."""
+def _sample_some(draws: Draws, values: Sequence[object]) -> tuple[object, ...]:
+    """Sample some of the values, a proper subset if there are several."""
     return tuple(draws.sample(values, 1 + draws.below(max(len(values) - 1, 1))))
 
 
 def _two(draws: Draws, setting: Setting) -> tuple[object, object]:
-    one, other = draws.sample(setting.outputs, 2)
-    return one, other
+    first, second = draws.sample(setting.outputs, 2)
+    return first, second
 
 
-def _test(draws: Draws, given: Input) -> str:
-    chosen = _some(draws, given.values)
-    return f"{given.variable} == {chosen[0]!r}" if len(chosen) == 1 else f"{given.variable} in {chosen!r}"
+def _test(draws: Draws, argument: Input) -> str:
+    chosen = _sample_some(draws, argument.values)
+    return f"{argument.variable} == {chosen[0]!r}" if len(chosen) == 1 else f"{argument.variable} in {chosen!r}"
 
 
 def _rule(draws: Draws, setting: Setting) -> list[str]:
     """A few lines on the parents alone that return."""
-    one, other = _two(draws, setting)
+    first, second = _two(draws, setting)
     if not setting.parents:
-        return [f"return {one!r}"]
+        return [f"return {first!r}"]
     if len(setting.parents) == 1 or draws.chance(0.5):
         lines = []
         for parent in draws.sample(setting.parents, len(setting.parents)):
             lines += [f"if {_test(draws, parent)}:", f"{INDENT}return {draws.choice(setting.outputs)!r}"]
-        return [*lines, f"return {one!r}"]
+        return [*lines, f"return {first!r}"]
     tests = [_test(draws, parent) for parent in setting.parents]
-    return [f"if {draws.choice([' and ', ' or ']).join(tests)}:", f"{INDENT}return {one!r}", f"return {other!r}"]
+    return [f"if {draws.choice([' and ', ' or ']).join(tests)}:", f"{INDENT}return {first!r}", f"return {second!r}"]
 
 
 def _membership(draws: Draws, setting: Setting) -> list[str]:
-    one, other = _two(draws, setting)
-    head = [f"if {setting.noise.variable} in {_some(draws, setting.noise.values)!r}:"]
+    first, second = _two(draws, setting)
+    head = [f"if {setting.noise.variable} in {_sample_some(draws, setting.noise.values)!r}:"]
     if not setting.parents:
-        return [*head, f"{INDENT}return {one!r}", f"return {other!r}"]
-    return [*head, *indented([f"return {one!r}"]), *_rule(draws, setting)]
+        return [*head, f"{INDENT}return {first!r}", f"return {second!r}"]
+    return [*head, *indent_lines([f"return {first!r}"]), *_rule(draws, setting)]
 
 
 def _gates(draws: Draws, setting: Setting) -> list[str]:
-    one, other = _two(draws, setting)
+    first, second = _two(draws, setting)
     inner = [
         f"if {_test(draws, setting.noise)}:",
-        f"{INDENT}return {one!r}",
+        f"{INDENT}return {first!r}",
         f"return {draws.choice(setting.outputs)!r}",
     ]
     for parent in draws.sample(setting.parents, len(setting.parents)):
-        inner = [f"if {_test(draws, parent)}:", *indented(inner), f"return {other!r}"]
+        inner = [f"if {_test(draws, parent)}:", *indent_lines(inner), f"return {second!r}"]
     return inner
 
 
 def _text(draws: Draws, setting: Setting) -> list[str]:
     parts = [
-        f"str({given.variable})" for given in draws.sample([*setting.parents, setting.noise], len(setting.parents) + 1)
+        f"str({argument.variable})"
+        for argument in draws.sample([*setting.parents, setting.noise], len(setting.parents) + 1)
     ]
-    known = "".join(str(value) for given in [*setting.parents, setting.noise] for value in given.values)
-    one, other = _two(draws, setting)
-    ends = sorted({str(value)[-1] for given in [*setting.parents, setting.noise] for value in given.values})
+    characters = "".join(str(value) for argument in [*setting.parents, setting.noise] for value in argument.values)
+    first, second = _two(draws, setting)
+    ends = sorted({str(value)[-1] for argument in [*setting.parents, setting.noise] for value in argument.values})
     return [
         f"t = {' + '.join(parts)}",
-        f"if {draws.choice(sorted(set(known)))!r} in t and not t.endswith({draws.choice(ends)!r}):",
-        f"{INDENT}return {one!r}",
+        f"if {draws.choice(sorted(set(characters)))!r} in t and not t.endswith({draws.choice(ends)!r}):",
+        f"{INDENT}return {first!r}",
         f"if len(t) % {2 + draws.below(2)} == 0:",
         f"{INDENT}return {draws.choice(setting.outputs)!r}",
-        f"return {other!r}",
+        f"return {second!r}",
     ]
 
 
 def _loop(draws: Draws, setting: Setting) -> list[str]:
-    one, other = _two(draws, setting)
+    first, second = _two(draws, setting)
     givens = draws.sample([*setting.parents, setting.noise], len(setting.parents) + 1)
-    letters = sorted({letter for given in givens for value in given.values for letter in str(value)})
+    letters = sorted({letter for argument in givens for value in argument.values for letter in str(value)})
     chosen = draws.sample(letters, min(len(letters), 3))
     return [
-        f"for item in [{', '.join(given.variable for given in givens)}]:",
+        f"for item in [{', '.join(argument.variable for argument in givens)}]:",
         f"{INDENT}if str(item).startswith({chosen[0]!r}):",
-        f"{INDENT}{INDENT}return {one!r}",
+        f"{INDENT}{INDENT}return {first!r}",
         f"{INDENT}if {chosen[-1]!r} in str(item):",
         f"{INDENT}{INDENT}return {draws.choice(setting.outputs)!r}",
-        f"return {other!r}",
+        f"return {second!r}",
     ]
 
 
@@ -133,32 +134,32 @@ def _lookup(draws: Draws, setting: Setting) -> list[str]:
         table = {value: draws.choice(setting.outputs) for value in setting.noise.values}
         return [f"table = {table!r}", f"return table[{setting.noise.variable}]"]
     rows = list(product(*(parent.values for parent in setting.parents)))
-    one, other = ({row: draws.choice(setting.outputs) for row in rows} for _ in range(2))
+    first, second = ({row: draws.choice(setting.outputs) for row in rows} for _ in range(2))
     key = f"({', '.join(parent.variable for parent in setting.parents)},)"
     return [
         f"if {_test(draws, setting.noise)}:",
-        f"{INDENT}table = {one!r}",
+        f"{INDENT}table = {first!r}",
         "else:",
-        f"{INDENT}table = {other!r}",
+        f"{INDENT}table = {second!r}",
         f"return table[{key}]",
     ]
 
 
 def _counter(draws: Draws, setting: Setting) -> list[str]:
-    one, other = _two(draws, setting)
+    first, second = _two(draws, setting)
     givens = [*setting.parents, setting.noise]
     lines = ["count = 0"]
-    for given in givens:
-        lines += [f"if {_test(draws, given)}:", f"{INDENT}count += {1 + draws.below(2)}"]
+    for argument in givens:
+        lines += [f"if {_test(draws, argument)}:", f"{INDENT}count += {1 + draws.below(2)}"]
     threshold = 1 + draws.below(len(givens))
-    return [*lines, f"return {one!r} if count > {threshold - 1} else {other!r}"]
+    return [*lines, f"return {first!r} if count > {threshold - 1} else {second!r}"]
 
 
 def _response(draws: Draws, setting: Setting) -> list[str]:
     groups = draws.sample(setting.noise.values, len(setting.noise.values))
     cut = 1 + draws.below(len(groups) - 1) if len(groups) > 1 else 1
     first = f"{setting.noise.variable} in {tuple(groups[:cut])!r}"
-    return [f"if {first}:", *indented(_rule(draws, setting)), *_rule(draws, setting)]
+    return [f"if {first}:", *indent_lines(_rule(draws, setting)), *_rule(draws, setting)]
 
 
 _FORMS: Final[tuple[Callable[[Draws, Setting], list[str]], ...]] = (

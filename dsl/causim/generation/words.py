@@ -30,10 +30,10 @@ VALUE_WORDS: Final[dict[Vocabulary, tuple[str, ...]]] = {
 
 def new_name(draws: Draws, used: Iterable[str]) -> str:
     """A name of consonants and vowels in turn that is no keyword and not used in any case."""
-    taken = {name.lower() for name in used}
+    used_names = {name.lower() for name in used}
     while True:
         name = "".join(draws.choice(_CONSONANTS) + draws.choice(_VOWELS) for _ in range(2))
-        if name not in taken and not keyword.iskeyword(name) and not keyword.issoftkeyword(name):
+        if name not in used_names and not keyword.iskeyword(name) and not keyword.issoftkeyword(name):
             return name.capitalize()
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from calibrant.dsl.causim.language.randomness import Uniform, Unsupported
-from calibrant.dsl.causim.language.work import (
+from calibrant.dsl.causim.language.execution_limits import (
     MEMBERS_PER_STEP,
     NODES_PER_STEP,
     Frame,
@@ -17,10 +16,11 @@ from calibrant.dsl.causim.language.work import (
     check_size,
     checked_number,
     members,
-    ordered,
+    require_ordered,
     text_of,
     weigh,
 )
+from calibrant.dsl.causim.language.randomness import Uniform, Unsupported
 
 Function = Callable[..., Any]
 
@@ -48,36 +48,36 @@ def _sum(frame: Frame, iterable: Any, start: Any = 0) -> Any:
     for member in members(frame, iterable):
         if type(total) is str or type(member) is str:
             raise Unsupported("sum of strings")
-        total = added(frame, total, member)
+        total = add_values(frame, total, member)
     return total
 
 
-def added(frame: Frame, one: Any, other: Any) -> Any:
+def add_values(frame: Frame, left_value: Any, right_value: Any) -> Any:
     """`one + other`."""
-    kind = type(one)
-    if kind in (str, list, tuple) and type(other) is kind:
-        charge_copy(frame, len(one) + len(other))
-        result = one + other
+    kind = type(left_value)
+    if kind in (str, list, tuple) and type(right_value) is kind:
+        charge_copy(frame, len(left_value) + len(right_value))
+        result = left_value + right_value
         if kind is tuple:
             weigh(frame, result)
         return result
-    return checked_number(one + other)
+    return checked_number(left_value + right_value)
 
 
-def _sorted(frame: Frame, iterable: Any, *, reverse: Any = False) -> list[Any]:
+def _call_sorted(frame: Frame, iterable: Any, *, reverse: Any = False) -> list[Any]:
     if type(iterable) is set:
         charge_copy(frame, len(iterable))
-    found = list(iterable) if type(iterable) is set else members(frame, iterable)
-    weigh(frame, found)
-    frame.spend(len(found))
-    return sorted(found, reverse=bool(reverse))
+    elements = list(iterable) if type(iterable) is set else members(frame, iterable)
+    weigh(frame, elements)
+    frame.spend(len(elements))
+    return sorted(elements, reverse=bool(reverse))
 
 
-def _any(frame: Frame, iterable: Any) -> bool:
+def _call_any(frame: Frame, iterable: Any) -> bool:
     return any(_few_steps(frame, iterable))
 
 
-def _all(frame: Frame, iterable: Any) -> bool:
+def _call_all(frame: Frame, iterable: Any) -> bool:
     return all(_few_steps(frame, iterable))
 
 
@@ -92,20 +92,20 @@ def _range(frame: Frame, *limits: Any) -> range:
 
 
 def _zip(frame: Frame, *iterables: Any) -> Any:
-    return _read(frame, list(zip(*[members(frame, iterable) for iterable in iterables], strict=False)))
+    return _iterate_pairs(frame, list(zip(*[members(frame, iterable) for iterable in iterables], strict=False)))
 
 
 def _enumerate(frame: Frame, iterable: Any, start: Any = 0) -> Any:
-    return _read(frame, list(enumerate(members(frame, iterable), start)))
+    return _iterate_pairs(frame, list(enumerate(members(frame, iterable), start)))
 
 
-def _read(frame: Frame, found: list[Any]) -> Any:
-    for pair in found[:1]:
+def _iterate_pairs(frame: Frame, pairs: list[Any]) -> Any:
+    for pair in pairs[:1]:
         weigh(frame, pair)  # so that tuples of tuples of tuples do not nest without end
-    return iter(found)
+    return iter(pairs)
 
 
-def _reversed(frame: Frame, sequence: Any) -> Any:
+def _call_reversed(frame: Frame, sequence: Any) -> Any:
     if type(sequence) not in (str, list, tuple, dict, range):
         raise Unsupported(f"reversed of {type(sequence).__name__}")
     return iter(members(frame, sequence)[::-1])
@@ -136,18 +136,18 @@ def _list(frame: Frame, iterable: Any = ()) -> list[Any]:
 
 
 def _tuple(frame: Frame, iterable: Any = ()) -> tuple[Any, ...]:
-    found = tuple(members(frame, iterable))
-    weigh(frame, found)
-    return found
+    elements = tuple(members(frame, iterable))
+    weigh(frame, elements)
+    return elements
 
 
 def _set(frame: Frame, iterable: Any = ()) -> set[Any]:
     if type(iterable) is set:
         charge_copy(frame, 8 * len(iterable))  # a member of a set takes as much as eight of a list
         return set(iterable)
-    found = members(frame, iterable)
-    weigh(frame, found)
-    return set(found)
+    elements = members(frame, iterable)
+    weigh(frame, elements)
+    return set(elements)
 
 
 def _dict(frame: Frame, items: Any = ()) -> dict[Any, Any]:
@@ -172,9 +172,9 @@ BUILTINS: Final[dict[str, Function]] = {
     "min": _extreme(min),
     "max": _extreme(max),
     "sum": _sum,
-    "sorted": _sorted,
-    "any": _any,
-    "all": _all,
+    "sorted": _call_sorted,
+    "any": _call_any,
+    "all": _call_all,
     "range": _range,
     "zip": _zip,
     "enumerate": _enumerate,
@@ -187,7 +187,7 @@ BUILTINS: Final[dict[str, Function]] = {
     "set": _set,
     "dict": _dict,
     "abs": _abs,
-    "reversed": _reversed,
+    "reversed": _call_reversed,
     "round": _round,
 }
 BUILTIN_KEYWORDS: Final = {
@@ -221,7 +221,7 @@ def extend_list(frame: Frame, target: list[Any], iterable: Any) -> None:
         check_size(len(target) + len(iterable))
         target.extend(members(frame, iterable))
         return
-    for member in _few_steps(frame, ordered(frame, iterable)):
+    for member in _few_steps(frame, require_ordered(frame, iterable)):
         target.append(member)
         check_size(len(target))
 
@@ -232,10 +232,10 @@ def _sort(frame: Frame, target: list[Any]) -> None:
     target.sort()
 
 
-def _update(frame: Frame, target: Any, other: Any) -> None:
-    if type(other) in (dict, set):
-        frame.spend(len(other) // NODES_PER_STEP)
-    target.update(other if type(other) in (dict, set) else members(frame, other))
+def _update(frame: Frame, target: Any, source: Any) -> None:
+    if type(source) in (dict, set):
+        frame.spend(len(source) // NODES_PER_STEP)
+    target.update(source if type(source) in (dict, set) else members(frame, source))
 
 
 def _plain(method: Function) -> Function:

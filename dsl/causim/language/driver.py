@@ -53,23 +53,23 @@ def parse(source: str) -> Parsed:
         if name.startswith("U_") and functions[name].parameters:
             raise Unsupported(f"{name}: a sampler has no parameters")
     try:
-        steps, returned = _Flow(functions).read(driver)
+        steps, returned = _Flow(functions).read_driver(driver)
     except Unsupported as error:
         raise Unsupported(f"{DRIVER}: {error}") from None
     return Parsed(functions, steps, returned)
 
 
 def _definitions(body: list[ast.stmt]) -> dict[str, ast.FunctionDef]:
-    found: dict[str, ast.FunctionDef] = {}
+    definitions: dict[str, ast.FunctionDef] = {}
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node):
             continue
         if not isinstance(node, ast.FunctionDef):
             raise Unsupported(f"{type(node).__name__} at the top of the module")
-        if node.name in found:
+        if node.name in definitions:
             raise Unsupported(f"{check_name(node.name)} is defined twice")
-        found[check_name(node.name)] = node
-    return found
+        definitions[check_name(node.name)] = node
+    return definitions
 
 
 def _is_text(node: ast.stmt) -> bool:
@@ -86,12 +86,12 @@ class _Flow:
         self.steps: list[Call] = []
         self.dicts: dict[str, ast.Dict] = {}
 
-    def read(self, driver: ast.FunctionDef) -> tuple[tuple[Call, ...], dict[str, str]]:
+    def read_driver(self, driver: ast.FunctionDef) -> tuple[tuple[Call, ...], dict[str, str]]:
         if driver.decorator_list:
             raise Unsupported("a decorator")
-        given = driver.args
-        seeds = {parameter.arg for parameter in [*given.posonlyargs, *given.args, *given.kwonlyargs]}
-        for default in [*given.defaults, *given.kw_defaults]:
+        signature = driver.args
+        seeds = {parameter.arg for parameter in [*signature.posonlyargs, *signature.args, *signature.kwonlyargs]}
+        for default in [*signature.defaults, *signature.kw_defaults]:
             if default is not None and not isinstance(default, ast.Constant):
                 raise Unsupported("a default that is no constant")
         *body, last = driver.body
@@ -101,7 +101,7 @@ class _Flow:
         if not isinstance(last, ast.Return):
             raise Unsupported("it does not end by returning the outputs")
         value = self.dicts.get(last.value.id) if isinstance(last.value, ast.Name) else last.value
-        returned = self._returned(value)
+        returned = self._read_return(value)
         missing = sorted(set(self.functions) - self.called)
         if missing:
             raise Unsupported(f"{missing[0]} is never called")
@@ -137,11 +137,15 @@ class _Flow:
         self.called.add(called.name)
         sources = [self._source(argument) for argument in node.args]
         by_name = {keyword.arg or "**": self._source(keyword.value) for keyword in node.keywords}
-        rest = called.parameters[len(sources) :]
-        if len(sources) > len(called.parameters) or len(by_name) < len(node.keywords) or set(by_name) != set(rest):
+        by_keyword = called.parameters[len(sources) :]
+        if (
+            len(sources) > len(called.parameters)
+            or len(by_name) < len(node.keywords)
+            or set(by_name) != set(by_keyword)
+        ):
             raise Unsupported(f"{called.name} is not given exactly its parameters")
         if called.name.startswith("f_"):
-            self.steps.append(Call(called.name, (*sources, *(by_name[parameter] for parameter in rest))))
+            self.steps.append(Call(called.name, (*sources, *(by_name[parameter] for parameter in by_keyword))))
         return called.name
 
     def _source(self, node: ast.expr) -> str:
@@ -149,7 +153,7 @@ class _Flow:
             raise Unsupported("an argument or output is not the result of an earlier call")
         return self.holds[node.id]
 
-    def _returned(self, node: ast.expr | None) -> dict[str, str]:
+    def _read_return(self, node: ast.expr | None) -> dict[str, str]:
         if not isinstance(node, ast.Dict):
             raise Unsupported("it does not return a dict of the outputs")
         returned: dict[str, str] = {}

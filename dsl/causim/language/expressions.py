@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
 
 from calibrant.dsl.causim.language.calls import BUILTIN_KEYWORDS, BUILTINS, METHOD_NAMES, METHODS
-from calibrant.dsl.causim.language.operators import COMPARISONS, binary, compared
-from calibrant.dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
-from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
-from calibrant.dsl.causim.language.work import (
+from calibrant.dsl.causim.language.execution_limits import (
     CONTAINERS,
     MAX_SIZE,
     SCALARS,
@@ -18,10 +15,13 @@ from calibrant.dsl.causim.language.work import (
     charge_copy,
     check_size,
     checked_number,
-    ordered,
+    require_ordered,
     text_of,
     weigh,
 )
+from calibrant.dsl.causim.language.operators import COMPARISONS, binary, compare_values
+from calibrant.dsl.causim.language.randomness import RANDOM, RANDOM_KEYWORDS, Unsupported
+from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
 
 Evaluate: TypeAlias = Callable[[Frame], Any]
 MAX_NESTING: Final = 100
@@ -50,10 +50,14 @@ def assign(target: ast.expr, scope: Scope) -> Callable[[Frame, Any], None]:
         parts = [assign(part, scope) for part in target.elts]
 
         def unpack(frame: Frame, value: Any) -> None:
-            given = list(ordered(frame, value)) if type(value) not in (str, range) else list(value[: len(parts) + 1])
-            if len(given) != len(parts):
+            elements = (
+                list(require_ordered(frame, value))
+                if type(value) not in (str, range)
+                else list(value[: len(parts) + 1])
+            )
+            if len(elements) != len(parts):
                 raise Unsupported("a value does not unpack into its targets")
-            for part, member in zip(parts, given, strict=True):
+            for part, member in zip(parts, elements, strict=True):
                 part(frame, member)
 
         return unpack
@@ -88,7 +92,7 @@ def _name(node: ast.Name, scope: Scope) -> Evaluate:
     return lambda frame: frame.names[name]
 
 
-def _formatted(node: ast.JoinedStr, scope: Scope) -> Evaluate:
+def _format_string(node: ast.JoinedStr, scope: Scope) -> Evaluate:
     parts: list[Evaluate] = []
     for value in node.values:
         if isinstance(value, ast.FormattedValue):
@@ -125,12 +129,12 @@ def _tuple(node: ast.Tuple, scope: Scope) -> Evaluate:
     check_size(len(parts))
 
     def build(frame: Frame) -> tuple[Any, ...]:
-        made = tuple([part(frame) for part in parts])
-        for member in made:
+        elements = tuple([part(frame) for part in parts])
+        for member in elements:
             if type(member) in CONTAINERS:
-                weigh(frame, made)
+                weigh(frame, elements)
                 break
-        return made
+        return elements
 
     return build
 
@@ -148,8 +152,8 @@ def _dict(node: ast.Dict, scope: Scope) -> Evaluate:
     return lambda frame: {key(frame): value(frame) for key, value in zip(keys, values, strict=True)}
 
 
-def _refuse(what: str) -> Evaluate:
-    raise Unsupported(f"{what} is not in the language")
+def _refuse(construct: str) -> Evaluate:
+    raise Unsupported(f"{construct} is not in the language")
 
 
 _NO_FRAME: Final = Frame({}, None)
@@ -159,8 +163,8 @@ _NO_FRAME: Final = Frame({}, None)
 
 
 def _operation(node: ast.BinOp, scope: Scope) -> Evaluate:
-    left, right, apply = expression(node.left, scope), expression(node.right, scope), binary(node.op)
-    return lambda frame: apply(frame, left(frame), right(frame))
+    left_side, right_side, apply = expression(node.left, scope), expression(node.right, scope), binary(node.op)
+    return lambda frame: apply(frame, left_side(frame), right_side(frame))
 
 
 def _unary(node: ast.UnaryOp, scope: Scope) -> Evaluate:
@@ -199,24 +203,24 @@ def _comparison(node: ast.Compare, scope: Scope) -> Evaluate:
         steps.append((COMPARISONS[type(kind)], expression(right, scope)))
     if len(steps) == 1:
         compare, second = steps[0]
-        return lambda frame: compared(frame, compare, first(frame), second(frame))
+        return lambda frame: compare_values(frame, compare, first(frame), second(frame))
 
     def chain(frame: Frame) -> Any:
-        left, result = first(frame), True
+        left_value, result = first(frame), True
         for compare, right_side in steps:
             right_value = right_side(frame)
-            result = compared(frame, compare, left, right_value)
+            result = compare_values(frame, compare, left_value, right_value)
             if not result:
                 return result
-            left = right_value
+            left_value = right_value
         return result
 
     return chain
 
 
 def _conditional(node: ast.IfExp, scope: Scope) -> Evaluate:
-    test, then, other = expression(node.test, scope), expression(node.body, scope), expression(node.orelse, scope)
-    return lambda frame: then(frame) if test(frame) else other(frame)
+    test, then, otherwise = expression(node.test, scope), expression(node.body, scope), expression(node.orelse, scope)
+    return lambda frame: then(frame) if test(frame) else otherwise(frame)
 
 
 def _subscript(node: ast.Subscript, scope: Scope) -> Evaluate:
@@ -328,7 +332,7 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
         tests = [expression(test, inner) for test in generator.ifs]
         loops.append((source, assign(generator.target, inner), tests))
     parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-    made = [expression(part, inner) for part in parts]
+    compiled_parts = [expression(part, inner) for part in parts]
     price = cost(*parts, *(test for generator in node.generators for test in generator.ifs))
 
     def members_of(frame: Frame) -> Iterator[Any]:
@@ -338,7 +342,7 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
 
         def go(level: int, values: Any) -> Iterator[Any]:
             _, bind, tests = loops[level]
-            for value in ordered(frame, values):
+            for value in require_ordered(frame, values):
                 frame.names = names
                 frame.spend(price)
                 bind(frame, value)
@@ -346,7 +350,11 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
                     if level + 1 < len(loops):
                         yield from go(level + 1, loops[level + 1][0](frame))
                     else:
-                        item = tuple([part(frame) for part in made]) if len(made) == 2 else made[0](frame)
+                        item = (
+                            tuple([part(frame) for part in compiled_parts])
+                            if len(compiled_parts) == 2
+                            else compiled_parts[0](frame)
+                        )
                         frame.names = before
                         yield item
                 frame.names = before
@@ -356,10 +364,10 @@ def _comprehension(node: ast.expr, scope: Scope) -> Evaluate:
     if isinstance(node, ast.GeneratorExp):
         return members_of
     collect: Any = {ast.ListComp: list, ast.SetComp: set, ast.DictComp: dict}[type(node)]
-    return lambda frame: collect(_counted(members_of(frame)))
+    return lambda frame: collect(_limit_length(members_of(frame)))
 
 
-def _counted(values: Iterator[Any]) -> Iterator[Any]:
+def _limit_length(values: Iterator[Any]) -> Iterator[Any]:
     for number, value in enumerate(values):
         if number >= MAX_SIZE:
             check_size(number + 1)
@@ -369,7 +377,7 @@ def _counted(values: Iterator[Any]) -> Iterator[Any]:
 _READERS: Final[dict[type[ast.expr], Callable[[Any, Scope], Evaluate]]] = {
     ast.Constant: _constant,
     ast.Name: _name,
-    ast.JoinedStr: _formatted,
+    ast.JoinedStr: _format_string,
     ast.List: _list,
     ast.Tuple: _tuple,
     ast.Set: _set,

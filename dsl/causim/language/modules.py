@@ -18,7 +18,7 @@ from typing import Final
 from calibrant.dsl.causim.language.randomness import Unsupported
 
 MAX_SOURCE: Final = 200_000
-MAX_KEPT: Final = 2_000  # characters of a statement whose tree is kept; nobody changes a tree
+MAX_CACHED_CHARS: Final = 2_000  # characters of a statement whose tree is kept; nobody changes a tree
 
 # What decides where a statement ends: strings, comments, brackets, continued lines, line ends.
 _PIECES: Final = re.compile(
@@ -41,12 +41,12 @@ def statements(source: str) -> list[ast.stmt]:
     if "\0" in source:
         raise Unsupported("the source has a null character")
     text = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
-    found: list[ast.stmt] = []
+    body: list[ast.stmt] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
         for line, part in _parts(text):
-            found.extend(_parsed(part, line))
-    return found
+            body.extend(_parse_part(part, line))
+    return body
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -75,9 +75,9 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         yield lines_before, text[start:]
 
 
-def _parsed(part: str, lines_before: int) -> Sequence[ast.stmt]:
+def _parse_part(part: str, lines_before: int) -> Sequence[ast.stmt]:
     try:
-        return _kept_tree(part) if len(part) <= MAX_KEPT else _tree(part)
+        return _cached_tree(part) if len(part) <= MAX_CACHED_CHARS else _tree(part)
     except SyntaxError as error:
         raise Unsupported(f"the source does not parse, line {lines_before + (error.lineno or 1)}") from None
     except (ValueError, RecursionError, MemoryError):
@@ -90,4 +90,4 @@ def _tree(part: str) -> tuple[ast.stmt, ...]:
     return tuple(tree.body)
 
 
-_kept_tree = lru_cache(maxsize=512)(_tree)  # versions of a program have most of their functions in common
+_cached_tree = lru_cache(maxsize=512)(_tree)  # versions of a program have most of their functions in common

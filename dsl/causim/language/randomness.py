@@ -93,7 +93,7 @@ class Choices:
 
     @property
     def probability(self) -> Fraction:
-        """Of the path just run."""
+        """Return the probability of the path just run."""
         return self._path[-1].after if self._path else Fraction(1)
 
     def advance(self) -> bool:
@@ -122,7 +122,7 @@ def price_of(number: Fraction) -> int:
 def outcomes(
     run: Callable[[Choices], T], spend: Callable[[int], None] = lambda steps: None
 ) -> Iterator[tuple[T, Fraction]]:
-    """What every path gives, with its probability; the probabilities add up to one. spend: charges steps"""
+    """Yield the result of every path with its probability; the probabilities sum to one. spend: charges steps"""
     choices = Choices(spend)
     for _ in range(MAX_OUTCOMES):
         yield run(choices), choices.probability
@@ -233,26 +233,26 @@ def _choices(
         raise Unsupported("random.choices is asked for more than 100 items")
     if weights is not None and cum_weights is not None:
         raise Unsupported("random.choices is given both weights and cumulative weights")
-    given = weights if weights is not None else cum_weights
-    if given is None:
+    weighting = weights if weights is not None else cum_weights
+    if weighting is None:
         if not 0 < len(pool) <= MAX_OPTIONS:
             raise Unsupported("a random choice from nothing, or from too much")
         return [pool[choices.evenly(len(pool))] for _ in range(number)]
 
     @cache
     def shares() -> list[Fraction]:
-        return _shares(choices, len(pool), given, is_cumulative=cum_weights is not None)
+        return _shares(choices, len(pool), weighting, is_cumulative=cum_weights is not None)
 
     return [pool[choices.pick(shares)] for _ in range(number)]
 
 
-def _shares(choices: Choices, number: int, given: object, *, is_cumulative: bool) -> list[Fraction]:
-    if not isinstance(given, list | tuple) or len(given) != number:
+def _shares(choices: Choices, number: int, weighting: object, *, is_cumulative: bool) -> list[Fraction]:
+    if not isinstance(weighting, list | tuple) or len(weighting) != number:
         raise Unsupported("the weights of random.choices are not a list with one number for each item")
-    if any(type(weight) not in (int, float) or weight != weight or abs(weight) == float("inf") for weight in given):
+    if any(type(weight) not in (int, float) or weight != weight or abs(weight) == float("inf") for weight in weighting):
         raise Unsupported("a weight of random.choices is not a finite number")
     choices.spend(_FRACTION_STEPS * number)
-    exact = [_exact(weight) for weight in given]
+    exact = [_exact(weight) for weight in weighting]
     if is_cumulative:
         exact = [after - before for before, after in zip([Fraction(0), *exact], exact, strict=False)]
     total = Fraction(0)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from calibrant.dsl.causim.language.execution_limits import NODES_PER_STEP
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.work import NODES_PER_STEP
 
 
 class Scope:
-    """What a function may name: its own variables, and whether it may draw random numbers."""
+    """The names that a function may use, and whether it may draw random numbers."""
 
     def __init__(self, variables: frozenset[str], *, random: bool) -> None:
         self.variables = variables

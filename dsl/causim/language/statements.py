@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from calibrant.dsl.causim.language.execution_limits import MAX_STEPS, Frame, StepBudget, require_ordered
 from calibrant.dsl.causim.language.expressions import Evaluate, assign, expression, item_of, store_item
-from calibrant.dsl.causim.language.operators import augmented
+from calibrant.dsl.causim.language.operators import augmented_operator
 from calibrant.dsl.causim.language.randomness import Choices, Unsupported
 from calibrant.dsl.causim.language.scope import Scope, check_name, cost, target_names
-from calibrant.dsl.causim.language.work import MAX_STEPS, Frame, Work, ordered
 
 Run: TypeAlias = Callable[[Frame], object]
 MAX_BLOCKS: Final = 20
@@ -49,17 +49,17 @@ class Function:
     parts: tuple[Run, ...]
     live: tuple[frozenset[str], ...]
 
-    def call(self, arguments: Sequence[Any], choices: Choices | None = None, work: Work | None = None) -> Any:
-        """What the function returns; `Unsupported` if it raises or leaves its limits."""
+    def call(self, arguments: Sequence[Any], choices: Choices | None = None, work: StepBudget | None = None) -> Any:
+        """Run the function; `Unsupported` if it raises or exceeds its limits."""
         frame = Frame(dict(zip(self.parameters, arguments, strict=True)), choices)
-        returned = told(self.name, self.body, frame) is RETURN
+        returned = run_signal(self.name, self.body, frame) is RETURN
         if work is not None:
             work.spend(MAX_STEPS - frame.left)
         return frame.result if returned else None
 
 
-def told(name: str, run: Run, frame: Frame) -> object:
-    """The signal of a run; what it raises, whatever that is, becomes `Unsupported` with the function's name."""
+def run_signal(name: str, run: Run, frame: Frame) -> object:
+    """Run and return the signal; any exception becomes `Unsupported` with the function's name."""
     try:
         return run(frame)
     except Unsupported as error:
@@ -76,17 +76,17 @@ def function(node: ast.FunctionDef, *, random: bool) -> Function:
     bound = set(parameters)
     reads: list[set[str]] = []
     for statement in statements:
-        read: set[str] = set()
+        names_read: set[str] = set()
         for part in ast.walk(statement):
             if isinstance(part, ast.Assign):
                 bound.update(name for target in part.targets for name in target_names(target))
             elif isinstance(part, ast.AugAssign | ast.AnnAssign | ast.For):
                 bound.update(target_names(part.target))
                 if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
-                    read.add(part.target.id)
+                    names_read.add(part.target.id)
             elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                read.add(part.id)
-        reads.append(read)
+                names_read.add(part.id)
+        reads.append(names_read)
     everything = set().union(*reads)
     scope = Scope(frozenset(bound), random=random)
     try:
@@ -95,18 +95,18 @@ def function(node: ast.FunctionDef, *, random: bool) -> Function:
         raise Unsupported(f"{node.name}: nested too deeply") from None
     unread = tuple(name for name in parameters if name not in everything)
     live = [frozenset[str]()]
-    for read in reversed(reads):
-        live.append(live[-1] | read)
+    for names_read in reversed(reads):
+        live.append(live[-1] | names_read)
     return Function(node.name, parameters, unread, _sequence(parts), parts, tuple(reversed(live)))
 
 
 def _parameters(node: ast.FunctionDef) -> tuple[str, ...]:
-    given = node.args
+    signature = node.args
     if node.decorator_list:
         raise Unsupported("a decorator")
-    if given.vararg or given.kwarg or given.kwonlyargs or given.posonlyargs or given.defaults:
+    if signature.vararg or signature.kwarg or signature.kwonlyargs or signature.posonlyargs or signature.defaults:
         raise Unsupported("parameters are plain names without defaults")
-    return tuple(check_name(parameter.arg) for parameter in given.args)
+    return tuple(check_name(parameter.arg) for parameter in signature.args)
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -190,7 +190,7 @@ def _for(node: ast.For, scope: Scope, depth: int) -> Run:
 
     def run(frame: Frame) -> object:
         frame.spend(first_price)
-        for value in ordered(frame, source(frame)):
+        for value in require_ordered(frame, source(frame)):
             frame.spend(price)
             bind(frame, value)
             signal = body(frame)
@@ -220,9 +220,9 @@ def _assignment(node: ast.Assign | ast.AnnAssign, scope: Scope, depth: int) -> R
     return run
 
 
-def _augmented(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
+def _augmented_assignment(node: ast.AugAssign, scope: Scope, depth: int) -> Run:
     """Read the target once, then the value, then change or rebind the target, in the order of Python."""
-    value, change, price = expression(node.value, scope), augmented(node.op), cost(node.value, node.target)
+    value, change, price = expression(node.value, scope), augmented_operator(node.op), cost(node.value, node.target)
     if isinstance(node.target, ast.Name):
         name, before = node.target.id, expression(ast.Name(node.target.id, ast.Load()), scope)
 
@@ -277,7 +277,7 @@ _READERS: Final[dict[type[ast.stmt], Callable[[Any, Scope, int], Run]]] = {
     ast.For: _for,
     ast.Assign: _assignment,
     ast.AnnAssign: _assignment,
-    ast.AugAssign: _augmented,
+    ast.AugAssign: _augmented_assignment,
     ast.Expr: _expression,
     ast.Pass: _pass,
     ast.Break: _jump,

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.dsl.causim.language.execution_limits import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
-from calibrant.dsl.causim.language.statements import RETURN, Function, Run, told
-from calibrant.dsl.causim.language.work import MAX_ENTRIES, MAX_STEPS, SCALARS, Deferred, Frame, Work
+from calibrant.dsl.causim.language.statements import RETURN, Function, Run, run_signal
 from calibrant.dsl.causim.values import Symbol
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -31,7 +31,7 @@ class _CannotFork(Exception):  # noqa: N818  # a signal between the functions of
 
 @dataclass(frozen=True)
 class _State:
-    """What a run needs from here on: the names that are still read, and the steps left."""
+    """The state of a run at a statement: its live variables and the remaining steps."""
 
     names: dict[str, Any]
     left: int
@@ -47,7 +47,7 @@ class _Way:
 
 
 def table(
-    function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: Work
+    function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
 ) -> tuple[Codes, tuple[Symbol, ...]]:
     """Codes of shape (number of values of each parameter), and the symbol of each code.
 
@@ -65,7 +65,7 @@ def table(
 
 class _Tabulation:
     def __init__(
-        self, function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: Work
+        self, function: Function, values: Sequence[Sequence[Any]], encode: Callable[[Any], Symbol], work: StepBudget
     ) -> None:
         self.function = function
         self.values = values
@@ -90,7 +90,7 @@ class _Tabulation:
             nothing = self._code(self.encode(None))
             below = {key: np.full(ones, nothing, dtype=np.int32) for key in ends}
         for level in reversed(ways):
-            below = {key: self._joined(own, below) for key, own in level.items()}
+            below = {key: self._join_branches(branches, below) for key, branches in level.items()}
         codes = np.broadcast_to(below[None], tuple(map(len, self.values)))
         return codes, tuple(self.codes)
 
@@ -108,7 +108,7 @@ class _Tabulation:
         while True:
             depth = 0
 
-            def read(name: str) -> Any:
+            def read_name(name: str) -> Any:
                 nonlocal depth
                 if name not in self.place:
                     raise UnboundLocalError(name)
@@ -118,11 +118,11 @@ class _Tabulation:
                 depth += 1
                 return self.values[parameter][position]
 
-            names = Deferred(read)
-            names.update(_copied(state.names, self.work) if fork else state.names)
+            names = Deferred(read_name)
+            names.update(_copy_names(state.names, self.work) if fork else state.names)
             frame = Frame(names, None)
             frame.left = state.left
-            signal = told(self.function.name, part, frame)
+            signal = run_signal(self.function.name, part, frame)
             self.work.spend(state.left - frame.left)
             positions: list[int | None] = [None] * len(self.values)
             for parameter, position in path:
@@ -130,9 +130,9 @@ class _Tabulation:
             if signal is RETURN:
                 yield _Way(tuple(positions), self.encode(frame.result), None)
             else:
-                kept = {name: value for name, value in names.everything().items() if name in needed}
-                key = self._key(kept, frame.left)
-                after.setdefault(key, _State(kept, frame.left))
+                live_names = {name: value for name, value in names.everything().items() if name in needed}
+                key = self._key(live_names, frame.left)
+                after.setdefault(key, _State(live_names, frame.left))
                 yield _Way(tuple(positions), None, key)
             while path and path[-1][1] + 1 == len(self.values[path[-1][0]]):
                 path.pop()
@@ -140,16 +140,16 @@ class _Tabulation:
                 return
             path[-1][1] += 1
 
-    def _key(self, names: dict[str, Any], left: int) -> object:
+    def _key(self, names: dict[str, Any], steps_left: int) -> object:
         """Equal for states that go on alike; states that hold what can change are never taken for alike."""
         if not all(_is_fixed(value) for value in names.values()):
             return next(self._unique)
         texts = tuple(sorted((name, repr(value)) for name, value in names.items()))
         self.work.charge(sum(len(text) for _, text in texts) // 16)
-        return left, texts
+        return steps_left, texts
 
-    def _joined(self, ways: Sequence[_Way], below: dict[object, Codes]) -> Codes:
-        """The codes from a state on; an axis has length one where the argument makes no difference."""
+    def _join_branches(self, ways: Sequence[_Way], below: dict[object, Codes]) -> Codes:
+        """Join the codes of the branches; an axis has length one where the argument makes no difference."""
         parts = [
             (way.positions, below[way.state])
             if way.returned is None
@@ -157,9 +157,9 @@ class _Tabulation:
             for way in ways
         ]
         shape = []
-        for k, own in enumerate(self.values):
+        for k, domain in enumerate(self.values):
             is_read = any(positions[k] is not None for positions, _ in parts)
-            shape.append(len(own) if is_read else max(codes.shape[k] for _, codes in parts))
+            shape.append(len(domain) if is_read else max(codes.shape[k] for _, codes in parts))
         joined = np.empty(shape, dtype=np.int32)
         for positions, codes in parts:
             joined[tuple(slice(None) if k is None else slice(k, k + 1) for k in positions)] = codes
@@ -170,15 +170,15 @@ def _is_fixed(value: object) -> bool:
     return type(value) in SCALARS or (type(value) is tuple and all(map(_is_fixed, value)))
 
 
-def _copied(names: dict[str, Any], work: Work) -> dict[str, Any]:
-    """Names whose values can be changed without changing the given ones; no two share a container, none nests one."""
+def _copy_names(names: dict[str, Any], work: StepBudget) -> dict[str, Any]:
+    """Copy the containers of a state; no two names share one, none nests one."""
     copies: dict[str, Any] = {}
     changing: list[Any] = []
     for name, value in names.items():
         if _is_fixed(value):
             copies[name] = value
             continue
-        if type(value) not in (list, set, dict) or any(value is other for other in changing):
+        if type(value) not in (list, set, dict) or any(value is container for container in changing):
             raise _CannotFork
         if not all(map(_is_fixed, value.values() if type(value) is dict else value)):
             raise _CannotFork

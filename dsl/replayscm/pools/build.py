@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, shown
+from calibrant.dsl.errors import CalibrantError, ParseError, PoolError, short_repr
 from calibrant.dsl.formulas.formula import Formula
 from calibrant.dsl.formulas.operators import OPERATORS
 from calibrant.dsl.formulas.table import MAX_TABLE_VARS
@@ -79,7 +79,7 @@ class ResultsInMemory:
 def _variables(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if not is_name(name):
-            raise PoolError(f"{shown(name)} is not a variable name ([A-Za-z_][A-Za-z0-9_]*)", field="variables")
+            raise PoolError(f"{short_repr(name)} is not a variable name ([A-Za-z_][A-Za-z0-9_]*)", field="variables")
     if not 1 <= len(names) <= MAX_VARIABLES:
         raise PoolError(f"{len(names)} variables; 1 to {MAX_VARIABLES} are supported", field="variables")
     return tuple(distinct(names, "variables"))
@@ -89,8 +89,8 @@ def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind
     try:
         kind = TaskKind(name)
     except ValueError:
-        known = ", ".join(k.value for k in TaskKind)
-        raise PoolError(f"unknown task {shown(name)}; known: {known}", field="kind") from None
+        known_kinds = ", ".join(k.value for k in TaskKind)
+        raise PoolError(f"unknown task {short_repr(name)}; known: {known_kinds}", field="kind") from None
     if (kind is TaskKind.ROOTS) != (disclosure.roots is None):
         raise PoolError(f"task {name} does not go with the disclosure {disclosure.label}", field="kind")
     if (kind is TaskKind.ALTERNATIVE) != has_reference:
@@ -101,7 +101,7 @@ def _kind(name: str, disclosure: Disclosure, *, has_reference: bool) -> TaskKind
 def _grammar(record: ProblemRecord) -> Grammar:
     for name in record.operators:
         if name not in OPERATORS:
-            raise PoolError(f"unknown operator {shown(name)}; known: {', '.join(OPERATORS)}", field="operators")
+            raise PoolError(f"unknown operator {short_repr(name)}; known: {', '.join(OPERATORS)}", field="operators")
     operators = tuple(name for name in OPERATORS if name in distinct(record.operators, "operators"))
     return Grammar(operators, record.allow_constants)
 
@@ -122,7 +122,7 @@ def _scm(texts: Mapping[str, str] | None, variables: tuple[str, ...], grammar: G
     mechanisms: dict[str, Formula] = {}
     for variable, text in texts.items():
         if variable not in variables:
-            raise PoolError(f"{shown(variable)} is not a variable; variables: {', '.join(variables)}", field=field)
+            raise PoolError(f"{short_repr(variable)} is not a variable; variables: {', '.join(variables)}", field=field)
         where = f"{field}.{variable}"
         try:
             mechanisms[variable] = parse(text, grammar, frozenset(variables) - {variable})
@@ -143,7 +143,7 @@ class _Worlds:
         self.ids: set[str] = set()
 
     def panel(self, records: Sequence[WorldRecord], field: str) -> Panel:
-        worlds = tuple(self._world(record, f"{field}[{shown(record.id)}]") for record in records)
+        worlds = tuple(self._world(record, f"{field}[{short_repr(record.id)}]") for record in records)
         return Panel(natural(self.variables), worlds)
 
     def _world(self, record: WorldRecord, field: str) -> World:
@@ -155,13 +155,13 @@ class _Worlds:
             raise PoolError(f"{len(record.rows)} rows for {len(units)} units", field=f"{field}.rows")
         for index, row in enumerate(record.rows):
             if len(row) != len(self.variables) or row.strip("01"):
-                wanted = f"{len(self.variables)} characters 0 or 1"
-                raise PoolError(f"row {index} is {shown(row)}, not {wanted}", field=f"{field}.rows")
+                expected = f"{len(self.variables)} characters 0 or 1"
+                raise PoolError(f"row {index} is {short_repr(row)}, not {expected}", field=f"{field}.rows")
         assigned = natural(subset(record.assigned, self.variables, f"{field}.assigned"))
         constants = {v: record.constants[v] for v in natural(subset(tuple(record.constants), self.variables, field))}
-        both = set(assigned) & set(constants)
-        if both:
-            raise PoolError(f"{', '.join(natural(both))} both constant and assigned", field=field)
+        overlap = set(assigned) & set(constants)
+        if overlap:
+            raise PoolError(f"{', '.join(natural(overlap))} both constant and assigned", field=field)
         if not all(0 <= level <= 1 for level in record.environment.values()):
             raise PoolError("a level is not from 0 to 1", field=f"{field}.environment")
         by_variable = dict(zip(self.variables, columns_from_rows(record.rows, len(self.variables)), strict=True))

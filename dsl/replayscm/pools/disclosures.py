@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.disclosure import Blocks, Disclosure, HiddenOrder, HiddenRoots, Ordered, natural
 
 
@@ -50,7 +50,7 @@ DisclosureRecord: TypeAlias = OrderedRecord | BlocksRecord | HiddenOrderRecord |
 
 
 def disclosure_from_record(record: DisclosureRecord, variables: tuple[str, ...]) -> Disclosure:
-    """What a record says of these variables; `PoolError` with the field that contradicts itself."""
+    """Return the disclosure of a record; `PoolError` with the field that contradicts itself."""
     ordered = natural(variables)
     if isinstance(record, HiddenRootsRecord):
         if not 1 <= record.root_count <= len(variables):
@@ -87,18 +87,18 @@ def record_from_disclosure(disclosure: Disclosure) -> DisclosureRecord:
 
 
 def distinct(names: Iterable[str], field: str) -> list[str]:
-    seen: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for name in names:
-        if name in seen:
-            raise PoolError(f"{shown(name)} is listed twice", field=field)
-        seen[name] = None
-    return list(seen)
+        if name in unique:
+            raise PoolError(f"{short_repr(name)} is listed twice", field=field)
+        unique[name] = None
+    return list(unique)
 
 
 def subset(names: Sequence[str], variables: Sequence[str], field: str) -> tuple[str, ...]:
     for name in distinct(names, field):
         if name not in variables:
-            raise PoolError(f"{shown(name)} is not a variable; variables: {', '.join(variables)}", field=field)
+            raise PoolError(f"{short_repr(name)} is not a variable; variables: {', '.join(variables)}", field=field)
     return tuple(names)
 
 

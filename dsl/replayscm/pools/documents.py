@@ -19,7 +19,7 @@ from typing import IO, Any
 import msgspec
 
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.garbage import rare_collections
+from calibrant.dsl.gc_control import rare_collections
 from calibrant.dsl.plain_yaml import UNREADABLE, ListedRecords, NotPlainError
 from calibrant.dsl.pool_text import plain_pool, text_lines
 from calibrant.dsl.replayscm.pools.build import ResultsInMemory, problem_from_record
@@ -32,7 +32,7 @@ from calibrant.dsl.stored_items import copied_items
 from calibrant.dsl.yaml_text import load_yaml
 
 RECORDS = "problems"
-_NONE = ResultsInMemory(())
+_FORGOTTEN = ResultsInMemory(())
 _LINES = 512  # that are handed to the parser together
 
 
@@ -44,14 +44,14 @@ def read_official(file: IO[bytes], name: str, *, keep_results: bool = True) -> P
     """
     cut = ResultsCut()
     try:
-        return _streamed(file, name, cut, keep_results=keep_results)
+        return _stream_pool(file, name, cut, keep_results=keep_results)
     except NotPlainError:
         return read_official_whole(file, name, keep_results=keep_results)
     except PoolError:
         if cut.is_whole:
             raise
     try:  # perhaps an unusual layout: let the parser see everything
-        return _streamed(file, name, None, keep_results=keep_results)
+        return _stream_pool(file, name, None, keep_results=keep_results)
     except NotPlainError:
         return read_official_whole(file, name, keep_results=keep_results)
 
@@ -64,7 +64,7 @@ def raw_records(path: Path) -> Iterator[Any]:
     with plain_pool(path) as file:
         index = 0
         try:
-            with _opened(file, ResultsCut()) as document:
+            with _open_records(file, ResultsCut()) as document:
                 for raw in document:
                     yield raw
                     index += 1
@@ -84,9 +84,9 @@ class _Text:
         self._between = ""
 
     def read(self, size: int = -1, /) -> bytes:
-        """At most so many bytes, and none only at the end."""
-        if taken := self._some.read(size):
-            return taken
+        """Read at most so many bytes; b"" only at the end of the text."""
+        if chunk := self._some.read(size):
+            return chunk
         try:
             lines = list(islice(self._lines, _LINES))
         except (PoolError, OSError) as error:  # which would get lost in the parser
@@ -108,7 +108,7 @@ class _Text:
 
 
 @contextmanager
-def _opened(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
+def _open_records(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
     file.seek(0)
     lines = text_lines(file)
     text = _Text(lines if cut is None else cut.lean(lines))
@@ -120,9 +120,9 @@ def _opened(file: IO[bytes], cut: ResultsCut | None) -> Iterator[ListedRecords]:
     text.require_read(lines)
 
 
-def _streamed(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
-    with rare_collections(), _opened(file, cut) as document:
-        problems = copied_items(_found(document, cut, keep_results), attrgetter("problem"), _line, _again)
+def _stream_pool(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_results: bool) -> Pool:
+    with rare_collections(), _open_records(file, cut) as document:
+        problems = copied_items(_parse_records(document, cut, keep_results), attrgetter("problem"), _line, _again)
         top = Fields(document.rest, "the file")
         top.sequence(RECORDS)
         if cut is not None and not cut.is_whole and not (cut.are_self_contained and len(cut.blocks) == len(problems)):
@@ -130,34 +130,34 @@ def _streamed(file: IO[bytes], name: str, cut: ResultsCut | None, *, keep_result
         return Pool(name, problems, top.mapping("metadata", {}))
 
 
-def _found(document: Iterable[Any], cut: ResultsCut | None, keep_results: bool) -> Iterator[OfficialRecord]:
-    """Raises what the first wrong record is refused for at the end: what is not YAML is said before."""
+def _parse_records(document: Iterable[Any], cut: ResultsCut | None, keep_results: bool) -> Iterator[OfficialRecord]:
+    """Parse the records; raise the error of the first invalid one at the end, after any YAML error."""
     refusal: PoolError | None = None
     for index, raw in enumerate(document):
         if refusal is not None:
             continue
         block = cut.take(index) if cut is not None else ""
-        results = (EmbeddedResults(block) if block else None) if keep_results else _NONE
+        results = (EmbeddedResults(block) if block else None) if keep_results else _FORGOTTEN
         try:
-            found = OfficialRecord(raw, index, results)
+            record = OfficialRecord(raw, index, results)
         except PoolError as error:
             refusal = error
         else:
-            yield found
+            yield record
     if refusal is not None:
         raise refusal
 
 
 def read_official_whole(file: IO[bytes], name: str, *, keep_results: bool = True) -> Pool:
-    """The same by way of the whole document."""
+    """Read the pool by parsing the whole document."""
     text = _text(file)
     lean, cut = cut_results(text)
     if not cut.is_whole and cut.are_self_contained:
         try:
-            return _whole(lean, cut.blocks, name, keep_results=keep_results)
+            return _parse_whole(lean, cut.blocks, name, keep_results=keep_results)
         except PoolError:
             pass
-    return _whole(text, [], name, keep_results=keep_results)
+    return _parse_whole(text, [], name, keep_results=keep_results)
 
 
 def _text(file: IO[bytes]) -> str:
@@ -165,8 +165,8 @@ def _text(file: IO[bytes]) -> str:
     return "\n".join(text_lines(file))
 
 
-def _whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
-    """The pool of a text; `blocks` are the results that were cut out of it, none where it still holds them."""
+def _parse_whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Pool:
+    """Parse the whole text; `blocks` are the results that were cut out of it, empty where it still holds them."""
     top = Fields(load_yaml(text), "the file")
     records = top.sequence(RECORDS)
     if blocks and len(blocks) != len(records):
@@ -174,7 +174,7 @@ def _whole(text: str, blocks: list[str], name: str, *, keep_results: bool) -> Po
     problems = []
     for index, raw in enumerate(records):
         results = EmbeddedResults(blocks[index]) if blocks and blocks[index] else None
-        problems.append(OfficialRecord(raw, index, results if keep_results else _NONE).problem)
+        problems.append(OfficialRecord(raw, index, results if keep_results else _FORGOTTEN).problem)
     return Pool(name, tuple(problems), top.mapping("metadata", {}))
 
 

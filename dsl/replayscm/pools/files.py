@@ -12,14 +12,15 @@ from typing import IO
 
 import msgspec
 
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.atomic_write import whole_file
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.parse_limits import TooLargeError, load_json
 from calibrant.dsl.pool_text import Line, plain_pool, pool_digest, pool_lines
-from calibrant.dsl.records import decoded, decoded_again
+from calibrant.dsl.records import decode_line, decoded_again
 from calibrant.dsl.replayscm.pools.build import problem_from_record
 from calibrant.dsl.replayscm.pools.disclosures import record_from_disclosure
-from calibrant.dsl.replayscm.pools.fields import located
+from calibrant.dsl.replayscm.pools.fields import error_location
 from calibrant.dsl.replayscm.pools.records import (
     FORMAT,
     VERSION,
@@ -33,7 +34,6 @@ from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.dsl.stored_items import item_ids, stored_items
-from calibrant.dsl.whole_file import whole_file
 
 BENCHMARK = "replayscm"  # native files of it name none
 
@@ -44,7 +44,7 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
     keep_results: keep embedded model results (official files: as text, parsed on demand)
     """
     path = Path(path)
-    with located(file=path.name), plain_pool(path) as plain:
+    with error_location(file=path.name), plain_pool(path) as plain:
         lines = pool_lines(plain)
         first = next(lines, None)
         if first is not None and first.text.lstrip().startswith("{"):
@@ -53,35 +53,35 @@ def read_pool(path: Path | str, *, keep_results: bool = True) -> Pool:
             from calibrant.dsl.replayscm.pools.documents import read_official  # the YAML parser is only needed here
 
             pool = read_official(plain, path.name, keep_results=keep_results)
-        seen: set[str] = set()
+        names: set[str] = set()
         for name in item_ids(pool.problems):
-            if name in seen:
+            if name in names:
                 raise PoolError("a second instance of that id", instance=name, field="id")
-            seen.add(name)
+            names.add(name)
     return pool
 
 
 def file_digest(path: Path | str) -> str:
     """SHA-256 of a file's content, decompressed, in hexadecimal; `PoolError` if it cannot be read."""
     path = Path(path)
-    with located(file=path.name):
+    with error_location(file=path.name):
         return pool_digest(path)
 
 
 def _read_native(first: Line, lines: Iterator[Line], plain: IO[bytes], name: str, *, keep_results: bool) -> Pool:
     _require_own(first.text)
-    header = decoded(first.text, HeaderRecord, where="line 1")
+    header = decode_line(first.text, HeaderRecord, where="line 1")
     if header.format != FORMAT or header.version != VERSION:
-        other = f"{shown(header.format)} version {header.version}"
-        raise PoolError(f"{other}; this program reads '{FORMAT}' version {VERSION}", field="format")
-    records = ((line, decoded(line.text, ProblemRecord, where=f"line {line.number}")) for line in lines)
-    found = ((line, _problem(record, keep_results)) for line, record in records)
-    problems = stored_items(plain, found, partial(_problem_again, keep_results=keep_results))
+        actual_format = f"{short_repr(header.format)} version {header.version}"
+        raise PoolError(f"{actual_format}; this program reads '{FORMAT}' version {VERSION}", field="format")
+    records = ((line, decode_line(line.text, ProblemRecord, where=f"line {line.number}")) for line in lines)
+    lines_with_problems = ((line, _problem(record, keep_results)) for line, record in records)
+    problems = stored_items(plain, lines_with_problems, partial(_problem_again, keep_results=keep_results))
     return Pool(header.name or name, problems, header.metadata)
 
 
 def _problem(record: ProblemRecord, keep_results: bool) -> Problem:
-    with located(instance=record.id[:120]):
+    with error_location(instance=record.id[:120]):
         record.results = record.results if keep_results else []
         return problem_from_record(record)
 
@@ -93,13 +93,15 @@ def _problem_again(line: str, *, keep_results: bool) -> Problem:
 def _require_own(header: str) -> None:
     """`PoolError` if a header names another benchmark; whatever else is wrong with it is said by its own reader."""
     try:
-        named = load_json(header)
+        decoded_header = load_json(header)
     except TooLargeError as error:
         raise PoolError(str(error), field="line 1") from None
     except (ValueError, RecursionError):
         return
-    if isinstance(named, dict) and named.get("benchmark", BENCHMARK) != BENCHMARK:
-        raise PoolError(f"a pool of {shown(named['benchmark'])}; here one of ReplaySCM is needed", field="benchmark")
+    if isinstance(decoded_header, dict) and decoded_header.get("benchmark", BENCHMARK) != BENCHMARK:
+        raise PoolError(
+            f"a pool of {short_repr(decoded_header['benchmark'])}; here one of ReplaySCM is needed", field="benchmark"
+        )
 
 
 def write_pool(pool: Pool, path: Path | str) -> None:
@@ -157,7 +159,7 @@ def record_from_problem(problem: Problem) -> ProblemRecord:
 def as_written(problem: Problem) -> Problem:
     """The problem as its line in a native file says it, which is what anybody else will count; `PoolError` if none."""
     line = msgspec.json.encode(record_from_problem(problem)).decode()
-    return problem_from_record(decoded(line, ProblemRecord, where=problem.id))
+    return problem_from_record(decode_line(line, ProblemRecord, where=problem.id))
 
 
 def _texts(model: Scm | None) -> dict[str, str] | None:

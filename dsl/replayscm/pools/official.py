@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.pools.build import Results, problem_from_record
 from calibrant.dsl.replayscm.pools.disclosures import (
@@ -18,7 +18,7 @@ from calibrant.dsl.replayscm.pools.disclosures import (
     HiddenRootsRecord,
     OrderedRecord,
 )
-from calibrant.dsl.replayscm.pools.fields import Fields, located
+from calibrant.dsl.replayscm.pools.fields import Fields, error_location
 from calibrant.dsl.replayscm.pools.published_files import latent_of
 from calibrant.dsl.replayscm.pools.records import (
     ProblemRecord,
@@ -57,7 +57,7 @@ class OfficialRecord:
         record = Fields(raw, "record")
         problem = record.child("problem")
         instance = problem.get("instanceId")
-        with located(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
+        with error_location(instance=instance[:120] if isinstance(instance, str) else f"record {index}"):
             self.native = _native(record, problem)
             stored = record.mapping("modelResults", {})
             self.results = EmbeddedResults.from_mapping(stored) if stored and results is None else results
@@ -68,9 +68,11 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
     signature, task, gold = problem.child("signature"), problem.child("task"), problem.child("goldAnswer")
     parameters, gold_scm = task.child("parameters"), gold.child("scm")
     variables = signature.names("variables")
-    _same(set(parameters.names("variables", variables)), set(variables), "task.parameters.variables")
+    _require_same_names(set(parameters.names("variables", variables)), set(variables), "task.parameters.variables")
     if not _is_binary(signature.get("domains", "binary"), variables):
-        raise PoolError(f"only binary variables are supported, not {shown(signature.get('domains'))}", field="domains")
+        raise PoolError(
+            f"only binary variables are supported, not {short_repr(signature.get('domains'))}", field="domains"
+        )
     roots = parameters.names("rootVariables", signature.names("rootVariables", gold_scm.names("rootVariables", [])))
     endogenous = parameters.names("endogenousVariables", [v for v in variables if v not in roots])
     if set(roots) & set(endogenous) or set(roots) | set(endogenous) != set(variables):
@@ -108,9 +110,11 @@ def _native(record: Fields, problem: Fields) -> ProblemRecord:
 _ALTERNATIVE = TaskKind.ALTERNATIVE.value
 
 
-def _same(one: set[str], other: set[str], field: str) -> None:
-    if one != other:
-        raise PoolError(f"differs from signature.variables in {', '.join(sorted(one ^ other))}", field=field)
+def _require_same_names(names: set[str], signature_names: set[str], field: str) -> None:
+    if names != signature_names:
+        raise PoolError(
+            f"differs from signature.variables in {', '.join(sorted(names ^ signature_names))}", field=field
+        )
 
 
 def _is_binary(domains: Any, variables: list[str]) -> bool:
@@ -127,16 +131,16 @@ def _disclosure(kind: str, parameters: Fields, roots: list[str], order: list[str
         return HiddenOrderRecord(roots=roots)
     if variant in ORDERED_VARIANTS:
         return OrderedRecord(order=order, roots=roots)
-    known = ", ".join(sorted(ORDERED_VARIANTS | BLOCK_VARIANTS | HIDDEN_VARIANTS))
-    raise PoolError(f"unknown variant {shown(variant)}; known: {known}", field="scmPromptVariant")
+    known_variants = ", ".join(sorted(ORDERED_VARIANTS | BLOCK_VARIANTS | HIDDEN_VARIANTS))
+    raise PoolError(f"unknown variant {short_repr(variant)}; known: {known_variants}", field="scmPromptVariant")
 
 
 def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, str]:
     description = record.child("problemDescription")
     extra = description.child("extra")
-    own = extra.texts(OWN_LABELS, None)
-    if own is not None:
-        return own
+    native_labels = extra.texts(OWN_LABELS, None)
+    if native_labels is not None:
+        return native_labels
     labels = {
         "stratum": record.get("subslice") or problem.get("subslice") or parameters.get("difficulty"),
         "difficulty": parameters.get("difficulty"),
@@ -144,7 +148,9 @@ def _labels(record: Fields, problem: Fields, parameters: Fields) -> dict[str, st
         "latent": extra.get("pairedSourceInstanceId") or latent_of(problem.text("instanceId")),
     }
     return {
-        name: value if isinstance(value, str) else shown(value) for name, value in labels.items() if value is not None
+        name: value if isinstance(value, str) else short_repr(value)
+        for name, value in labels.items()
+        if value is not None
     }
 
 
@@ -154,16 +160,18 @@ class _World:
     def __init__(self, raw: Fields, variables: list[str], units: list[str]) -> None:
         raw.only(WORLD_FIELDS)
         self.id = raw.text("worldId")
-        with located(field=f"worlds[{shown(self.id)}]"):
+        with error_location(field=f"worlds[{short_repr(self.id)}]"):
             extra = raw.child("extra")
             split = raw.get("split", extra.get("split"))
             if split not in (None, "train", "heldout"):
-                raise PoolError(f"split {shown(split)}; known: train, heldout", field="split")
+                raise PoolError(f"split {short_repr(split)}; known: train, heldout", field="split")
             heldout = split == "heldout" or (split is None and self.id.startswith(("heldout", "test")))
             self.is_training = not heldout
             mode = raw.get("observationMode", "panel_full")
             if mode != "panel_full":
-                raise PoolError(f"unknown observation mode {shown(mode)}; known: panel_full", field="observationMode")
+                raise PoolError(
+                    f"unknown observation mode {short_repr(mode)}; known: panel_full", field="observationMode"
+                )
             rows, own_units = _rows(raw, extra, variables, units)
             constants, assigned = _intervention(raw, extra)
             environment = raw.levels("envProfile") or extra.levels("envProfile")
@@ -183,19 +191,19 @@ def _rows(raw: Fields, extra: Fields, variables: list[str], units: list[str]) ->
         rows = raw.sequence("rows")
         for index, row in enumerate(rows):
             if not isinstance(row, str):
-                raise PoolError(f"row {index} is {shown(row)}, not a quoted string of 0 and 1", field="rows")
+                raise PoolError(f"row {index} is {short_repr(row)}, not a quoted string of 0 and 1", field="rows")
         return rows, domain if domain != units else None
-    rows, own = [], []
+    rows, unit_ids = [], []
     for index, item in enumerate(verbose if isinstance(verbose, list) else [verbose]):
         row = Fields(item, f"rows[{index}]")
         values = row.mapping("values")
         if set(values) != set(variables) or any(type(bit) is not int or bit not in (0, 1) for bit in values.values()):
             raise PoolError(f"row {index} does not give every variable a bit", field="rows")
         rows.append("".join(str(values[v]) for v in variables))
-        own.append(row.text("unitId"))
-    if "domain" in raw and own != domain:
+        unit_ids.append(row.text("unitId"))
+    if "domain" in raw and unit_ids != domain:
         raise PoolError("the units of the rows are not those of the domain", field="domain")
-    return rows, own if own != units else None
+    return rows, unit_ids if unit_ids != units else None
 
 
 def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]]:
@@ -211,7 +219,7 @@ def _intervention(raw: Fields, extra: Fields) -> tuple[dict[str, int], list[str]
     assigned = [v for v in targets if v not in constants]
     if mode not in ("none", "hard_constant", "hard_assigned"):
         raise PoolError(
-            f"unknown mode {shown(mode)}; known: none, hard_constant, hard_assigned", field="InterventionMode"
+            f"unknown mode {short_repr(mode)}; known: none, hard_constant, hard_assigned", field="InterventionMode"
         )
     listed = source.names("InterventionTargetsAssigned", assigned)
     if set(listed) != set(assigned) or not set(constants) <= set(targets) or len(set(targets)) != len(targets):
@@ -228,6 +236,6 @@ def _older_intervention(raw: Fields) -> tuple[dict[str, int], list[str]]:
     entry = Fields(listed[0] if listed else {}, "intervention")
     kind = entry.text("type", "hard_do")
     if kind != "hard_do":
-        raise PoolError(f"unknown intervention type {shown(kind)}; known: hard_do", field="intervention.type")
+        raise PoolError(f"unknown intervention type {short_repr(kind)}; known: hard_do", field="intervention.type")
     constants = entry.bits("assignments")
     return constants, [v for v in entry.names("targets", []) if v not in constants]

@@ -60,7 +60,7 @@ class ResultRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class SealedRecord(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What only the evaluator may read.
+    """The JSON record of a problem's sealed part.
 
     heldout: the held-out worlds; gold: variable -> formula of the latent SCM; gold_size: its total size as stated
     latent_order: every variable, causes before effects; max_predecessors: the generator's window

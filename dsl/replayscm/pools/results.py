@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from calibrant.dsl.errors import PoolError, shown
+from calibrant.dsl.errors import PoolError, short_repr
 from calibrant.dsl.replayscm.problem import ModelResult
 from calibrant.dsl.yaml_text import load_yaml
 
@@ -69,10 +69,10 @@ class ResultsCut:
 
     def _keep(self, block: str) -> None:
         self.blocks[-1] = block
-        own = set(_ANCHOR.findall(block)) if "&" in block else set()
-        self._anchors |= own
+        block_anchors = set(_ANCHOR.findall(block)) if "&" in block else set()
+        self._anchors |= block_anchors
         if "*" in block:
-            self._foreign.update(set(_ALIAS.findall(block)) - own)
+            self._foreign.update(set(_ALIAS.findall(block)) - block_anchors)
 
     def take(self, record: int) -> str:
         """The block of a record, which is kept no longer; empty if there is no such one."""
@@ -83,7 +83,7 @@ class ResultsCut:
 
     @property
     def are_self_contained(self) -> bool:
-        """Of all blocks together; False in doubt."""
+        """Return whether no anchor or alias crosses the border of the blocks; False in doubt."""
         return self._anchors.isdisjoint(self._foreign)
 
 
@@ -100,9 +100,9 @@ class EmbeddedResults:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> EmbeddedResults:
-        made = cls("")
-        made._mapping = mapping
-        return made
+        results = cls("")
+        results._mapping = mapping
+        return results
 
     def __call__(self) -> tuple[ModelResult, ...]:
         """The results in file order; `PoolError` if they are not what the format says."""
@@ -111,7 +111,7 @@ class EmbeddedResults:
         if not isinstance(self._mapping, Mapping):
             raise PoolError("expected a mapping from model to result", field="modelResults")
         results = self._mapping.items()
-        return tuple(_result(model if isinstance(model, str) else shown(model), raw) for model, raw in results)
+        return tuple(_result(model if isinstance(model, str) else short_repr(model), raw) for model, raw in results)
 
     def as_text(self) -> str:
         """YAML that says the same; whatever its writer raises if these results do not fit it."""

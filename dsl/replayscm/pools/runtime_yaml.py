@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import PoolError
 from calibrant.dsl.formulas.text import render
 from calibrant.dsl.replayscm.disclosure import Disclosure
@@ -20,7 +21,6 @@ from calibrant.dsl.replayscm.pools.official import OWN_LABELS, problem_from_offi
 from calibrant.dsl.replayscm.problem import ModelResult, Pool, Problem, TaskKind
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
-from calibrant.dsl.whole_file import whole_file
 from calibrant.dsl.yaml_text import load_yaml
 
 SUFFIXES = (".yaml", ".yml")
@@ -55,18 +55,18 @@ def write_official(pool: Pool, path: Path) -> None:
 
 
 def _texts_of(pool: Pool) -> Iterator[str]:
-    yield _dumped({"metadata": {**pool.metadata, **_METADATA}})
+    yield _dump({"metadata": {**pool.metadata, **_METADATA}})
     yield "problems:\n" if pool.problems else "problems: []\n"
     for index, problem in enumerate(pool.problems):
         record = official_record(problem)
-        text = _dumped([record])
-        (read,) = load_yaml(text)
-        if problem_from_official(read, index) != problem:
+        text = _dump([record])
+        (parsed_record,) = load_yaml(text)
+        if problem_from_official(parsed_record, index) != problem:
             raise PoolError("official files have no way to say all of it", instance=problem.id)
         yield text
 
 
-def _dumped(value: Any) -> str:
+def _dump(value: Any) -> str:
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**31 - 1))
 
 
@@ -80,7 +80,7 @@ def official_record(problem: Problem) -> dict[str, Any]:
     units = task.training.worlds[0].units
     are_shared = all(world.units == units for world in problem.worlds)
     lists = _lists(problem)
-    made: dict[str, Any] = {
+    record: dict[str, Any] = {
         "problem": {
             "instanceId": problem.id,
             "schemaVersion": "fol-causal-reasoning-v1",
@@ -117,12 +117,12 @@ def official_record(problem: Problem) -> dict[str, Any]:
         "modelResults": _results(problem),
     }
     if task.kind is TaskKind.ALTERNATIVE:
-        made["problemDescription"]["scenarioType"] = task.kind.value
+        record["problemDescription"]["scenarioType"] = task.kind.value
     extra: dict[str, Any] = {"pairedSourceInstanceId": labels["latent"]} if "latent" in labels else {}
-    made["problemDescription"]["extra"] = extra
-    if problem_from_official(made, 0).sealed.labels != labels:
+    record["problemDescription"]["extra"] = extra
+    if problem_from_official(record, 0).sealed.labels != labels:
         extra[OWN_LABELS] = dict(labels)
-    return made
+    return record
 
 
 def _lists(problem: Problem) -> dict[str, list[str]]:
@@ -141,13 +141,13 @@ def _lists(problem: Problem) -> dict[str, list[str]]:
 
 def _parameters(problem: Problem, lists: Mapping[str, Any], splits: Mapping[str, Any]) -> dict[str, Any]:
     task, sealed = problem.task, problem.sealed
-    made: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "family": "IMS_CIND_A",
         "variant": "A_SCM",
         "variables": list(task.variables),
         "inputVariables": list(task.variables),
         **lists,
-        **_disclosed(task.disclosure),
+        **_disclosure_fields(task.disclosure),
         "promptVariableOrder": list(task.variables),
         "allowedOperators": list(task.grammar.operators),
         "allowConstants": task.grammar.allow_constants,
@@ -157,13 +157,13 @@ def _parameters(problem: Problem, lists: Mapping[str, Any], splits: Mapping[str,
         "scmEvaluationMode": "simulate_endogenous_nonintervened",
     }
     if sealed.max_predecessors is not None:
-        made["maxPredecessorsPerMechanism"] = sealed.max_predecessors
+        parameters["maxPredecessorsPerMechanism"] = sealed.max_predecessors
     if "difficulty" in sealed.labels:
-        made["difficulty"] = sealed.labels["difficulty"]
-    return made
+        parameters["difficulty"] = sealed.labels["difficulty"]
+    return parameters
 
 
-def _disclosed(disclosure: Disclosure) -> dict[str, Any]:
+def _disclosure_fields(disclosure: Disclosure) -> dict[str, Any]:
     if disclosure.order is not None:
         return {"scmPromptVariant": "with_topological_order"}
     if disclosure.blocks is not None:
@@ -179,7 +179,7 @@ def _world(world: World, split: str, levels: Mapping[str, float], *, has_units: 
     mode = world.intervention.mode
     says = [f"{v}={constants[v]}" for v in constants] + [f"{v}=assigned_per_row" for v in assigned]
     plain = "hard_constant" if mode == "none" else mode  # the field with a small letter has no "none"
-    made: dict[str, Any] = {
+    world_record: dict[str, Any] = {
         "worldId": world.id,
         "observationMode": "panel_full",
         "intervention": {"type": "hard_do", "mode": plain, "assignments": constants, "targets": targets},
@@ -195,17 +195,17 @@ def _world(world: World, split: str, levels: Mapping[str, float], *, has_units: 
             "InterventionTargetsAll": targets,
         },
     }
-    return made | ({"domain": list(world.units), "domainSize": len(world.units)} if has_units else {})
+    return world_record | ({"domain": list(world.units), "domainSize": len(world.units)} if has_units else {})
 
 
 def _gold(problem: Problem, lists: Mapping[str, Any]) -> dict[str, Any]:
     gold, size = problem.sealed.gold, problem.sealed.gold_size
-    made: dict[str, Any] = dict(lists)
+    gold_record: dict[str, Any] = dict(lists)
     if gold is not None:
         parents = {variable: sorted(mechanism.mentioned) for variable, mechanism in gold.mechanisms.items()}
-        made |= {"mechanisms": _texts(gold), "parentsByVar": parents}
-        made["totalEdges"] = sum(map(len, parents.values()))
-    return made | ({} if size is None else {"totalAst": size})
+        gold_record |= {"mechanisms": _texts(gold), "parentsByVar": parents}
+        gold_record["totalEdges"] = sum(map(len, parents.values()))
+    return gold_record | ({} if size is None else {"totalAst": size})
 
 
 def _texts(model: Scm) -> dict[str, str]:
@@ -218,13 +218,17 @@ def _number(text: str | None) -> int | str | None:
 
 def _results(problem: Problem) -> dict[str, Any]:
     results = problem.results()
-    made = {result.model: _result(result) for result in results}
-    if len(made) != len(results):
+    by_model = {result.model: _result(result) for result in results}
+    if len(by_model) != len(results):
         raise PoolError("several results of one model", instance=problem.id, field="results")
-    return made
+    return by_model
 
 
 def _result(result: ModelResult) -> dict[str, Any]:
-    made = {"model": result.model, "rawResponse": result.raw_response, "extractedAnswer": result.extracted_answer}
-    made |= dict(result.verdict)
-    return made | ({"evaluation": dict(result.evaluation)} if result.evaluation else {})
+    result_record = {
+        "model": result.model,
+        "rawResponse": result.raw_response,
+        "extractedAnswer": result.extracted_answer,
+    }
+    result_record |= dict(result.verdict)
+    return result_record | ({"evaluation": dict(result.evaluation)} if result.evaluation else {})

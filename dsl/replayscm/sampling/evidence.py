@@ -17,8 +17,8 @@ from calibrant.dsl.replayscm.sampling.scms import LatentScm
 from calibrant.dsl.replayscm.sampling.shortcuts import (
     Survivors,
     num_functions,
+    remaining_survivors,
     shortcut_classes,
-    unrefuted,
     with_shortcuts,
 )
 from calibrant.dsl.replayscm.sampling.strata import Stratum
@@ -52,16 +52,16 @@ def sample_evidence(stratum: Stratum, latent: LatentScm, rng: Random) -> Evidenc
     """
     population = sample_population(stratum, latent.model, rng)
     windows = latent.windows(stratum.max_parents)
-    drawn = [baseline_world("train_00", population)]
-    survivors = unrefuted(drawn[0].world, shortcut_classes(stratum, latent), windows)
-    while len(drawn) < stratum.num_worlds:
-        proposals = _proposals(f"train_{len(drawn):02d}", stratum, population, drawn, rng)
+    sampled_worlds = [baseline_world("train_00", population)]
+    survivors = remaining_survivors(sampled_worlds[0].world, shortcut_classes(stratum, latent), windows)
+    while len(sampled_worlds) < stratum.num_worlds:
+        proposals = _proposals(f"train_{len(sampled_worlds):02d}", stratum, population, sampled_worlds, rng)
         best, survivors = _strongest(proposals, survivors, windows)
-        drawn.append(best)
+        sampled_worlds.append(best)
     for index in range(stratum.num_worlds):
-        drawn.append(next(_proposals(f"heldout_{index:02d}", stratum, population, drawn, rng)))
-    worlds = tuple(world for world, _ in drawn)
-    environments = {world.id: environment for world, environment in drawn}
+        sampled_worlds.append(next(_proposals(f"heldout_{index:02d}", stratum, population, sampled_worlds, rng)))
+    worlds = tuple(world for world, _ in sampled_worlds)
+    environments = {world.id: environment for world, environment in sampled_worlds}
     return Evidence(worlds[: stratum.num_worlds], worlds[stratum.num_worlds :], environments)
 
 
@@ -81,14 +81,14 @@ def _strongest(
 ) -> tuple[Drawn, Survivors]:
     """The first proposal that leaves fewest shortcuts, and those; simply the first when none is left to refute."""
     best = next(proposals)
-    fewest = unrefuted(best.world, survivors, windows)
+    fewest = remaining_survivors(best.world, survivors, windows)
     if num_functions(survivors) == 0:
         return best, fewest
     for _ in range(PROPOSALS - 1):
         proposal = next(proposals)
-        left = unrefuted(proposal.world, survivors, windows)
-        if num_functions(left) < num_functions(fewest):
-            best, fewest = proposal, left
+        remaining = remaining_survivors(proposal.world, survivors, windows)
+        if num_functions(remaining) < num_functions(fewest):
+            best, fewest = proposal, remaining
     return best, fewest
 
 
@@ -97,7 +97,7 @@ def rejections(stratum: Stratum, latent: LatentScm, evidence: Evidence) -> Itera
     survivors = shortcut_classes(stratum, latent)
     windows = latent.windows(stratum.max_parents)
     for world in evidence.training:
-        survivors = unrefuted(world, survivors, windows)
+        survivors = remaining_survivors(world, survivors, windows)
     if len(with_shortcuts(survivors)) > stratum.max_survivors:
         yield f"shortcuts survive for {', '.join(with_shortcuts(survivors))}"
     training = Panel(latent.model.variables, evidence.training)
@@ -107,28 +107,28 @@ def rejections(stratum: Stratum, latent: LatentScm, evidence: Evidence) -> Itera
             yield f"{variable} does not vary over its scored training rows"
     if not _shifts(latent.model.endogenous, evidence.training):
         yield "no intervention shifts a count of the world without intervention"
-    yield from _underexposed(stratum, latent.model.endogenous, evidence)
+    yield from _exposure_violations(stratum, latent.model.endogenous, evidence)
 
 
 def _shifts(endogenous: Sequence[str], training: Sequence[World]) -> bool:
-    """Whether some intervention world has another number of ones than the first world in an endogenous variable."""
-    baseline, *others = training
+    """Return whether an intervention changes the number of ones of an endogenous variable."""
+    baseline, *interventional = training
     return any(
         world.column(variable).bit_count() != baseline.column(variable).bit_count()
-        for world in others
+        for world in interventional
         for variable in endogenous
     )
 
 
-def _underexposed(stratum: Stratum, endogenous: Sequence[str], evidence: Evidence) -> Iterator[str]:
+def _exposure_violations(stratum: Stratum, endogenous: Sequence[str], evidence: Evidence) -> Iterator[str]:
     exposure = stratum.exposure
     modes = [world.intervention.mode for world in evidence.training]
-    for mode, least in (("hard_assigned", exposure.assigned), ("hard_constant", exposure.constant)):
-        if modes.count(mode) < least:
-            yield f"{modes.count(mode)} training worlds are {mode}, fewer than {least}"
+    for mode, minimum in (("hard_assigned", exposure.assigned), ("hard_constant", exposure.constant)):
+        if modes.count(mode) < minimum:
+            yield f"{modes.count(mode)} training worlds are {mode}, fewer than {minimum}"
     splits = ((evidence.training, exposure.scored_training), (evidence.heldout, exposure.scored_heldout))
-    for worlds, least in splits:
+    for worlds, minimum in splits:
         for variable in endogenous:
             scored = sum(variable not in world.intervention.targets for world in worlds)
-            if scored < least:
-                yield f"{variable} is scored in {scored} of {len(worlds)} worlds, fewer than {least}"
+            if scored < minimum:
+                yield f"{variable} is scored in {scored} of {len(worlds)} worlds, fewer than {minimum}"

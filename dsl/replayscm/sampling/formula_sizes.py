@@ -33,12 +33,12 @@ def shortest_sizes(num_vars: int, max_size: int) -> Sizes:
     sizes: dict[int, int] = {}
     levels: list[list[int]] = [[]]
     for size in range(1, max_size + 1):
-        found = {projection(i, num_vars).bits for i in range(num_vars)} if size == 1 else set()
-        found.update(bits ^ full for bits in levels[size - 1])
+        functions = {projection(i, num_vars).bits for i in range(num_vars)} if size == 1 else set()
+        functions.update(bits ^ full for bits in levels[size - 1])
         for shape in _shapes(size - 1):
             for arguments in product(*(levels[part] for part in shape)):
-                found.update(OPERATORS[name].bits(arguments, full) for name in JOINS)
-        levels.append(sorted(found - sizes.keys()))
+                functions.update(OPERATORS[name].bits(arguments, full) for name in JOINS)
+        levels.append(sorted(functions - sizes.keys()))
         sizes.update(dict.fromkeys(levels[size], size))
     return MappingProxyType(sizes)
 

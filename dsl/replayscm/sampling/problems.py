@@ -32,7 +32,7 @@ def sample_pool(strata: Iterable[Stratum], per_stratum: int, seed: int, setting:
     """Problems of each stratum in turn, under one of SETTINGS; latent SCMs and worlds are the same in all settings."""
     chosen = tuple(strata)
     problems = [
-        disclosed(sample_problem(stratum, SEEDS_PER_POOL * seed + index), setting)
+        disclose_problem(sample_problem(stratum, SEEDS_PER_POOL * seed + index), setting)
         for stratum in chosen
         for index in range(per_stratum)
     ]
@@ -81,7 +81,7 @@ def problem_of(stratum: Stratum, name: str, seed: int, latent: LatentScm, eviden
     return Problem(name, task, sealed)
 
 
-def disclosed(problem: Problem, setting: str) -> Problem:
+def disclose_problem(problem: Problem, setting: str) -> Problem:
     """A sampled problem's latent SCM and worlds under any of SETTINGS, with the id suffix that published pools use.
 
     Block shows two blocks where the seed is even and three where it is odd.

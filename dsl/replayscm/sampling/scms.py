@@ -70,7 +70,7 @@ def sample_labels(num_variables: int, rng: Random) -> tuple[str, ...]:
 
 
 def has_equivalent_shortcut(stratum: Stratum, mechanism: Formula) -> bool:
-    """Whether some formula under the stratum's shortcut cap means the same as the mechanism."""
+    """Return whether some formula under the stratum's shortcut cap means the same as the mechanism."""
     parents = mechanism.variables
     shortest = shortest_sizes(len(parents), SHORTCUT_CAP).get(from_formula(mechanism, parents).bits)
     return shortest is not None and shortest <= stratum.shortcut_cap(mechanism.size)
@@ -111,7 +111,7 @@ class _FormulaDraw:
 
     @property
     def can_succeed(self) -> bool:
-        """Whether not every function is known to have a formula below the size range; spares all draws otherwise."""
+        """Return False if each function is known to have a formula below the size range; spares all draws otherwise."""
         return len(self.known) <= self.full or max(self.known.values()) >= self.min_size
 
     def formula(self) -> Formula | None:

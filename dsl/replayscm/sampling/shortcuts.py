@@ -29,16 +29,16 @@ def shortcut_classes(stratum: Stratum, latent: LatentScm) -> Survivors:
     return classes
 
 
-def unrefuted(world: World, survivors: Survivors, windows: Mapping[str, Sequence[str]]) -> Survivors:
+def remaining_survivors(world: World, survivors: Survivors, windows: Mapping[str, Sequence[str]]) -> Survivors:
     """The survivors that also fit this world. A world says nothing about its targets."""
     columns = world.by_variable
-    left = dict(survivors)
+    remaining = dict(survivors)
     for variable, tables in survivors.items():
         if not tables or variable in world.intervention.targets:
             continue
         care, value = _evidence([columns[v] for v in windows[variable]], columns[variable], world.num_rows)
-        left[variable] = tuple(table for table in tables if not (table ^ value) & care)
-    return left
+        remaining[variable] = tuple(table for table in tables if not (table ^ value) & care)
+    return remaining
 
 
 def _evidence(inputs: Sequence[int], output: int, num_rows: int) -> tuple[int, int]:

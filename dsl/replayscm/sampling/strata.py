@@ -23,7 +23,7 @@ ASSIGNMENT_BIASES = (0.3, 0.5, 0.7)  # chance of a 1 in the cells of a hard_assi
 
 @dataclass(frozen=True, slots=True)
 class RequiredExposure:
-    """How often things must occur at least; the named configurations ask for nothing.
+    """The minimum numbers of occurrences; the named configurations ask for nothing.
 
     scored_training, scored_heldout: worlds in which an endogenous variable is not a target, for each of them
     assigned, constant: training worlds of mode hard_assigned and hard_constant
@@ -103,12 +103,12 @@ LARGE_SIZES = (12, 14, 16, 20, 30, 40)
 
 
 def worlds_for(num_variables: int) -> int:
-    """How many worlds intervene on each variable as often as NUM_WORLDS do on each of ten."""
+    """Return the number of worlds that intervene on each variable as often as NUM_WORLDS do on each of ten."""
     return max(NUM_WORLDS, -(-NUM_WORLDS * num_variables // 10))
 
 
 def _large(num_variables: int) -> Stratum:
-    like = next(known for known in NAMED_STRATA if known.name == "vhs_n10_anchor_m10")
+    like = next(candidate for candidate in NAMED_STRATA if candidate.name == "vhs_n10_anchor_m10")
     return replace(
         like,
         name=f"large_n{num_variables}",
@@ -122,14 +122,14 @@ LARGE_STRATA = tuple(map(_large, LARGE_SIZES))
 
 
 def shortcut_floor(name: str) -> int:
-    """Of the stratum of that name; what most strata have where the name is not known."""
-    return {known.name: known.shortcut_floor for known in STRATA}.get(name, NAMED_STRATA[0].shortcut_floor)
+    """Return the floor of the stratum of that name; the first named stratum's for unknown names."""
+    return {candidate.name: candidate.shortcut_floor for candidate in STRATA}.get(name, NAMED_STRATA[0].shortcut_floor)
 
 
 def stratum(name: str) -> Stratum:
-    """The stratum of that name; ValueError that lists the known ones otherwise."""
-    for known in (*STRATA, *LARGE_STRATA):
-        if known.name == name:
-            return known
-    listed = ", ".join(known.name for known in (*STRATA, *LARGE_STRATA))
+    """Return the stratum of that name; `ValueError` that lists the known ones otherwise."""
+    for candidate in (*STRATA, *LARGE_STRATA):
+        if candidate.name == name:
+            return candidate
+    listed = ", ".join(candidate.name for candidate in (*STRATA, *LARGE_STRATA))
     raise ValueError(f"unknown stratum '{name}'; known: {listed}")

@@ -11,7 +11,7 @@ from calibrant.audits.attribution import DECIDED_AT, Kind
 from calibrant.audits.blickets.attribution import attributed_episode
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.episode import TranscriptError
 from calibrant.solvers.blickets.families import class_of, exact_learner, space_after
 from calibrant.solvers.blickets.learner import concluded
@@ -50,7 +50,7 @@ def test_without_an_answer_nothing_fits() -> None:
 
 @pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "graded", "order", "order-3-of-4"])
 def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
-    for item in islice(drawn(SUITES[suite], 2), 10):
+    for item in islice(sample_items(SUITES[suite], 2), 10):
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
@@ -63,7 +63,7 @@ def test_what_an_exact_learner_answers_is_earned(suite: str) -> None:
 @pytest.mark.parametrize("suite", ["stochastic", "noisy-switch"])
 def test_an_unreliable_detector_is_decided_by_a_posterior(suite: str) -> None:
     kinds = Counter[Kind]()
-    for item in islice(drawn(SUITES[suite], 2), 8):
+    for item in islice(sample_items(SUITES[suite], 2), 8):
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
@@ -83,7 +83,7 @@ def test_a_reliable_detector_has_no_posterior() -> None:
 
 def test_the_class_decides_what_is_decided_and_is_named() -> None:
     """The static learner stops at a rule that is unique in its class, which the class with switches leaves open."""
-    (item,) = islice(drawn(SUITES["easy-9"], 2), 1)
+    (item,) = islice(sample_items(SUITES["easy-9"], 2), 1)
     episode = BlicketEpisode(item)
     static = exact_learner(ITEM)
     assert isinstance(static, Found)

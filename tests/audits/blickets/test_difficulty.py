@@ -13,7 +13,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Mechanism
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.solvers.blickets.families import exact_learner, knowing_space, space_after
 from calibrant.solvers.blickets.learner import concluded
 from calibrant.solvers.outcome import Found, Impossible, OutOfBudget
@@ -21,7 +21,7 @@ from tests.support.blickets.items import static_item
 
 
 def _item(suite: str) -> BlicketItem:
-    return next(drawn(SUITES[suite], 3))
+    return next(sample_items(SUITES[suite], 3))
 
 
 def _ordered_switch() -> BlicketItem:
@@ -86,7 +86,7 @@ def test_winnable_share_is_that_of_playing_every_assignment() -> None:
 
 @pytest.mark.parametrize("suite", ["conjunctive", "disjunctive", "easy-3", "order", "stochastic"])
 def test_the_knowing_space_keeps_the_rule_in_force(suite: str) -> None:
-    for item in islice(drawn(SUITES[suite], 9), 10):
+    for item in islice(sample_items(SUITES[suite], 9), 10):
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)

@@ -23,14 +23,14 @@ from calibrant.audits.finding import Finding, Standing
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Count
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.blickets.text_game import text_runs
 from calibrant.solvers.blickets.learner import Static, concluded
 from tests.support.blickets.items import text_game_expected, text_game_lines
 
 
 def _items(suite: str, number: int = 3) -> list[BlicketItem]:
-    return list(islice(drawn(SUITES[suite], 5), number))
+    return list(islice(sample_items(SUITES[suite], 5), number))
 
 
 def _all_findings(item: BlicketItem) -> Iterator[Finding]:

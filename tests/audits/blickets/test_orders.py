@@ -19,7 +19,7 @@ from calibrant.audits.finding import Finding, Standing
 from calibrant.bench.cli import main
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets import reference
-from calibrant.dsl.blickets.grading import graded
+from calibrant.dsl.blickets.grading import grade_episode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, OrderReading, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule, set_of
@@ -70,7 +70,7 @@ def test_a_fixed_script_is_right_about_all_120_orders_and_has_decided_88(script:
     for order in orders:
         item = _item(order)
         history = reference.run(item, [*_toggles(script), {"check": ALL_FIVE}])
-        assert graded(item, history).correct
+        assert grade_episode(item, history).correct
 
 
 def _by_kind(item: BlicketItem) -> dict[str, Finding]:

@@ -27,7 +27,7 @@ from calibrant.audits.causalab.verification import VERIFIERS
 from calibrant.audits.claims import Certificate, certified, verify
 from calibrant.audits.finding import Finding, Standing
 from calibrant.dsl.causalab.configs import Config, item_of_config
-from calibrant.dsl.causalab.generation import PLANS, View, generated, relabelled
+from calibrant.dsl.causalab.generation import PLANS, View, generate_items, with_labels
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reference import values
@@ -55,12 +55,12 @@ def test_every_certificate_holds_and_survives_json(item: LabItem) -> None:
     for finding in item_findings(item):
         text = msgspec.json.encode(certificate_of(finding))
         assert holds(item, msgspec.json.decode(text, type=Certificate)), finding
-    assert item_evidence(relabelled(replace(item, id="other"), {"edges": 3})) == item_evidence(item)
+    assert item_evidence(with_labels(replace(item, id="other"), {"edges": 3})) == item_evidence(item)
 
 
 @pytest.mark.parametrize("suite", ["6nodes", "6nodes_freqparent", "7nodes", "6nodes_golden"])
 def test_certificates_of_large_items_hold(suite: str) -> None:
-    (item,) = generated(PLANS[suite], 3, 1)
+    (item,) = generate_items(PLANS[suite], 3, 1)
     found = item_findings(item)
     assert {finding.kind for finding in found} >= {"vacuous", "trivial", "ambiguous"}
     assert all(holds(item, certificate_of(finding)) for finding in found)
@@ -111,7 +111,7 @@ def test_a_winnable_item_has_no_unwinnable_certificate() -> None:
 def test_forged_pairs_of_members_do_not_hold() -> None:
     item, finding = next(
         (item, finding)
-        for item in generated(PLANS["4nodes_freqparent"], 0, 20)
+        for item in generate_items(PLANS["4nodes_freqparent"], 0, 20)
         if (finding := by_kind(item)["ambiguous"]).verdict is Standing.PROVED
     )
     certificate = certificate_of(finding)
@@ -147,7 +147,7 @@ def test_an_edge_matters_exactly_if_its_weight_changes_the_prediction(item: LabI
 
 
 def test_hidden_properties_make_the_edges_before_them_matter() -> None:
-    for item in generated(replace(PLANS["6nodes"], view=View.ROOTS), 3, 10):
+    for item in generate_items(replace(PLANS["6nodes"], view=View.ROOTS), 3, 10):
         hidden = set(item.task.properties) - set(item.task.reactor)
         mattering = mattering_edges(item)
         assert {e for e in item.sealed.mechanism.edges if e[1] == FREQUENCY} <= mattering
@@ -268,7 +268,7 @@ def test_each_claim_has_a_verifier() -> None:
 
 @pytest.mark.parametrize("suite", ["4nodes", "4nodes_freqparent", "4nodes_golden"])
 def test_an_ambiguous_finding_counts_the_settings_of_its_certificate(suite: str) -> None:
-    for item in generated(PLANS[suite], 8, 3):
+    for item in generate_items(PLANS[suite], 8, 3):
         found = ambiguous_finding(item)
         assert found is not None
         assert found.certificate is not None

@@ -11,7 +11,7 @@ from calibrant.audits.causalab.items import mattering_edges
 from calibrant.audits.causalab.labels import labelled, labels
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.equivalence import imec_by_definition
-from calibrant.dsl.causalab.generation import PLANS, Plan, View, generated
+from calibrant.dsl.causalab.generation import PLANS, Plan, View, generate_items
 from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, lab_item
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.pool import item_of_record, record_of_item
@@ -68,7 +68,7 @@ def left_after(item: LabItem, members: list[Mechanism], names: tuple[str, ...]) 
 )
 def test_the_fewest_settings_are_those_of_brute_force(plan: Plan, count: int) -> None:
     """Sequences with repeats, values of three kinds; half of the items are chosen because something is left to do."""
-    first = list(generated(plan, 21, 400))
+    first = list(generate_items(plan, 21, 400))
     undecided = [item for item in first if labels(item)["members_bounded"] > 1]
     for item in [*first[: count - count // 2], *undecided[: count // 2]]:
         members = all_members(evidence_of(item.task))
@@ -102,7 +102,7 @@ def test_labels_are_there_for_every_suite_and_travel_with_the_item(suite: str) -
 
 
 def test_no_experimenter_needs_fewer_settings_than_the_label_says() -> None:
-    for item in generated(PLANS["6nodes"], 5, 25):
+    for item in generate_items(PLANS["6nodes"], 5, 25):
         episode = LabEpisode(item)
         outcome = solve_by_experiments(episode)
         assert isinstance(outcome, Found)
@@ -113,9 +113,9 @@ def test_no_experimenter_needs_fewer_settings_than_the_label_says() -> None:
 
 
 def test_settings_that_are_not_allowed_do_not_count() -> None:
-    for item in generated(replace(PLANS["5nodes"], fixed=3), 6, 10):
+    for item in generate_items(replace(PLANS["5nodes"], fixed=3), 6, 10):
         assert labels(item)["fewest_settings"] <= 1
-    for item in generated(replace(PLANS["5nodes"], view=View.HIDE_ONE), 6, 3):
+    for item in generate_items(replace(PLANS["5nodes"], view=View.HIDE_ONE), 6, 3):
         assert labels(item)["mattering"] > 0
 
 

@@ -13,7 +13,7 @@ from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.bench.benchmarks.causalab import BENCHMARK
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.noise import Draw
 from calibrant.dsl.errors import CalibrantError
@@ -39,7 +39,7 @@ def ran(item: LabItem, row: str = "exact") -> LabEpisode:
     "values", [(-2.0, 0.0, 2.0), (-5.0, 0.0, 5.0), (-7.5, 0.0, 7.5), (-2.0, 0.0, 0.0, 2.0), (-0.5, 0.0, 0.5)], ids=str
 )
 def test_a_run_that_is_right_is_earned_whatever_the_scale(values: tuple[float, ...]) -> None:
-    for made in generated(SUITE, 3, examples(5)):
+    for made in generate_items(SUITE, 3, examples(5)):
         item = with_noise(made, values)
         found = attributed_run(item, ran(item).steps)
         assert (found.frequency.kind, found.graph.kind) == (Kind.EARNED, Kind.EARNED)
@@ -49,7 +49,7 @@ def test_a_run_that_is_right_is_earned_whatever_the_scale(values: tuple[float, .
 
 @pytest.mark.parametrize("values", [(-4.0, -2.0, 0.0, 2.0, 4.0), (1.0,), (0.0, 3.0), (-1e3, 1e3)], ids=str)
 def test_no_law_leaves_a_run_without_a_member(values: tuple[float, ...]) -> None:
-    for made in generated(SUITE, 5, examples(3)):
+    for made in generate_items(SUITE, 5, examples(3)):
         item = with_noise(made, values)
         episode = LabEpisode(item)
         for k, name in enumerate(item.task.properties * 2):
@@ -63,7 +63,7 @@ def test_no_law_leaves_a_run_without_a_member(values: tuple[float, ...]) -> None
 
 @pytest.mark.parametrize("draw", [Draw.INDEPENDENT, Draw.OBSERVED])
 def test_draws_that_are_not_shared_are_refused_and_not_attributed_to_nothing(draw: Draw) -> None:
-    item = with_noise(next(generated(SUITE, 1, 1)), (-5.0, 0.0, 5.0), draw)
+    item = with_noise(next(generate_items(SUITE, 1, 1)), (-5.0, 0.0, 5.0), draw)
     episode = ran(item, "total-effects")
     assert any(step.cost for step in episode.steps)
     with pytest.raises(BudgetSpent, match="one draw for all affected nodes"):
@@ -74,7 +74,7 @@ def test_draws_that_are_not_shared_are_refused_and_not_attributed_to_nothing(dra
 
 
 def test_what_the_class_does_not_hold_is_refused() -> None:
-    made = next(generated(SUITE, 1, 1))
+    made = next(generate_items(SUITE, 1, 1))
     for item, why in (
         (with_noise(made, (-0.001, 0.001)), "multiples of 0.01"),
         (replace(made, task=replace(made.task, weights=Weights.HUNDREDTHS)), "weights in hundredths"),
@@ -84,7 +84,7 @@ def test_what_the_class_does_not_hold_is_refused() -> None:
 
 
 def test_readings_that_nothing_explains_are_refused() -> None:
-    item = next(generated(SUITE, 1, 1))
+    item = next(generate_items(SUITE, 1, 1))
     steps = list(ran(item, "total-effects").steps)
     place = next(i for i, step in enumerate(steps) if step.cost)
     assert steps[place].reading is not None
@@ -97,7 +97,7 @@ def test_readings_that_nothing_explains_are_refused() -> None:
 def test_the_rules_of_the_laboratory_decide_what_the_larger_class_leaves_open() -> None:
     """A property that is set and reads what it was set to had a draw of 0, unless nothing shifts it."""
     gained = 0
-    for item in generated(PLANS["4nodes_hidden_n2"], 11, 12):
+    for item in generate_items(PLANS["4nodes_hidden_n2"], 11, 12):
         episode = LabEpisode(item)
         for name in item.task.properties:
             episode.act({"set": name, "value": 100 if item.task.baseline[name] <= 50 else 0})
@@ -110,7 +110,7 @@ def test_the_rules_of_the_laboratory_decide_what_the_larger_class_leaves_open() 
 
 def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays() -> None:
     below = 0
-    for item in generated(PLANS["4nodes_hidden_n1"], 2, 10):
+    for item in generate_items(PLANS["4nodes_hidden_n1"], 2, 10):
         episode = LabEpisode(item)
         shares = []
         for k, name in enumerate(item.task.properties * 3):
@@ -128,11 +128,11 @@ def test_a_posterior_of_99_per_cent_decides_and_steps_count_from_where_it_stays(
                 assert all(share >= DECIDED_AT for share in shares[found.graph_decided - 1 :])
                 assert found.graph_decided == 1 or shares[found.graph_decided - 2] < DECIDED_AT
     assert below > 0
-    assert attributed_run(next(generated(PLANS["4nodes"], 2, 1)), ()).graph.posterior is None
+    assert attributed_run(next(generate_items(PLANS["4nodes"], 2, 1)), ()).graph.posterior is None
 
 
 def test_a_run_without_a_space_has_no_picture_and_one_line_says_why() -> None:
-    item = with_noise(next(generated(SUITE, 1, 1)), (-5.0, 0.0, 5.0), Draw.INDEPENDENT)
+    item = with_noise(next(generate_items(SUITE, 1, 1)), (-5.0, 0.0, 5.0), Draw.INDEPENDENT)
     steps = ran(item, "total-effects").steps
     assert BENCHMARK.attribution(item, {}, steps, {}) is None
     with pytest.raises(CalibrantError, match="no picture: only noise with one draw for all affected nodes"):

@@ -12,8 +12,8 @@ from calibrant.audits.causalab.trajectory import trajectory
 from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import Plan, View, generated
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.generation import Plan, View, generate_items
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
@@ -72,7 +72,7 @@ def test_kinds_tell_inference_from_evidence() -> None:
     assert attributed("mean", item).frequency.fits is False
     assert attributed("prior", item).frequency.fits is None
     episode = LabEpisode(item)  # the truth without any evidence for it
-    episode.act({"submit": {"hypothesis": stated(item.sealed.mechanism)}})
+    episode.act({"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}})
     found = attributed_run(item, episode.steps).graph
     assert (found.kind, found.fits) == (Kind.LUCKY, True)
 
@@ -93,13 +93,13 @@ def test_known_draws_of_bases_leave_fewer_members() -> None:
 
 
 def test_classes_without_a_listed_space_say_so() -> None:
-    (item,) = generated(Plan("fine", 4, weights=Weights.HUNDREDTHS), 0, 1)
+    (item,) = generate_items(Plan("fine", 4, weights=Weights.HUNDREDTHS), 0, 1)
     with pytest.raises(BudgetSpent):
         attributed("exact", item)
 
 
 def test_frequencies_that_depend_on_what_is_not_shown_are_never_decided() -> None:
-    for item in generated(Plan("hide", 4, view=View.HIDE_ONE), 0, 5):
+    for item in generate_items(Plan("hide", 4, view=View.HIDE_ONE), 0, 5):
         found = attributed_run(item, ran("greedy", item).steps, bounded=True)
         assert not found.frequency.decided
         assert found.graph.kind is Kind.EARNED

@@ -17,7 +17,7 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.pools.files import read_pool, write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem, Sealed, Task, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
-from calibrant.dsl.replayscm.sampling.problems import disclosed
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem
 from calibrant.dsl.replayscm.sampling.strata import STRATA, Stratum
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator, Score
@@ -35,7 +35,7 @@ EVERY_ITEM = pytest.mark.parametrize(
 
 @cache
 def source(known: Stratum, setting: str, seed: int) -> Problem:
-    return disclosed(generate(known, seed).problem, setting)
+    return disclose_problem(generate(known, seed).problem, setting)
 
 
 @cache
@@ -129,7 +129,7 @@ def test_no_item_where_gold_is_the_only_member() -> None:
 def test_problems_that_can_have_no_pair_are_refused() -> None:
     problem = determined()
     item = pair(STRATA[1], "ordered", 0).problem
-    hidden = disclosed(generate(STRATA[1], 0).problem, "hidden-roots")
+    hidden = disclose_problem(generate(STRATA[1], 0).problem, "hidden-roots")
     for wrong in (replace(problem, sealed=replace(problem.sealed, gold=None)), item, hidden):
         with pytest.raises(ValueError, match="has no gold SCM, hides its roots or has a reference"):
             known_pair(wrong, 0)

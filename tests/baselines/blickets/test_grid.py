@@ -25,7 +25,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Exposed, Grade, Split, grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.episode import Step
 from calibrant.dsl.message import Model
 from tests.support.binomial import within
@@ -193,7 +193,7 @@ def test_an_agent_of_the_grid_plays_the_same_episode_in_process_and_in_text(prom
 @pytest.mark.parametrize("suite", ["graded", "forced-exposure", "forced-moves", "several-switches", "noisy-switch"])
 def test_suites_beyond_the_paper_are_played_to_an_answer(suite: str) -> None:
     agents: list[GridAgent | SimpleAgent] = [*PRESETS.values(), *SIMPLE]
-    for item in islice(drawn(SUITES[suite], 1), 3):
+    for item in islice(sample_items(SUITES[suite], 1), 3):
         for agent in agents:
             episode = BlicketEpisode(item)
             agent.play(episode, random.Random(1))
@@ -201,7 +201,7 @@ def test_suites_beyond_the_paper_are_played_to_an_answer(suite: str) -> None:
 
 
 def test_a_graded_reading_is_an_activation_too() -> None:
-    item = next(drawn(SUITES["graded"], 1))
+    item = next(sample_items(SUITES["graded"], 1))
     episode, notebook = BlicketEpisode(item), Notebook(item.task)
     for name in item.task.objects:
         notebook.note(episode.act({"place": name}))

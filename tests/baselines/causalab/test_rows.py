@@ -13,7 +13,7 @@ from calibrant.baselines.causalab.rows import ROWS, play
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.equivalence import imec_by_definition
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Edge
 from calibrant.dsl.causalab.reactor import winnable
@@ -126,7 +126,7 @@ def test_rows_see_the_task_and_their_readings_alone(item: LabItem) -> None:
 
 
 def test_rows_without_an_answer_say_so_and_hand_in_nothing() -> None:
-    (item,) = generated(PLANS["4nodes_quad_hard"], 0, 1)
+    (item,) = generate_items(PLANS["4nodes_quad_hard"], 0, 1)
     episode = LabEpisode(item)
     assert isinstance(play(ROWS["abstain"], episode, 0), OutOfBudget)
     score = run_score(item, episode.steps)
@@ -136,7 +136,7 @@ def test_rows_without_an_answer_say_so_and_hand_in_nothing() -> None:
 
 
 def test_random_mechanisms_depend_on_seed_and_task() -> None:
-    first, second = generated(PLANS["5nodes"], 0, 2)
+    first, second = generate_items(PLANS["5nodes"], 0, 2)
     made = [ROWS["random"](LabEpisode(item), seed) for item, seed in [(first, 0), (first, 0), (first, 1), (second, 0)]]
     assert made[0] == made[1]
     assert made[0] != made[2]
@@ -156,7 +156,7 @@ def test_tables_are_by_row_and_suite() -> None:
 
 
 def test_a_run_is_scored_by_its_last_hypothesis_and_its_last_try() -> None:
-    (item,) = generated(PLANS["3nodes"], 0, 1)
+    (item,) = generate_items(PLANS["3nodes"], 0, 1)
     edge = {"edges": [{"from": item.task.properties[0], "to": FREQUENCY}]}
     episode = LabEpisode(item)
     target = item.sealed.target

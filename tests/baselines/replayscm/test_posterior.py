@@ -32,7 +32,7 @@ from calibrant.bench.protocols.replayscm.posterior import MostPosterior
 from calibrant.dsl.formulas.text import STANDARD, Grammar, parse
 from calibrant.dsl.replayscm.disclosure import Blocks, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Problem, Task
-from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.sampling.strata import STRATA, stratum
 from calibrant.dsl.replayscm.scm import scm
 from calibrant.dsl.replayscm.score import Evaluator
@@ -57,7 +57,7 @@ SETTINGS = ("ordered", "block", "hidden-order", "hidden-roots")
 
 def _small_task(seed: int, setting: str) -> Task:
     """Three worlds of a sampled problem of two mechanisms: some members are left, or some hundred."""
-    task = disclosed(sample_problem(SMALL, seed), setting).task
+    task = disclose_problem(sample_problem(SMALL, seed), setting).task
     return replace(task, training=replace(task.training, worlds=task.training.worlds[:3]))
 
 
@@ -181,7 +181,7 @@ def test_beyond_sixteen_variables_chains_take_over_where_sums_are_too_long(monke
 @pytest.mark.parametrize("setting", ["Ordered", "Hidden-roots"])
 def test_agreement_is_replay_of_the_imagined_worlds(setting: str) -> None:
     """The share that is claimed is counted again, truth by truth, cell by cell."""
-    problem = disclosed(sample_problem(STRATA[2], 3), setting.lower())
+    problem = disclose_problem(sample_problem(STRATA[2], 3), setting.lower())
     task, posterior = problem.task, Posterior(problem.task)
     rng = Random(1)
     truths = [posterior.sample(rng) for _ in range(20)]

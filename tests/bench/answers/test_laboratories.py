@@ -14,11 +14,11 @@ from calibrant.bench.cli import main
 from calibrant.bench.runs.records import folder_records, step_records
 from calibrant.bench.schemas.described import line_schema
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK, LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.pool import write_pool
-from calibrant.dsl.episode import replayed
+from calibrant.dsl.episode import replay_actions
 from calibrant.dsl.item import Pool
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import jsonl, refused
@@ -27,7 +27,7 @@ FAMILIES = ("4nodes", "4nodes_quad_hard", "4nodes_hidden_n1", "4nodes_freqparent
 ITEMS = {suite: made_item(suite, seed=3) for suite in FAMILIES}
 ITEM = ITEMS["4nodes"]
 NAME = ITEM.task.settable[0]
-TRUE: dict[str, Any] = {"frequency": ITEM.sealed.target, "hypothesis": stated(ITEM.sealed.mechanism)}
+TRUE: dict[str, Any] = {"frequency": ITEM.sealed.target, "hypothesis": state_mechanism(ITEM.sealed.mechanism)}
 WRONG: dict[str, Any] = {"frequency": ITEM.sealed.target + 50, "hypothesis": {"edges": [["density", "density"]]}}
 SET = {"set": NAME, "value": 20}
 FREE = 'which is not simulated; give a value, or "action": "SUBMIT"'
@@ -35,7 +35,7 @@ FREE = 'which is not simulated; give a value, or "action": "SUBMIT"'
 
 def steps(*actions: Any, item: LabItem = ITEM) -> list[dict[str, Any]]:
     """What the item answers to these actions, as records have it."""
-    listed: list[dict[str, Any]] = msgspec.to_builtins(step_records(replayed(LabEpisode(item), actions).steps))
+    listed: list[dict[str, Any]] = msgspec.to_builtins(step_records(replay_actions(LabEpisode(item), actions).steps))
     return listed
 
 
@@ -63,7 +63,7 @@ def test_answers_of_every_family_are_dialled_and_submitted(
     suite: str, pool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     item = ITEMS[suite]
-    truth, target = stated(item.sealed.mechanism), item.sealed.target
+    truth, target = state_mechanism(item.sealed.mechanism), item.sealed.target
     lines, said = scored(
         capsys,
         pool,

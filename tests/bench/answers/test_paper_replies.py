@@ -12,7 +12,7 @@ import calibrant
 from calibrant.bench.benchmarks.causalab import BENCHMARK
 from calibrant.bench.cli import main
 from calibrant.bench.training.conversation import conversation, said
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import BENCHMARK as NAME
 from calibrant.dsl.causalab.pool import write_pool
 from calibrant.dsl.item import Pool
@@ -21,7 +21,7 @@ from tests.support.commands import jsonl
 
 ITEM = made_item("4nodes", seed=3)
 TARGET = ITEM.sealed.target
-TRUTH = stated(ITEM.sealed.mechanism)
+TRUTH = state_mechanism(ITEM.sealed.mechanism)
 PROPERTY = ITEM.task.settable[0]
 NOTES: dict[str, Any] = {
     "memory": "settings so far: none",

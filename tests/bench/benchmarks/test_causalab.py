@@ -16,7 +16,7 @@ from calibrant.bench.causalab.__main__ import main as causalab
 from calibrant.bench.cli import main
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.runs.records import Record, folder_records
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from tests.support.causalab.laboratories import released_suite
@@ -72,7 +72,7 @@ def test_runs_keep_steps_and_attributions_and_do_not_depend_on_workers(
     assert all(record.outcome == "found" and record.score["correct"] for record in exact.values())
     for item in items[:2]:  # three nodes, no noise
         record = exact[item.id]
-        assert record.answer == {"frequency": item.sealed.target, "hypothesis": stated(item.sealed.mechanism)}
+        assert record.answer == {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
         assert isinstance(record.attribution, dict)
         assert (record.attribution["kind"], record.attribution["graph"]["kind"]) == ("earned", "earned")
     nothing = [r for r in one if r.protocol == "abstain" and r.setting == "4nodes_quad_hard"]
@@ -113,7 +113,7 @@ def test_the_seed_of_a_row_that_draws_is_an_option(items: tuple[LabItem, ...]) -
 
 def test_an_answer_without_a_transcript_is_dialled_and_submitted(items: tuple[LabItem, ...]) -> None:
     item = items[0]
-    answer = {"frequency": item.sealed.target, "hypothesis": stated(item.sealed.mechanism)}
+    answer = {"frequency": item.sealed.target, "hypothesis": state_mechanism(item.sealed.mechanism)}
     score = BENCHMARK.score(item, answer, ())
     assert (score["correct"], score["graph_correct"], score["settings"], score["all_weight_f1"]) == (True, True, 0, 1.0)
     attribution = BENCHMARK.attribution(item, answer, (), score)
@@ -217,7 +217,7 @@ def test_an_episode_is_played_in_lines_of_json(
         "what?",
         json.dumps({"set": FREQUENCY, "value": 1}),
         json.dumps({"reactor": item.sealed.target}),
-        json.dumps({"submit": {"hypothesis": stated(item.sealed.mechanism)}}),
+        json.dumps({"submit": {"hypothesis": state_mechanism(item.sealed.mechanism)}}),
     )
     assert main(["play", str(pool), item.id, "--jsonl"]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

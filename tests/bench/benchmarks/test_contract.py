@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from calibrant.bench.benchmarks.registry import NAMES, benchmark_of
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.dsl.episode import Step, TranscriptError, verified
+from calibrant.dsl.episode import Step, TranscriptError, verify_transcript
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.item import Pool
 from calibrant.dsl.replayscm.pools import files as replayscm_files
@@ -124,14 +124,14 @@ def test_a_transcript_replays_to_the_same_steps_and_a_false_reading_is_found(
     for action in data.draw(subject.actions(item)):
         episode.act(action)
     steps = list(episode.steps)
-    again = verified(subject.benchmark.episode(item), steps).steps
+    again = verify_transcript(subject.benchmark.episode(item), steps).steps
     assert [_seen(step) for step in again] == [_seen(step) for step in steps]
     read = [number for number, step in enumerate(steps) if step.reading is not None]
     if read:
         number = data.draw(st.sampled_from(read))
         false = replace(steps[number], reading=subject.untrue(steps[number].reading))
         with pytest.raises(TranscriptError) as caught:
-            verified(subject.benchmark.episode(item), [*steps[:number], false, *steps[number + 1 :]])
+            verify_transcript(subject.benchmark.episode(item), [*steps[:number], false, *steps[number + 1 :]])
         assert caught.value.number == number
 
 

@@ -12,7 +12,7 @@ import pytest
 from calibrant.bench.benchmarks.registry import NAMES, benchmark
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.dsl.errors import PoolError
-from calibrant.dsl.records import converted
+from calibrant.dsl.records import convert_object
 from calibrant.dsl.replayscm.pools.records import ProblemRecord
 
 
@@ -73,4 +73,4 @@ def test_an_object_becomes_a_record_as_strictly_as_a_line() -> None:
         deep = {"id": deep}
     for wrong in (deep, {"id": "a", "results": [float("nan")]}, {"id": "\ud800"}):
         with pytest.raises(PoolError):
-            converted(wrong, ProblemRecord)
+            convert_object(wrong, ProblemRecord)

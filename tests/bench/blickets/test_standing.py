@@ -16,7 +16,7 @@ from calibrant.bench.blickets.conditions import is_easy, is_hard, is_order, is_s
 from calibrant.bench.blickets.rates import Counts, counted
 from calibrant.bench.blickets.standing import SEED, all_played, standing_table
 from calibrant.bench.report.layout import NOTHING, Source
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError
 from tests.support.binomial import within
 
@@ -41,7 +41,7 @@ EPISODES = 100
     ],
 )
 def test_items_are_under_the_conditions_that_the_paper_prints(suite: str, conditions: tuple[bool, ...]) -> None:
-    for item in islice(drawn(SUITES[suite], 1), 5):
+    for item in islice(sample_items(SUITES[suite], 1), 5):
         found = is_easy(item, 3), is_easy(item, 5), is_hard(item), is_stochastic(item), is_order(item)
         assert found == conditions
 

@@ -16,9 +16,9 @@ from calibrant.bench.cli import main
 from calibrant.bench.pages.graph import GraphPicture, Standing, graph_text, graphs_svg
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.hypothesis import stated
+from calibrant.dsl.causalab.hypothesis import state_mechanism
 from calibrant.dsl.causalab.mechanism import FREQUENCY
-from calibrant.dsl.episode import replayed
+from calibrant.dsl.episode import replay_actions
 from tests.support.browser import needs_chromium, pressed
 from tests.support.causalab.laboratories import made_item
 from tests.support.commands import refused
@@ -93,12 +93,12 @@ def test_names_are_text_and_nothing_else() -> None:
 
 def test_a_picture_says_what_the_evidence_of_a_run_proves() -> None:
     item = made_item("4nodes", seed=3)
-    truth = stated(item.sealed.mechanism)
+    truth = state_mechanism(item.sealed.mechanism)
     first = item.task.settable[0]
     extra = {"from": FREQUENCY, "to": first}
     everything = [{"set": name, "value": 30} for name in item.task.settable]
     guess = {**truth, "edges": [*truth["edges"], extra, {"from": "moon", "to": "tide"}]}
-    steps = replayed(LabEpisode(item), [*everything, {"submit": {"hypothesis": guess}}]).steps
+    steps = replay_actions(LabEpisode(item), [*everything, {"submit": {"hypothesis": guess}}]).steps
     said = BENCHMARK.attribution(item, {}, steps, {})
     assert said is not None
     picture = lab_picture("t", said, item.task.nodes)

@@ -11,7 +11,7 @@ from calibrant.bench.benchmarks.causalab import BENCHMARK
 from calibrant.bench.causalab import relabelling
 from calibrant.bench.causalab.__main__ import main
 from calibrant.bench.causalab.relabelling import recomputed, relabelled_suite, weighted_graphs
-from calibrant.dsl.causalab.generation import Plan, relabelled
+from calibrant.dsl.causalab.generation import Plan, with_labels
 from calibrant.dsl.causalab.item import LabItem
 
 
@@ -47,7 +47,7 @@ def test_a_false_label_is_noticed(label: str, monkeypatch: pytest.MonkeyPatch) -
     def falsified(plan: Plan, seed: int, count: int) -> Iterator[LabItem]:
         for item in labelled(plan, seed, count):
             labels = item.sealed.labels
-            yield relabelled(item, {**labels, label: labels[label] + 1})
+            yield with_labels(item, {**labels, label: labels[label] + 1})
 
     monkeypatch.setattr(relabelling, "labelled", falsified)
     found = relabelled_suite("3nodes", seed=1, count=2)

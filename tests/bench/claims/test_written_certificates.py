@@ -17,14 +17,14 @@ from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.claims.certificate_files import Verdict, check_file, parse_certificate
 from calibrant.bench.claims.findings import checked
 from calibrant.bench.cli import main
-from calibrant.dsl.blickets.sampling import SUITES, drawn
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, MAX_JSON_TOKENS
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool
 from calibrant.dsl.replayscm.sampling.problems import SETTINGS as DISCLOSURES
-from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.solvers.causim.items import generated_items
 from calibrant.solvers.outcome import Found
@@ -54,14 +54,14 @@ def refusals(name: str, items: Iterator[Any]) -> tuple[int, list[str]]:
 def test_certificates_of_blickets_verify(suite: str) -> None:
     """Ten of four seeds where submissions are late, three of others; three times that in a soak."""
     number = effort(1, 3) * (10 if suite.startswith("forced") else 3)
-    _, lines = refusals("blickets", (i for seed in SEEDS for i in islice(drawn(SUITES[suite], seed), number)))
+    _, lines = refusals("blickets", (i for seed in SEEDS for i in islice(sample_items(SUITES[suite], seed), number)))
     assert lines == []
 
 
 def test_late_submissions_noise_and_switches_by_moves_have_certificates() -> None:
     suites = ("forced-moves", "forced-exposure", "noisy-switch", "switch-by-steps")
     for suite in suites:
-        written, lines = refusals("blickets", islice(drawn(SUITES[suite], 9), 10))
+        written, lines = refusals("blickets", islice(sample_items(SUITES[suite], 9), 10))
         assert written > 0
         assert lines == []
 
@@ -70,7 +70,9 @@ def test_late_submissions_noise_and_switches_by_moves_have_certificates() -> Non
 @pytest.mark.parametrize("suite", PLANS)
 def test_certificates_of_laboratories_verify(suite: str) -> None:
     """Two of four seeds; ten in a soak."""
-    written, lines = refusals("causalab", (i for seed in SEEDS for i in generated(PLANS[suite], seed, effort(2, 10))))
+    written, lines = refusals(
+        "causalab", (i for seed in SEEDS for i in generate_items(PLANS[suite], seed, effort(2, 10)))
+    )
     assert lines == []
     assert written or suite == "4nodes_quad_hard"
 
@@ -148,7 +150,7 @@ def test_a_malformed_file_is_one_line_and_hides_no_other(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("setting", DISCLOSURES)
 def test_a_recount_beyond_the_budget_is_neither_verified_nor_refuted(setting: str, tmp_path: Path) -> None:
-    problem = disclosed(sample_problem(stratum("large_n20"), 0), setting)
+    problem = disclose_problem(sample_problem(stratum("large_n20"), 0), setting)
     write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
     file = tmp_path / "count.json"
     file.write_text(to_json(certificate(problem, ModelClass(3))), encoding="utf-8")
@@ -165,7 +167,7 @@ def test_a_recount_beyond_the_budget_is_neither_verified_nor_refuted(setting: st
 
 def test_counts_of_forty_variables_in_a_told_order_are_verified_and_their_steps_are_shown(tmp_path: Path) -> None:
     """Two parents; the recurrence over all sets of variables would need 3^37 steps."""
-    problem = disclosed(sample_problem(stratum("large_n40"), 0), "ordered")
+    problem = disclose_problem(sample_problem(stratum("large_n40"), 0), "ordered")
     write_pool(Pool("large", (problem,)), tmp_path / "pool.jsonl")
     made = certificate(problem, ModelClass(2))
     (tmp_path / "right.json").write_text(to_json(made), encoding="utf-8")

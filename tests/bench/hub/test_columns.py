@@ -20,7 +20,7 @@ from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.dsl.blickets.item import Mechanism
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 
 PUBLIC = [column.name for column in COLUMNS if not column.sealed]
 
@@ -51,7 +51,7 @@ def test_rows_of_every_benchmark(name: str, tmp_path: Path) -> None:
 
 def test_nothing_sealed_is_in_the_public_part(tmp_path: Path) -> None:
     """Another mechanism behind the same detector: the public part is the same text, gold is not."""
-    item = next(drawn(SUITES["conjunctive"], 1))
+    item = next(sample_items(SUITES["conjunctive"], 1))
     parts: list[list[dict[str, Any]]] = []
     for blickets in (0b00011, 0b00110):
         mechanisms = (Mechanism(Rule(Form.CONJUNCTIVE, blickets)),)

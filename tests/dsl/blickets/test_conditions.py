@@ -16,7 +16,7 @@ from calibrant.dsl.blickets.conditions import contradiction
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.records import write_pool
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 
 CONJUNCTIVE, DISJUNCTIVE = Mechanism(Rule(Form.CONJUNCTIVE, 3)), Mechanism(Rule(Form.DISJUNCTIVE, 3))
 ORDERED, ORDER_OF_ONE = replace(CONJUNCTIVE, order=(1, 0)), Mechanism(Rule(Form.CONJUNCTIVE, 1), (0,))
@@ -70,7 +70,7 @@ def test_a_singleton_that_must_be_called_by_its_word_is_of_one_condition() -> No
 
 @pytest.mark.parametrize("suite", sorted(SUITES))
 def test_items_of_every_suite_are_of_their_condition_and_of_no_other(suite: str) -> None:
-    for item in islice(drawn(SUITES[suite], 8), 5):
+    for item in islice(sample_items(SUITES[suite], 8), 5):
         assert contradiction(item) == ""
         single = item.sealed.mechanisms[0].rule.blickets.bit_count() == 1
         for condition in set(Condition) - {item.condition}:

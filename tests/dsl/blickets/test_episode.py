@@ -15,7 +15,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism
 from calibrant.dsl.blickets.prompt import instructions
 from calibrant.dsl.blickets.reference import ACTIVE, Ending, run
 from calibrant.dsl.blickets.rule import Form, Rule
-from calibrant.dsl.episode import TranscriptError, verified
+from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.blickets.items import JUNK, actions, items, opened, static_item, vector_item, vectors
 
 
@@ -74,7 +74,7 @@ def _submits(action: Any) -> bool:
 def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: st.DataObject) -> None:
     item = data.draw(items())
     steps = opened(item, data.draw(actions(item.task.n))).steps
-    again = verified(BlicketEpisode(item), steps).steps
+    again = verify_transcript(BlicketEpisode(item), steps).steps
     assert [replace(step, refused="") for step in again] == [replace(step, refused="") for step in steps]
     grade(item, steps)
     readings = [number for number, step in enumerate(steps) if step.reading is not None]
@@ -83,7 +83,7 @@ def test_a_transcript_replays_and_a_false_reading_is_refused_by_its_step(data: s
         other = "INACTIVE" if steps[number].reading == ACTIVE else ACTIVE
         false = [*steps[:number], replace(steps[number], reading=other), *steps[number + 1 :]]
         with pytest.raises(TranscriptError, match=f"^step {number}: "):
-            verified(BlicketEpisode(item), false)
+            verify_transcript(BlicketEpisode(item), false)
         with pytest.raises(TranscriptError, match=f"^step {number}: "):
             grade(item, false)
 

@@ -13,17 +13,17 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Exposure
 from calibrant.dsl.blickets.records import item_from_record, read_pool, record_from_item, write_pool
 from calibrant.dsl.blickets.rule import Form
-from calibrant.dsl.blickets.sampling import EASY, HARD, SUITES, Later, Plan, drawn
+from calibrant.dsl.blickets.sampling import EASY, HARD, SUITES, Later, Plan, sample_items
 
 
 def _some(plan: Plan, number: int, seed: int = 7) -> list[BlicketItem]:
-    return list(islice(drawn(plan, seed), number))
+    return list(islice(sample_items(plan, seed), number))
 
 
 @pytest.mark.parametrize("name", SUITES)
 def test_every_suite_is_drawn_by_seed_and_number_alone(name: str, tmp_path: Path) -> None:
     items = _some(SUITES[name], 12)
-    assert next(drawn(SUITES[name], 7, first=11)) == items[11]
+    assert next(sample_items(SUITES[name], 7, first=11)) == items[11]
     assert _some(SUITES[name], 12, seed=8) != items
     for item in items:
         assert item_from_record(record_from_item(item)) == item

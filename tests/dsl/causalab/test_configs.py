@@ -156,7 +156,7 @@ def test_items_of_a_large_suite_stay_in_a_file(suite: str, monkeypatch: pytest.M
     path = shared_file(f"data/{suite}.jsonl", part="causalab")
     kept = suite_pool(path, 3)
     assert kept.items == tuple(item_of_config(made, 3) for made in released_suite(suite))
-    monkeypatch.setattr(calibrant.dsl.stored_items, "KEPT", 9)
+    monkeypatch.setattr(calibrant.dsl.stored_items, "MAX_CACHED_ITEMS", 9)
     stored = suite_pool(path, 3)
     assert isinstance(stored.items, StoredItems)
     assert stored == kept

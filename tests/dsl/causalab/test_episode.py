@@ -16,7 +16,7 @@ from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Ter
 from calibrant.dsl.causalab.noise import Draw, Noise
 from calibrant.dsl.causalab.reactor import Reactor, winnable
 from calibrant.dsl.causalab.reference import Reading, bases_of, values
-from calibrant.dsl.episode import TranscriptError, verified
+from calibrant.dsl.episode import TranscriptError, verify_transcript
 from tests.support.causalab.laboratories import items, made_item
 from tests.support.effort import examples
 
@@ -106,7 +106,7 @@ def test_a_try_locks_settings_whether_it_activates_or_not_and_a_refused_one_does
 
 @given(st.integers(-20, 10_020), st.integers(0, 4))
 def test_winnable_is_what_some_dialled_number_shows(target: int, limit: int) -> None:
-    tried = [Reactor(target, limit).tried(f).activated for f in {*range(target - 6, target + 7), 0, 10_000}]
+    tried = [Reactor(target, limit).dial_frequency(f).activated for f in {*range(target - 6, target + 7), 0, 10_000}]
     assert winnable(target, limit) == any(tried)
 
 
@@ -184,7 +184,7 @@ def test_a_transcript_gives_the_same_readings_again(item: LabItem, actions: list
     episode = LabEpisode(item)
     for action in actions:
         episode.act(action)
-    again = verified(LabEpisode(item), episode.steps)
+    again = verify_transcript(LabEpisode(item), episode.steps)
     assert again.left == episode.left
     json.dumps([step.reading for step in episode.steps], allow_nan=False)
 
@@ -195,7 +195,7 @@ def test_a_forged_reading_is_noticed() -> None:
     step = episode.steps[0]
     forged = replace(step, reading={**(step.reading or {}), FREQUENCY: 0.0})
     with pytest.raises(TranscriptError, match="step 0"):
-        verified(LabEpisode(worked()), [forged])
+        verify_transcript(LabEpisode(worked()), [forged])
 
 
 @settings(max_examples=examples(100), deadline=None)

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import pytest
 
-from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, View, generated
+from calibrant.dsl.causalab.generation import MAX_PARENTS, PLANS, NoisePlan, Plan, View, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.noise import Draw
@@ -24,7 +24,7 @@ from tests.support.causalab.laboratories import SUITES, made_item, released_suit
 @pytest.mark.parametrize("suite", SUITES)
 def test_items_keep_to_the_ranges_of_their_suite(suite: str) -> None:
     plan = PLANS[suite]
-    found = list(generated(plan, 7, 60))
+    found = list(generate_items(plan, 7, 60))
     k = plan.nodes
     for item in found:
         mechanism = item.sealed.mechanism
@@ -46,7 +46,7 @@ def test_items_keep_to_the_ranges_of_their_suite(suite: str) -> None:
 @pytest.mark.parametrize("k", range(3, 8))
 def test_the_mean_number_of_edges_is_that_of_the_range(k: int) -> None:
     plan = PLANS[f"{k}nodes"]  # few items a seed: 196 of three nodes are all there are
-    found = [len(item.sealed.mechanism.edges) for seed in range(12) for item in generated(plan, seed, 20)]
+    found = [len(item.sealed.mechanism.edges) for seed in range(12) for item in generate_items(plan, seed, 20)]
     low, high = k - 1, min(k * (k - 1) // 2, 2 * k)
     assert abs(sum(found) / len(found) - (low + high) / 2) < 0.12 * (high - low)
 
@@ -67,23 +67,23 @@ def test_released_suites_have_a_plan_each_with_their_noise() -> None:
 
 
 def test_more_items_than_topologies_can_be_asked_for() -> None:
-    found = list(generated(PLANS["3nodes"], 0, 400))
+    found = list(generate_items(PLANS["3nodes"], 0, 400))
     assert len({item.sealed.mechanism.edges for item in found}) == 196  # 28 pairs of names, 7 graphs each
     assert len(found) == 400
 
 
 def test_an_item_is_the_same_whatever_is_asked_after_it() -> None:
-    long = list(generated(PLANS["5nodes"], 2, 20))
-    assert list(generated(PLANS["5nodes"], 2, 5)) == long[:5]
-    assert list(generated(PLANS["5nodes"], 3, 5)) != long[:5]
+    long = list(generate_items(PLANS["5nodes"], 2, 20))
+    assert list(generate_items(PLANS["5nodes"], 2, 5)) == long[:5]
+    assert list(generate_items(PLANS["5nodes"], 3, 5)) != long[:5]
 
 
 def test_items_do_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from calibrant.dsl.causalab.generation import PLANS, generated\n"
+        "from calibrant.dsl.causalab.generation import PLANS, generate_items\n"
         "from calibrant.dsl.causalab.pool import record_of_item\nimport msgspec\n"
         "for s in ('6nodes_freqparent', '4nodes_hidden_n3', '4nodes_quad_hard', '6nodes_golden'):\n"
-        "    print([msgspec.json.encode(record_of_item(i)) for i in generated(PLANS[s], 1, 6)])\n"
+        "    print([msgspec.json.encode(record_of_item(i)) for i in generate_items(PLANS[s], 1, 6)])\n"
     )
     texts = {
         subprocess.run(
@@ -99,7 +99,7 @@ def test_items_do_not_depend_on_the_hash_seed() -> None:
 
 
 def item_of(plan: Plan) -> LabItem:
-    (item,) = generated(plan, 4, 1)
+    (item,) = generate_items(plan, 4, 1)
     return item
 
 

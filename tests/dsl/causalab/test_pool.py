@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.pool import item_of_record, read_pool, record_of_item, write_pool
 from calibrant.dsl.errors import PoolError
@@ -20,7 +20,7 @@ from tests.support.effort import examples
 
 @pytest.mark.parametrize("suite", SUITES)
 def test_pools_round_trip(suite: str, tmp_path: Path) -> None:
-    pool = Pool(suite, "causalab", tuple(generated(PLANS[suite], 1, 4)), {"seed": 1})
+    pool = Pool(suite, "causalab", tuple(generate_items(PLANS[suite], 1, 4)), {"seed": 1})
     write_pool(pool, tmp_path / "pool.jsonl")
     first = (tmp_path / "pool.jsonl").read_bytes()
     assert read_pool(tmp_path / "pool.jsonl") == pool

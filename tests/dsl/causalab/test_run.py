@@ -9,7 +9,7 @@ import pytest
 
 from calibrant.dsl.causalab.episode import LabEpisode
 from calibrant.dsl.causalab.run import run_score
-from calibrant.dsl.episode import replayed
+from calibrant.dsl.episode import replay_actions
 from tests.support.causalab.laboratories import made_item
 
 ITEM = made_item("3nodes")
@@ -21,7 +21,7 @@ SUBMIT: dict[str, Any] = {"submit": {"hypothesis": {}}}
 def success(*tries: Any) -> tuple[bool, bool]:
     """(activated, opened) after these tries and a submission."""
     actions = [*({"reactor": tried} for tried in tries), SUBMIT]
-    score = run_score(LAB, replayed(LabEpisode(LAB), actions).steps)
+    score = run_score(LAB, replay_actions(LabEpisode(LAB), actions).steps)
     assert score.flat()["activated"] == score.activated
     assert score.flat()["opened"] == score.opened
     return score.activated, score.opened
@@ -53,7 +53,7 @@ def test_success_is_the_state_after_the_last_try(tries: tuple[Any, ...], expecte
 
 def test_a_try_after_the_submission_is_none() -> None:
     actions = [{"reactor": TARGET}, SUBMIT, {"reactor": 0}]
-    score = run_score(LAB, replayed(LabEpisode(LAB), actions).steps)
+    score = run_score(LAB, replay_actions(LabEpisode(LAB), actions).steps)
     assert (score.activated, score.opened) == (True, True)
 
 
@@ -62,5 +62,5 @@ def test_a_generated_laboratory_that_is_shut_again_does_not_count() -> None:
     assert abs(item.sealed.target - 288) < 5
     for tries, activated in (((288, 0), False), ((288,), True), ((0, 288), True)):
         actions = [*({"reactor": tried} for tried in tries), SUBMIT]
-        score = run_score(item, replayed(LabEpisode(item), actions).steps)
+        score = run_score(item, replay_actions(LabEpisode(item), actions).steps)
         assert (score.activated, score.opened) == (activated, True)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.equivalence import imec_by_definition, imec_members, imec_size
 from calibrant.dsl.causalab.formula import formula_score
-from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
-from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer, visualiser_score
 from tests.support.causalab.laboratories import items
 from tests.support.effort import examples
@@ -44,7 +44,7 @@ HYPOTHESES = st.fixed_dictionaries(
 @given(items())
 def test_the_stated_truth_scores_full_marks(item: LabItem) -> None:
     truth = item.sealed.mechanism
-    score = Scorer(truth).score(hypothesis(stated(truth)))
+    score = Scorer(truth).score(hypothesis(state_mechanism(truth)))
     assert score.distance.shd == 0
     assert {score.all_edge.f1, score.freq_edge.f1, score.root.f1, score.all_weight.f1} == {1.0}
     assert score.freq_weight_unnamed.recall == 1
@@ -71,7 +71,7 @@ def test_weights_count_under_any_key_that_names_the_parent(keys: tuple[str, str]
 
 
 def test_weights_of_every_equation_are_scored_by_parent_child_and_power() -> None:
-    said = stated(TRUTH)
+    said = state_mechanism(TRUTH)
     said["weights"][0]["value"] += 0.02
     assert Scorer(TRUTH).score(hypothesis(said)).all_weight.num_correct == 2
     said["weights"].append({"from": "ph", "to": "density", "power": 2, "value": 1})
@@ -107,7 +107,7 @@ def test_equivalence_classes_agree_with_their_definition(item: LabItem, data: st
     | st.lists(st.sampled_from(["{", "}", '"', "```json", "<think>", "1"])).map("".join)
 )
 def test_any_reply_is_read(text: str) -> None:
-    found = parsed(text)
+    found = parse_object(text)
     assert found is None or isinstance(found, dict)
     controller_json(text)
 
@@ -139,7 +139,7 @@ def test_actions_are_found_in_replies(text: str, found: str | None) -> None:
     ],
 )
 def test_scored_objects_are_found(text: str, found: object) -> None:
-    assert parsed(text) == found
+    assert parse_object(text) == found
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from calibrant.dsl.causalab.item import by_name
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.reactor import Reactor
 from calibrant.dsl.causalab.reference import NO_SHIFT, Reading, bases_after, values
-from calibrant.dsl.causalab.replies import controller_json, parsed
+from calibrant.dsl.causalab.replies import controller_json, parse_object
 from calibrant.dsl.causalab.score import Scorer, VisualiserScore, distance, roots, visualiser_score
 from calibrant.dsl.graph_metrics import EdgeScores, edge_scores
 from tests.support.causalab.laboratories import released_suite, vectors
@@ -65,7 +65,7 @@ def check_intervention(vector: Vector) -> None:
 def check_reactor(vector: Vector) -> None:
     reactor = Reactor(vector["inputs"]["target"], vector["inputs"]["max_submissions"])
     for step in vector["expect"]["steps"]:
-        reactor = reactor.tried(step["submitted"])
+        reactor = reactor.dial_frequency(step["submitted"])
         assert (reactor.activated, reactor.dial, reactor.count) == (
             step["activated"],
             step["dial_after"],
@@ -139,7 +139,7 @@ def floats(value: Any) -> Any:
 
 
 def check_parser(vector: Vector) -> None:
-    assert floats(parsed(vector["inputs"]["text"])) == floats(vector["expect"]["parsed"])
+    assert floats(parse_object(vector["inputs"]["text"])) == floats(vector["expect"]["parsed"])
 
 
 def check_controller_json(vector: Vector) -> None:

@@ -14,7 +14,7 @@ from calibrant.dsl.causalab.item import Bases, Family, LabItem, Name, Terms, Tra
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.noise import Noise
 from calibrant.dsl.causalab.pool import read_pool, write_pool
-from calibrant.dsl.causalab.reference import Reading, bases_after, rounded, values
+from calibrant.dsl.causalab.reference import Reading, bases_after, round_value, values
 from calibrant.dsl.item import Pool
 
 MECHANISM = Mechanism(
@@ -68,7 +68,7 @@ def test_no_reading_is_a_negative_zero(
 
 
 def test_rounding_keeps_whole_numbers_whole() -> None:
-    assert [repr(rounded(number)) for number in (-0.0, 0, -0.004, 7, -1.239)] == ["0.0", "0", "0.0", "7", "-1.24"]
+    assert [repr(round_value(number)) for number in (-0.0, 0, -0.004, 7, -1.239)] == ["0.0", "0", "0.0", "7", "-1.24"]
     assert negative_zeros(values(MECHANISM, {"a": -0.001, "b": -0.0}, {"a": -0.0})) == []
     bases = {"a": 0.0, "b": 0.0}
     assert negative_zeros([bases_after(MECHANISM, bases, name, -0.0, r) for name in "ab" for r in Reading]) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibrant.dsl.causim.bundle import load_source
-from calibrant.dsl.causim.language import work
+from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.values import ModelError
 from tests.support.causim.bombs import BOMBS, chain, wide

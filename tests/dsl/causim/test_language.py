@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causim.bundle import load_source, noise_support
 from calibrant.dsl.causim.language.driver import parse
+from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.statements import function
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.language.work import Work
 from calibrant.dsl.causim.values import symbol
 
 MODULE = """
@@ -236,7 +236,7 @@ def test_tables_read_argument_by_argument_are_those_of_all_calls(
     assert isinstance(definition, ast.FunctionDef)
     called = function(definition, random=False)
     values = [[1, "p", None], [True, "q"], ["p", 1]]
-    codes, symbols = table(called, values, symbol, Work())
+    codes, symbols = table(called, values, symbol, StepBudget())
     found = {row: symbols[codes[row]] for row in product(*(range(len(own)) for own in values))}
     direct = {
         row: symbol(called.call([own[k] for k, own in zip(row, values, strict=True)]))

@@ -11,11 +11,11 @@ import pytest
 
 from calibrant.dsl.causim.bundle import load_source, module_text
 from calibrant.dsl.causim.generation.growth import grow
-from calibrant.dsl.causim.language import work
+from calibrant.dsl.causim.language import execution_limits as work
 from calibrant.dsl.causim.language.driver import parse
+from calibrant.dsl.causim.language.execution_limits import StepBudget
 from calibrant.dsl.causim.language.randomness import Unsupported
 from calibrant.dsl.causim.language.tables import table
-from calibrant.dsl.causim.language.work import Work
 from calibrant.dsl.causim.model import run
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import symbol, value_of
@@ -91,7 +91,7 @@ def test_hand_written_mechanisms_have_the_tables_that_python_gives(name: str) ->
     source = f"{header}def U_Y():\n    return 1\ndef U_Z():\n    return 1\n{lone}{driver}"
     source += f"    x = {name}(u, v, w)\n    return {{'{name[2:]}': x}}\n"
     called, python = parse(source).functions[name], native(HAND)[name]
-    codes, symbols = table(called, VALUES, symbol, Work())
+    codes, symbols = table(called, VALUES, symbol, StepBudget())
     for row in product(*(range(len(own)) for own in VALUES)):
         arguments = [own[k] for k, own in zip(row, VALUES, strict=True)]
         assert symbols[codes[row]] == symbol(python(*arguments)) == symbol(called.call(arguments))

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.dsl.causim.topology import TOPOLOGIES, Insertion, inserted, insertions, is_acyclic, satisfies, topologies
+from calibrant.dsl.causim.topology import (
+    TOPOLOGIES,
+    Insertion,
+    insert_node,
+    insertions,
+    is_acyclic,
+    satisfies,
+    topologies,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +41,7 @@ def test_every_insertion_keeps_the_topology(topology: str) -> None:
     for _ in range(4):
         graph: dict[str, tuple[str, ...]] = {}
         for k in range(8):
-            grown = [inserted(graph, place, f"N{k}") for place in insertions(graph, topology)]
+            grown = [insert_node(graph, place, f"N{k}") for place in insertions(graph, topology)]
             assert all(satisfies(one, topology) and len(one) == k + 1 for one in grown)
             graph = grown[int(rng.integers(len(grown)))]
 
@@ -42,7 +50,7 @@ def test_every_insertion_keeps_the_topology(topology: str) -> None:
 def test_parents_come_before_their_children_in_a_grown_graph(topology: str) -> None:
     graph: dict[str, tuple[str, ...]] = {}
     for k in range(7):
-        graph = inserted(graph, insertions(graph, topology)[-1], f"N{k}")
+        graph = insert_node(graph, insertions(graph, topology)[-1], f"N{k}")
         seen: set[str] = set()
         for node, parents in graph.items():
             assert set(parents) <= seen
@@ -53,5 +61,5 @@ def test_a_node_between_others_takes_the_childs_place_under_its_parent() -> None
     graph = {"a": (), "b": ("a",)}
     between = Insertion(("a",), (("b", ("",)),))
     assert between in insertions(graph, "chain")
-    assert inserted(graph, between, "c") == {"a": (), "c": ("a",), "b": ("c",)}
+    assert insert_node(graph, between, "c") == {"a": (), "c": ("a",), "b": ("c",)}
     assert is_acyclic(graph)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant.dsl.replayscm.extraction
-from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, paper, published
+from calibrant.dsl.replayscm.extraction import EXTRACTORS, Extraction, Kind, extract_published, paper
 from tests.dsl.test_json_objects import jsonish
 from tests.support.effort import examples
 from tests.support.shared import shared_file, shared_vectors
@@ -43,7 +43,7 @@ def test_the_published_rule_agrees_with_every_vector() -> None:
     vectors = list(shared_vectors("extraction_vectors.jsonl"))
     assert len(vectors) == 81
     for vector in vectors:
-        found, expect = published(vector["rawResponse"], "scm"), vector["expect"]
+        found, expect = extract_published(vector["rawResponse"], "scm"), vector["expect"]
         selected = [] if expect["selected"] is None else [_with_floats(expect["selected"])]
         assert _written(found.candidates) == _written(selected), vector["id"]
         assert found.failure == expect.get("errorCategory"), vector["id"]
@@ -74,7 +74,7 @@ def test_the_protocol_finds_the_scored_answer_in_every_official_response() -> No
 def test_the_published_rule_loses_the_official_responses_that_break_after_the_answer() -> None:
     kept = lost = 0
     for text, answer in _official_responses():
-        whole = _is_answer(published(text, "alternative"), answer)
+        whole = _is_answer(extract_published(text, "alternative"), answer)
         kept, lost = kept + whole, lost + (not whole)
         assert paper(text, "alternative").broken == (not whole)
     assert (kept, lost) == (14, 4)
@@ -265,11 +265,11 @@ def test_hostile_texts_have_an_outcome(rule: str, text: str) -> None:
 @settings(max_examples=examples(300))
 @given(jsonish(), st.sampled_from(KINDS))
 def test_there_are_candidates_or_a_failure(text: str, kind: Kind) -> None:
-    protocol, release = paper(text, kind), published(text, kind)
+    protocol, release = paper(text, kind), extract_published(text, kind)
     assert bool(protocol.candidates) == (protocol.failure is None)
     assert bool(release.candidates) == (release.failure is None)
     assert protocol.candidates or not release.candidates  # what the released scorer can read, the protocol's rule can
 
 
 def test_rules_are_chosen_by_name() -> None:
-    assert dict(EXTRACTORS) == {"paper": paper, "published": published}
+    assert dict(EXTRACTORS) == {"paper": paper, "published": extract_published}

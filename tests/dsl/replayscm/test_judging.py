@@ -13,7 +13,7 @@ from calibrant.dsl.formulas.text import Grammar, parse, render
 from calibrant.dsl.names import natural_key
 from calibrant.dsl.replayscm import mechanisms
 from calibrant.dsl.replayscm.disclosure import HiddenOrder
-from calibrant.dsl.replayscm.judging import LONGEST, Judge
+from calibrant.dsl.replayscm.judging import MAX_CANDIDATE_CHARS, Judge
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, JudgedMechanism, mechanism_stats
 from calibrant.dsl.replayscm.reference import replay_world
 from calibrant.dsl.replayscm.scm import Scm, scm
@@ -90,7 +90,7 @@ def test_without_rows_nothing_is_wrong() -> None:
     "texts",
     [
         *(["C", "D"], ["(and A B", "A"], ["A\nB", "A"], ["A", "0"], ["D", "C"], ["(A)", "A"], ["", "A"], ["A"], []),
-        *(["\u00a0A", "A"], ["(nand A B)", "A"], ["E", "A"], [f"(and {' '.join('A' * LONGEST)})", "A"]),
+        *(["\u00a0A", "A"], ["(nand A B)", "A"], ["E", "A"], [f"(and {' '.join('A' * MAX_CANDIDATE_CHARS)})", "A"]),
         *(["(or " * 65 + "A" + " B)" * 65, "A"], [f"(and {' '.join('A' * 129)})", "A"], ["A\n", "A"], ["A", "A", "A"]),
     ],
 )

@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.extraction import EXTRACTORS, Kind
 from calibrant.dsl.replayscm.plain import PLAIN
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.score import Evaluator
-from calibrant.dsl.shelves import Store
+from calibrant.dsl.text_cache import CacheBudget
 from tests.support.effort import examples
 from tests.support.replayscm.problems import answer_of, legal_maps, problems
 
@@ -106,7 +106,7 @@ def test_ordinary_answers_are_plain(text: str, kind: Kind, strict: bool) -> None
 def test_what_could_be_read_in_two_ways_is_left_to_the_rules(text: str) -> None:
     published = PLAIN["published"](text, "scm")
     assert published is None
-    assert extraction.published(text, "scm") is not None
+    assert extraction.extract_published(text, "scm") is not None
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -130,11 +130,11 @@ def test_a_verdict_is_the_same_with_and_without_what_was_kept(data: st.DataObjec
 
 
 def test_a_full_store_begins_anew_and_long_texts_are_not_kept() -> None:
-    store = Store(3, longest=5)
-    one, other = store.shelf(), store.shelf()
+    budget = CacheBudget(3, longest=5)
+    one, other = budget.shelf(), budget.shelf()
     for shelf, text in ((one, "a"), (other, "b"), (one, "c")):
-        store.put(shelf, text, text)
-    store.put(one, "longer", "longer")
+        budget.store(shelf, text, text)
+    budget.store(one, "longer", "longer")
     assert (dict(one.made), dict(other.made)) == ({"a": "a", "c": "c"}, {"b": "b"})
-    store.put(other, "d", "d")
+    budget.store(other, "d", "d")
     assert (dict(one.made), dict(other.made)) == ({}, {"d": "d"})

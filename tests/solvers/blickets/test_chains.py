@@ -18,7 +18,7 @@ from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Count, Mechanism, SwitchBy
 from calibrant.dsl.blickets.reference import ACTIVE, INACTIVE
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, names_of
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.families import chain_class, exact_learner
 from calibrant.solvers.blickets.learner import concluded
@@ -170,7 +170,7 @@ def test_one_switch_is_the_class_that_has_it_alone(reads: list[Read], count: Cou
 )  # five orders are not won by number of moves
 def test_every_suite_has_an_exact_row(suite: str) -> None:
     """Decided, and right in all of these; an unreliable detector is right at 99 % belief."""
-    for item in islice(drawn(SUITES[suite], 4), 4):
+    for item in islice(sample_items(SUITES[suite], 4), 4):
         learner = exact_learner(item)
         assert isinstance(learner, Found)
         episode = BlicketEpisode(item)
@@ -182,7 +182,7 @@ def test_every_suite_has_an_exact_row(suite: str) -> None:
 
 def test_the_class_of_an_item_has_its_mechanism_and_keeps_it() -> None:
     for suite in ("several-switches", "switch-by-steps", "noisy-switch"):
-        for item in islice(drawn(SUITES[suite], 8), 5):
+        for item in islice(sample_items(SUITES[suite], 8), 5):
             space = chain_class(item)
             assert space is not None
             truth = _truth(item)
@@ -200,7 +200,7 @@ def _truth(item: BlicketItem) -> Chain:
 
 
 def test_what_is_in_no_class_has_no_exact_learner() -> None:
-    item = next(drawn(SUITES["several-switches"], 1))
+    item = next(sample_items(SUITES["several-switches"], 1))
     first, second, third = item.sealed.mechanisms
     for sealed in (
         replace(item.sealed, switches=(3, 13)),  # beyond the last switch point
@@ -209,6 +209,6 @@ def test_what_is_in_no_class_has_no_exact_learner() -> None:
         replace(item.sealed, mechanisms=(first, second, Mechanism(Rule(Form.CONJUNCTIVE, 3), (1, 0)))),
     ):
         assert isinstance(exact_learner(replace(item, sealed=sealed)), Impossible)
-    steps = next(drawn(SUITES["switch-by-steps"], 1))
+    steps = next(sample_items(SUITES["switch-by-steps"], 1))
     assert chain_class(replace(steps, task=replace(steps.task, budget=100_000))) is None  # too many to weigh
-    assert chain_class(next(drawn(SUITES["conjunctive"], 1))) is None
+    assert chain_class(next(sample_items(SUITES["conjunctive"], 1))) is None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Exposed, Grade, grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism, Sealed, SwitchBy, Task
-from calibrant.dsl.blickets.readings import moved, readings
+from calibrant.dsl.blickets.readings import apply_move, readings
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
 from calibrant.solvers.blickets.aware import Seek, SwitchAware
@@ -181,7 +181,7 @@ def test_ways_begin_with_moves_that_come_nearer(n: int) -> None:
             goal = number(target)
             away = {at: geometry.distances(at)[goal] if number(at) != goal else 0 for at in everywhere}
             moves = [("remove" if i in placed else "place", i) for i in range(n)]
-            nearer = {move for move in moves if away[moved(placed, *move)] < away[placed]}
+            nearer = {move for move in moves if away[apply_move(placed, *move)] < away[placed]}
             if isinstance(geometry, Sequences):
                 nearer = {move for move in nearer if move[0] == "remove"} or nearer
             assert set(geometry.toward(placed, goal)) == nearer

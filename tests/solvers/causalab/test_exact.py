@@ -11,8 +11,8 @@ from hypothesis import given, settings
 
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
-from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
+from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.noise import Draw
@@ -36,7 +36,7 @@ def found(outcome: Outcome[Answer]) -> Answer:
 
 
 def scored(item: LabItem, answer: Answer) -> HypothesisScore:
-    return Scorer(item.sealed.mechanism).score(hypothesis(stated(answer.mechanism)))
+    return Scorer(item.sealed.mechanism).score(hypothesis(state_mechanism(answer.mechanism)))
 
 
 IDENTIFIED = tuple(s for s in SUITES if "freqparent" not in s and s != "6nodes_golden")
@@ -75,7 +75,7 @@ def test_released_configs_are_solved_as_far_as_anything_can(suite: str) -> None:
     ("suite", "settings_made"), [(f"{k}nodes", k - 1) for k in range(3, 8)] + [("4nodes_quad_hard", 6)]
 )
 def test_settings_are_as_few_as_the_method_needs(suite: str, settings_made: int) -> None:
-    for item in generated(PLANS[suite], 3, 10):
+    for item in generate_items(PLANS[suite], 3, 10):
         episode = LabEpisode(item)
         found(solve(episode))
         assert len(episode.steps) == settings_made
@@ -111,7 +111,7 @@ def test_no_solver_names_a_private_member_of_an_episode() -> None:
 
 @pytest.mark.parametrize("suite", ["4nodes_freqparent", "6nodes_freqparent"])
 def test_frequency_parents_are_identified_up_to_what_reads_the_same(suite: str) -> None:
-    for item in generated(PLANS[suite], 8, 25):
+    for item in generate_items(PLANS[suite], 8, 25):
         answer = found(solve(LabEpisode(item)))
         assert answer.frequency == item.sealed.target
         score = scored(item, answer)
@@ -123,7 +123,7 @@ def test_frequency_parents_are_identified_up_to_what_reads_the_same(suite: str) 
 @pytest.mark.parametrize("weights", Weights)
 def test_both_readings_of_a_setting_and_fine_weights_are_solved(reading: Reading, weights: Weights) -> None:
     plan = Plan("6nodes", 6, weights=weights, reading=reading)
-    for item in generated(plan, 9, 20):
+    for item in generate_items(plan, 9, 20):
         score = scored(item, found(solve(LabEpisode(item))))
         assert (score.distance.shd, score.all_weight.f1) == (0, 1)
 
@@ -153,14 +153,14 @@ def test_static_traces_mean_the_same_whatever_a_setting_would_mean(reading: Read
 
 
 def test_properties_that_cannot_be_set_are_worked_around_or_admitted() -> None:
-    for item in generated(replace(PLANS["5nodes"], fixed=2), 1, 20):
+    for item in generate_items(replace(PLANS["5nodes"], fixed=2), 1, 20):
         outcome = solve(LabEpisode(item))
         answer = found(outcome)
         assert not answer.unique or scored(item, answer).distance.shd == 0
 
 
 def test_a_small_allowance_is_kept() -> None:
-    for item in generated(replace(PLANS["7nodes"], allowance=1), 1, 10):
+    for item in generate_items(replace(PLANS["7nodes"], allowance=1), 1, 10):
         episode = LabEpisode(item)
         answer = found(solve(episode))
         assert len(episode.steps) <= 1
@@ -171,12 +171,12 @@ def test_a_small_allowance_is_kept() -> None:
 def test_noise_of_another_kind_is_not_explained_away(draw: Draw) -> None:
     """Either nothing of the class explains the readings, or what does is right about one affected node."""
     plan = replace(PLANS["4nodes_hidden_n2"], noise=NoisePlan(2, draw=draw))
-    outcomes = [solve(LabEpisode(item)) for item in generated(plan, 5, 20)]
+    outcomes = [solve(LabEpisode(item)) for item in generate_items(plan, 5, 20)]
     assert any(isinstance(outcome, Impossible) for outcome in outcomes)
 
 
 def test_without_noise_to_be_seen_the_noisy_solver_gives_up_honestly() -> None:
-    item = next(generated(PLANS["4nodes_hidden_n1"], 0, 1))
+    item = next(generate_items(PLANS["4nodes_hidden_n1"], 0, 1))
     assert item.sealed.noise is not None
     silent = replace(item, sealed=replace(item.sealed, noise=replace(item.sealed.noise, values=(0.0,))))
     outcome = solve(LabEpisode(silent))  # no change is noise, so the plain settings may still leave one mechanism

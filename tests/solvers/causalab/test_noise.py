@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generated
+from calibrant.dsl.causalab.generation import PLANS, NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.solvers.budget import BudgetSpent
@@ -61,7 +61,7 @@ def base(evidence: Evidence, parents: dict[int, int], node: int, reading: int) -
 @pytest.mark.parametrize("seed", range(6))
 def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
     plan = Plan("3nodes_hidden", 3, noise=NoisePlan(1 + seed % 2, frequency=seed % 3 == 0, scale=SCALES[seed % 3]))
-    item = next(generated(plan, seed, 1))
+    item = next(generate_items(plan, seed, 1))
     episode = LabEpisode(item)
     for i, name in enumerate(item.task.properties * 2):
         evidence = evidence_of(item.task, episode.steps)
@@ -96,7 +96,7 @@ def test_the_truth_is_a_member_and_following_is_recounting(item: LabItem, chosen
 
 
 def test_mechanisms_are_listed_once_each() -> None:
-    item = next(generated(PLANS["4nodes_hidden_n1"], 1, 1))
+    item = next(generate_items(PLANS["4nodes_hidden_n1"], 1, 1))
     episode = LabEpisode(item)
     for i, name in enumerate(item.task.properties * 3):
         episode.act({"set": name, "value": 10 + 37 * i % 100})
@@ -108,7 +108,7 @@ def test_mechanisms_are_listed_once_each() -> None:
 
 def test_too_many_sequences_of_draws_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worlds, "MAX_WORLDS", 1)
-    item = next(generated(PLANS["4nodes_hidden_n1"], 1, 1))
+    item = next(generate_items(PLANS["4nodes_hidden_n1"], 1, 1))
     episode = LabEpisode(item)
     episode.act({"set": item.task.properties[0], "value": 3})
     with pytest.raises(BudgetSpent, match="outcomes of the draws"):
@@ -116,7 +116,7 @@ def test_too_many_sequences_of_draws_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_scale_outside_the_class_leaves_nothing_or_something_that_is_said() -> None:
-    item = next(generated(replace(PLANS["4nodes_hidden_freqnode_n3"], noise=NoisePlan(3, True, 7.0)), 2, 1))
+    item = next(generate_items(replace(PLANS["4nodes_hidden_freqnode_n3"], noise=NoisePlan(3, True, 7.0)), 2, 1))
     episode = LabEpisode(item)
     space: NoisyDags = noisy_dags(evidence_of(item.task))
     for _ in range(8):
@@ -131,7 +131,7 @@ def test_a_scale_outside_the_class_leaves_nothing_or_something_that_is_said() ->
 @pytest.mark.parametrize("suite", HIDDEN)
 def test_few_settings_suffice_where_bases_are_known_to_be_drawn(suite: str) -> None:
     used = []
-    for item in generated(PLANS[suite], 12, 40):
+    for item in generate_items(PLANS[suite], 12, 40):
         episode = LabEpisode(item)
         outcome = solve_noisy_by_experiments(episode)
         assert isinstance(outcome, Found)

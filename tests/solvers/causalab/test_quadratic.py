@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generated
+from calibrant.dsl.causalab.generation import PLANS, SQUARE_WEIGHTS, Plan, generate_items
 from calibrant.dsl.causalab.item import Family
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 from calibrant.dsl.causalab.reference import Reading
@@ -57,7 +57,7 @@ def count_by_definition(evidence: Evidence) -> int:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
-    item = next(generated(THREE, seed, 1))
+    item = next(generate_items(THREE, seed, 1))
     episode = LabEpisode(item)
     for i, name in enumerate([*item.task.properties, *item.task.properties]):
         evidence = evidence_of(item.task, episode.steps)
@@ -68,7 +68,7 @@ def test_three_nodes_count_as_the_definition_does(seed: int) -> None:
 @settings(max_examples=examples(40), deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(Reading), st.data())
 def test_the_truth_is_a_member_after_any_settings(seed: int, reading: Reading, data: st.DataObject) -> None:
-    item = next(generated(Plan("quad", 4, Family.QUADRATIC, reading=reading), seed, 1))
+    item = next(generate_items(Plan("quad", 4, Family.QUADRATIC, reading=reading), seed, 1))
     episode = LabEpisode(item)
     space = quadratic_dags(evidence_of(item.task))
     for _ in range(data.draw(st.integers(0, 5))):
@@ -98,13 +98,13 @@ def test_two_settings_of_every_property_decide_graph_and_frequency() -> None:
 def test_other_families_have_no_such_space() -> None:
     for suite in ("4nodes", "4nodes_hidden_n1"):
         with pytest.raises(BudgetSpent, match="quadratic"):
-            quadratic_dags(evidence_of(next(generated(PLANS[suite], 0, 1)).task))
+            quadratic_dags(evidence_of(next(generate_items(PLANS[suite], 0, 1)).task))
     with pytest.raises(BudgetSpent, match="6 properties"):
-        quadratic_dags(evidence_of(next(generated(Plan("big", 7, Family.QUADRATIC), 0, 1)).task))
+        quadratic_dags(evidence_of(next(generate_items(Plan("big", 7, Family.QUADRATIC), 0, 1)).task))
 
 
 def test_further_settings_give_the_frequencys_weights_to_six_decimals() -> None:
-    for item in generated(PLANS["4nodes_quad_hard"], 31, 12):
+    for item in generate_items(PLANS["4nodes_quad_hard"], 31, 12):
         first, further = LabEpisode(item), LabEpisode(item)
         coarse, fine = solve_quadratic(first), solve_to_six_decimals(further)
         assert isinstance(coarse, Found)
@@ -118,5 +118,5 @@ def test_further_settings_give_the_frequencys_weights_to_six_decimals() -> None:
 
 
 def test_without_settings_left_the_answer_is_that_of_the_exact_solver() -> None:
-    for item in generated(replace(PLANS["4nodes_quad_hard"], allowance=6), 32, 4):
+    for item in generate_items(replace(PLANS["4nodes_quad_hard"], allowance=6), 32, 4):
         assert solve_to_six_decimals(LabEpisode(item)) == solve_quadratic(LabEpisode(item))

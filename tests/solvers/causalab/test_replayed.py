@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import NoisePlan, Plan, generated
+from calibrant.dsl.causalab.generation import NoisePlan, Plan, generate_items
 from calibrant.dsl.causalab.item import LabItem, Task
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.noise import Noise
@@ -37,7 +37,7 @@ LAWS: tuple[tuple[Law, ...], ...] = (
 def lab(law: Law, seed: int, reading: Reading = Reading.VALUE) -> LabItem:
     """Three nodes with noise whose draws are of this law."""
     plan = Plan("3nodes_hidden", 3, noise=NoisePlan(1 + seed % 2, frequency=seed % 3 == 0), reading=reading)
-    item = next(generated(plan, seed, 1))
+    item = next(generate_items(plan, seed, 1))
     assert item.sealed.noise is not None
     noise: Noise = replace(item.sealed.noise, values=tuple(shift / 100 for shift in law), weight=1.0)
     return replace(item, sealed=replace(item.sealed, noise=noise))
@@ -117,7 +117,7 @@ def test_members_are_those_of_the_reference(laws: tuple[Law, ...], reading: Read
 )
 def test_the_truth_is_never_ruled_out(seed: int, laws: tuple[Law, ...], chosen: list[tuple[int, float]]) -> None:
     plan = Plan("4nodes_hidden", 4, noise=NoisePlan(1 + seed % 3))
-    item = next(generated(plan, seed, 1))
+    item = next(generate_items(plan, seed, 1))
     assert item.sealed.noise is not None
     noise = replace(item.sealed.noise, values=tuple(shift / 100 for shift in laws[0]), weight=1.0)
     item = replace(item, sealed=replace(item.sealed, noise=noise))

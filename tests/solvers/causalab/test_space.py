@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import item_of_config
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, Plan, View, generated
+from calibrant.dsl.causalab.generation import PLANS, Plan, View, generate_items
 from calibrant.dsl.causalab.item import LabItem, Weights
 from calibrant.dsl.causalab.reference import Reading
 from calibrant.solvers.budget import BudgetSpent
@@ -35,7 +35,7 @@ def after_settings(item: LabItem, names: tuple[str, ...]) -> Evidence:
 
 
 def items_of(plan: Plan, count: int = 6) -> list[LabItem]:
-    return list(generated(plan, 11, count))
+    return list(generate_items(plan, 11, count))
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -114,7 +114,7 @@ def test_nothing_but_the_order_of_magnitude_is_known_of_a_graph_before_any_setti
 
 
 PLANNED = st.builds(
-    lambda plan, seed: next(generated(plan, seed, 1)),
+    lambda plan, seed: next(generate_items(plan, seed, 1)),
     st.sampled_from(
         [
             *(PLANS[suite] for suite in LINEAR),

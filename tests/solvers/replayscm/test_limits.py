@@ -8,7 +8,7 @@ from calibrant.dsl.formulas.text import STANDARD
 from calibrant.dsl.replayscm.disclosure import Disclosure, HiddenOrder, HiddenRoots, Ordered
 from calibrant.dsl.replayscm.problem import Task, TaskKind
 from calibrant.dsl.replayscm.reference import first_mismatch
-from calibrant.dsl.replayscm.sampling.problems import disclosed, sample_problem
+from calibrant.dsl.replayscm.sampling.problems import disclose_problem, sample_problem
 from calibrant.dsl.replayscm.sampling.strata import stratum
 from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
@@ -54,7 +54,8 @@ def test_a_known_order_needs_no_search_and_no_order_none_smaller() -> None:
     gold = problem.sealed.gold
     assert gold is not None
     sizes = [
-        sized(solve(disclosed(problem, name).task, max_parents=4)) for name in ("ordered", "block", "hidden-order")
+        sized(solve(disclose_problem(problem, name).task, max_parents=4))
+        for name in ("ordered", "block", "hidden-order")
     ]
     assert gold.size >= sizes[0] >= sizes[1] >= sizes[2]
     assert sizes[0] > sizes[2]

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from calibrant.dsl.causalab.configs import Config, read_configs
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from tests.support.shared import shared_file
 
@@ -35,7 +35,7 @@ def vectors() -> list[dict[str, Any]]:
 
 def made_item(suite: str, seed: int = 0) -> LabItem:
     """The first generated item of a suite."""
-    (item,) = generated(PLANS[suite], seed, 1)
+    (item,) = generate_items(PLANS[suite], seed, 1)
     return item
 
 

@@ -19,10 +19,10 @@ from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Count
-from calibrant.dsl.blickets.readings import followed
+from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form
-from calibrant.dsl.blickets.sampling import EASY, SUITES, Later, Plan, drawn
+from calibrant.dsl.blickets.sampling import EASY, SUITES, Later, Plan, sample_items
 from calibrant.solvers.blickets.chains import Chain, ChainSpace
 from calibrant.solvers.blickets.families import after_step, class_of, space_after
 from calibrant.solvers.blickets.noise import RELIABILITIES
@@ -54,21 +54,21 @@ class Blickets(Subject):
     settles = 30
 
     def items(self) -> Sequence[BlicketItem]:
-        return [item for plan in PLANS.values() for item in islice(drawn(plan, 3), 3)]
+        return [item for plan in PLANS.values() for item in islice(sample_items(plan, 3), 3)]
 
     def every(self) -> Sequence[BlicketItem]:
         return [
             replace(item, id=f"{name}-{place}")
             for name, plan in SUITES.items()
-            for place, item in enumerate(islice(drawn(plan, 3), 2))
+            for place, item in enumerate(islice(sample_items(plan, 3), 2))
         ]
 
     def small(self) -> Sequence[BlicketItem]:
-        return [item for plan in SMALL_PLANS for item in islice(drawn(plan, 4), 2)]
+        return [item for plan in SMALL_PLANS for item in islice(sample_items(plan, 4), 2)]
 
     def evidence(self, item: BlicketItem, choices: Sequence[int]) -> Evidence:
         """Steps that read something, with what was on the detector then."""
-        steps = followed(item.task, _toggled(item, choices).steps)
+        steps = steps_with_state(item.task, _toggled(item, choices).steps)
         return [(placed, step) for placed, step in steps if step.reading is not None]
 
     def space(self, item: BlicketItem) -> Any:

@@ -14,7 +14,7 @@ from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.bench.verbs.causalab import LabVerbs
 from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, Plan, generated
+from calibrant.dsl.causalab.generation import PLANS, Plan, generate_items
 from calibrant.dsl.causalab.hypothesis import hypothesis
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY
@@ -41,7 +41,7 @@ class CausaLab(Subject):
         return _drawn(tuple(PLANS), 1)
 
     def small(self) -> Sequence[LabItem]:
-        return [item for plan in SMALL_PLANS for item in generated(plan, 4, 2)]
+        return [item for plan in SMALL_PLANS for item in generate_items(plan, 4, 2)]
 
     def evidence(self, item: LabItem, choices: Sequence[int]) -> Evidence:
         episode = LabEpisode(item)
@@ -113,7 +113,7 @@ class CausaLab(Subject):
 
 @cache
 def _drawn(suites: tuple[str, ...], count: int) -> tuple[LabItem, ...]:
-    return tuple(item for suite in suites for item in generated(PLANS[suite], 3, count))
+    return tuple(item for suite in suites for item in generate_items(PLANS[suite], 3, count))
 
 
 def _step(experiment: tuple[str, float], reading: Any) -> Step[Any]:

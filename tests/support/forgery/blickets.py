@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.grading import Split, grade
 from calibrant.dsl.blickets.item import BlicketItem, Count, OrderReading, SwitchBy
 from calibrant.dsl.blickets.rule import Form, Rule, rule_from_json
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.solvers.blickets.learner import Static, concluded
 from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_same
 
@@ -36,7 +36,7 @@ def items() -> tuple[BlicketItem, ...]:
     return tuple(
         replace(item, id=f"{suite} {number}")
         for suite in SUITES
-        for number, item in enumerate(islice(drawn(SUITES[suite], 9), 4 if suite in more else 2))
+        for number, item in enumerate(islice(sample_items(SUITES[suite], 9), 4 if suite in more else 2))
     )
 
 

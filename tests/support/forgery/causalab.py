@@ -13,7 +13,7 @@ from calibrant.audits.causalab.printed import PrintedRow, denominator_findings
 from calibrant.audits.causalab.spaces import decided_frequency, space_of
 from calibrant.audits.claims import Certificate
 from calibrant.bench.benchmarks.registry import benchmark
-from calibrant.dsl.causalab.generation import PLANS, generated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.mechanism import FREQUENCY, Equation, Mechanism, Term
 from calibrant.dsl.causalab.reactor import winnable
@@ -25,7 +25,7 @@ from tests.support.forgery.forger import Data, Forger, Genuine, has_shape, is_sa
 def items() -> tuple[LabItem, ...]:
     """Some of every suite; more where targets are beyond the dial, and where several mechanisms are left."""
     more = {"7nodes": 40, "6nodes_golden": 12, "4nodes_freqparent": 12, "6nodes_freqparent": 6}
-    return tuple(item for suite, plan in PLANS.items() for item in generated(plan, 4, more.get(suite, 3)))
+    return tuple(item for suite, plan in PLANS.items() for item in generate_items(plan, 4, more.get(suite, 3)))
 
 
 @cache

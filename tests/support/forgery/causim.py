@@ -20,7 +20,7 @@ from calibrant.audits.causim.hardening import decided
 from calibrant.audits.claims import Certificate
 from calibrant.dsl.causim.item import CausimItem, Sealed, Task
 from calibrant.dsl.causim.model import run
-from calibrant.dsl.causim.question import Question, copied, project
+from calibrant.dsl.causim.question import Question, copy_evidence, project
 from calibrant.dsl.causim.reference import work_out, worlds
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import assignment_text, plain, symbols
@@ -147,7 +147,7 @@ def _answers(item: CausimItem) -> frozenset[str]:
 
 
 def _is_copyable(item: CausimItem) -> bool:
-    answer = copied(item.task.question)
+    answer = copy_evidence(item.task.question)
     keys = set(item.task.question.required_keys(item.task.model))
     return set(answer) == keys and assignment_text(answer) in _answers(item)
 

@@ -23,7 +23,7 @@ from calibrant.dsl.blickets.episode import BlicketEpisode
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Mechanism, Sealed, Task
 from calibrant.dsl.blickets.reference import ACTIVE, run
 from calibrant.dsl.blickets.rule import Rule, all_rules
-from calibrant.dsl.blickets.sampling import SUITES, drawn
+from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.blickets.text_game import text_runs
 
 TOPIC = "blickets"
@@ -68,7 +68,7 @@ def _wanted(row: Row, least: float) -> Row:
 
 def _moves(options: Options) -> Iterator[Row]:
     """Random toggles, submitted nothing, under a switch."""
-    item = next(drawn(SUITES["hard-3"], SEED))
+    item = next(sample_items(SUITES["hard-3"], SEED))
     actions = toggles(item.task.objects, item.task.budget, Random(1))
 
     def played_fast() -> None:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from calibrant.bench.lab.speed.comparison import Comparison, Rival, Row, measured
 from calibrant.bench.lab.speed.options import Options
 from calibrant.dsl.causalab.episode import LabEpisode
-from calibrant.dsl.causalab.generation import PLANS, generated
-from calibrant.dsl.causalab.hypothesis import hypothesis, stated
+from calibrant.dsl.causalab.generation import PLANS, generate_items
+from calibrant.dsl.causalab.hypothesis import hypothesis, state_mechanism
 from calibrant.dsl.causalab.item import LabItem
 from calibrant.dsl.causalab.score import Scorer
 from calibrant.solvers.causalab.evidence import evidence_of
@@ -47,7 +47,7 @@ def _scaled(number: int, options: Options) -> int:
 
 
 def _items(suite: str, number: int) -> list[LabItem]:
-    return list(generated(PLANS[suite], 1, number))
+    return list(generate_items(PLANS[suite], 1, number))
 
 
 def _rate(options: Options, case: str, item: str, wanted: float, work: Work) -> Iterator[Row]:
@@ -76,7 +76,7 @@ def _readings(number: int) -> Work:
 def _scores(number: int) -> Work:
     """From decoded JSON to every metric."""
     (item,) = _items("7nodes", 1)
-    scorer, raw = Scorer(item.sealed.mechanism), stated(item.sealed.mechanism)
+    scorer, raw = Scorer(item.sealed.mechanism), state_mechanism(item.sealed.mechanism)
     return lambda: [scorer.score(hypothesis(raw)) for _ in range(number)], number
 
 

@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY, READ
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.score import SCORED, Evaluator, Score
-from calibrant.dsl.shelves import Store
+from calibrant.dsl.text_cache import CacheBudget
 
 TOPIC = "score"
 TIMES_PUBLISHED = 150  # for the published keys of responses whose mechanisms have been met
@@ -55,7 +55,7 @@ def _comparison(setting: str, stratum: str, problem: Problem) -> Comparison:
     new = new_responses(problem, SPELLINGS)
     compiled, parsed = (Evaluator(problem, compiles=compiles).score_text for compiles in (True, False))
 
-    def keys(texts: Sequence[str], *cleared: Store, score: Callable[[str], Score] = parsed) -> None:
+    def keys(texts: Sequence[str], *cleared: CacheBudget, score: Callable[[str], Score] = parsed) -> None:
         for store in cleared:
             store.clear()
         NOVELTY.asked = NOVELTY.new = MANY  # as where many were new before

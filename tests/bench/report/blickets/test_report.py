@@ -14,7 +14,7 @@ from calibrant.bench.cli import main
 from calibrant.bench.runs.records import Record, folder_records
 from calibrant.dsl.blickets.records import read_pool
 from calibrant.dsl.episode import Step
-from calibrant.dsl.errors import shown
+from calibrant.dsl.errors import short_repr
 from tests.support.commands import refused
 from tests.support.graded_records import blicket_record, graded, write_records
 from tests.support.report_rows import Answers, answer, write_run
@@ -198,7 +198,7 @@ def test_bad_input_is_refused_in_one_line(run: Path, tmp_path: Path, capsys: pyt
     assert set(ids) <= set(known.partition("known: ")[2].split(", "))
     broken = blicket_record(0, graded() | {"class": "nonsense"})
     said = refused(capsys, "report", write_records(tmp_path / "broken", [broken]))
-    assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")
+    assert said.startswith(f"static on {short_repr('I0')} of p: not a score of blickets: ")
     odd = blicket_record(0, graded(), provenance={"fired": ["DB4"]})
     said = refused(capsys, "report", write_records(tmp_path / "odd", [odd]))
-    assert said.startswith(f"static on {shown('I0')} of p: not a score of blickets: ")
+    assert said.startswith(f"static on {short_repr('I0')} of p: not a score of blickets: ")

@@ -26,9 +26,15 @@ from calibrant.dsl.replayscm.pools.files import native_lines, read_pool, write_p
 from calibrant.dsl.replayscm.problem import Problem, TaskKind
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.sampling.evidence import Evidence, rejections, sample_evidence
-from calibrant.dsl.replayscm.sampling.problems import SETTINGS, cut_blocks, disclosed, sample_pool, sample_problem
+from calibrant.dsl.replayscm.sampling.problems import (
+    SETTINGS,
+    cut_blocks,
+    disclose_problem,
+    sample_pool,
+    sample_problem,
+)
 from calibrant.dsl.replayscm.sampling.scms import LatentScm, sample_scm
-from calibrant.dsl.replayscm.sampling.shortcuts import shortcut_classes, unrefuted
+from calibrant.dsl.replayscm.sampling.shortcuts import remaining_survivors, shortcut_classes
 from calibrant.dsl.replayscm.sampling.strata import NAMED_STRATA, STRATA, T1_CLEAN_HARD, Stratum, stratum
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
@@ -144,7 +150,7 @@ def test_every_setting_is_legal_for_gold_and_shows_the_same_worlds(known: Stratu
     problem = sampled(known, seed)
     gold = gold_of(problem)
     for setting in SETTINGS:
-        shown = disclosed(problem, setting)
+        shown = disclose_problem(problem, setting)
         assert shown.setting.lower() == setting
         assert shown.sealed == problem.sealed
         assert shown.task.training == problem.task.training
@@ -161,14 +167,14 @@ def test_every_setting_is_legal_for_gold_and_shows_the_same_worlds(known: Stratu
 
 def test_ids_and_labels_of_the_settings() -> None:
     even, odd = sampled(T1_CLEAN_HARD, 2), sampled(T1_CLEAN_HARD, 1)
-    assert [disclosed(even, setting).id for setting in SETTINGS] == [
+    assert [disclose_problem(even, setting).id for setting in SETTINGS] == [
         "CAL_t1_clean_hard_2",
         "CAL_t1_clean_hard_2__PARTIAL_ORDER_2BLOCK",
         "CAL_t1_clean_hard_2",
         "CAL_t1_clean_hard_2__ROOT_UNKNOWN",
     ]
-    assert disclosed(odd, "block").id == "CAL_t1_clean_hard_1__PARTIAL_ORDER_3BLOCK"
-    assert disclosed(disclosed(even, "hidden-roots"), "hidden-order") == even
+    assert disclose_problem(odd, "block").id == "CAL_t1_clean_hard_1__PARTIAL_ORDER_3BLOCK"
+    assert disclose_problem(disclose_problem(even, "hidden-roots"), "hidden-order") == even
     assert even.sealed.labels == {
         "stratum": "t1_clean_hard",
         "difficulty": "very_hard_small",
@@ -180,7 +186,7 @@ def test_ids_and_labels_of_the_settings() -> None:
 def test_an_unknown_setting_is_named_together_with_the_known_ones() -> None:
     expected = r"unknown setting 'Blocks'; known: ordered, block, hidden-order, hidden-roots$"
     with pytest.raises(ValueError, match=expected):
-        disclosed(sampled(T1_CLEAN_HARD, 2), "Blocks")
+        disclose_problem(sampled(T1_CLEAN_HARD, 2), "Blocks")
     with pytest.raises(ValueError, match=expected):
         bundled_pool("Blocks")
 
@@ -188,7 +194,7 @@ def test_an_unknown_setting_is_named_together_with_the_known_ones() -> None:
 def test_a_problem_without_latent_scm_cannot_be_disclosed() -> None:
     problem = sampled(T1_CLEAN_HARD, 2)
     with pytest.raises(ValueError, match="no latent SCM"):
-        disclosed(replace(problem, sealed=replace(problem.sealed, gold=None)), "ordered")
+        disclose_problem(replace(problem, sealed=replace(problem.sealed, gold=None)), "ordered")
 
 
 def test_blocks_are_cut_as_in_the_shared_pools() -> None:
@@ -234,7 +240,7 @@ def test_shortcuts_that_one_world_refutes_and_those_that_it_does_not() -> None:
     everything = {0b0000, 0b1111, 0b1010, 0b0101, 0b1100, 0b0011, 0b1000, 0b1110, 0b0110, 0b1001}
     assert {v: set(tables) for v, tables in classes.items()} == dict.fromkeys(windows, everything)
     only = world("100000 010000", intervention=Intervention({"X5": 0, "X6": 0}))
-    left = unrefuted(only, classes, windows)
+    left = remaining_survivors(only, classes, windows)
     assert set(left["X4"]) == {t for t in everything if t >> 1 & 1 == 0 and t >> 2 & 1 == 0} == {0b0000, 0b1000, 0b1001}
     assert left["X5"] == classes["X5"]
     assert left["X6"] == classes["X6"]

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def no_collections() -> Iterator[None]:
-    """Nothing is collected meanwhile: for what makes millions of objects that live on."""
+def gc_paused() -> Iterator[None]:
+    """Pause the collector, for code that allocates millions of long-lived objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -21,7 +21,7 @@ def no_collections() -> Iterator[None]:
 
 @contextmanager
 def rare_collections() -> Iterator[None]:
-    """For what leaves no cyclic garbage, such as verdicts, and keeps so much that to walk it takes long."""
+    """Raise the thresholds, for code that leaves no cyclic garbage but a heap that takes long to traverse."""
     before = gc.get_threshold()
     collect_rarely()
     try:
@@ -31,5 +31,5 @@ def rare_collections() -> Iterator[None]:
 
 
 def collect_rarely() -> None:
-    """From here on, in a process that does nothing else."""
+    """Raise the collector's thresholds for the rest of the process."""
     gc.set_threshold(100_000, 20, 100)

@@ -37,13 +37,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """A text as UTF-8, with the same bytes on every system, in a folder that is made if need be."""
     write_pieces(path, (text,))
 
 
 def write_pieces(path: Path, pieces: Iterable[str]) -> int:
-    """The same of a text in pieces, written as they come; how many."""
+    """Write a text atomically, piece by piece; return the number of pieces."""
     path.parent.mkdir(parents=True, exist_ok=True)
     number = 0
     with whole_file(path) as file:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.dsl.whole_file import whole_file, write_whole
+from calibrant.dsl.atomic_write import whole_file, write_atomically
 
 
 def test_a_file_takes_its_name_when_it_is_complete(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
     reader.start()
-    write_whole(pipe, "é\n")
+    write_atomically(pipe, "é\n")
     reader.join(timeout=10)
     assert read == ["é\n"]
     assert pipe.is_fifo()
@@ -49,9 +49,9 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
-        write_whole(tmp_path, "text")
+        write_atomically(tmp_path, "text")
 
 
 def test_missing_folders_are_made_for_texts(tmp_path: Path) -> None:
-    write_whole(tmp_path / "missing" / "a.txt", "text")
+    write_atomically(tmp_path / "missing" / "a.txt", "text")
     assert (tmp_path / "missing" / "a.txt").read_bytes() == b"text"

@@ -1,4 +1,4 @@
-"""What was made of texts, kept while there is room for it."""
+"""A bounded cache of values derived from texts, with two generations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from weakref import WeakSet
 V = TypeVar("V")
 
 
-class Shelf(Generic[V]):
-    """Values by the text that they were made of.
+class TextCache(Generic[V]):
+    """Values by the text that they were derived from.
 
-    made: what is there; read it, and add to it by `Store.put`
-    older: what was there before room was made the last time; `Store.again` brings it back
+    made: what is there; read it, and add to it by `CacheBudget.store`
+    older: what was there before room was made the last time; `CacheBudget.again` brings it back
     """
 
     __slots__ = ("__weakref__", "made", "older")
@@ -23,8 +23,8 @@ class Shelf(Generic[V]):
         self.older: MutableMapping[str, V] = {}
 
 
-class Store:
-    """Room for a number of values on any number of shelves, and for as many older ones.
+class CacheBudget:
+    """A limit on the number of values in any number of caches, and on as many of the older generation.
 
     When it is full all values become older ones, and those that were older are dropped: what is met again and again
     stays, and nobody has to know which value was used last.
@@ -35,15 +35,15 @@ class Store:
         self._most = most
         self._longest = longest
         self._number = 0
-        self._shelves: WeakSet[Shelf[Any]] = WeakSet()
+        self._shelves: WeakSet[TextCache[Any]] = WeakSet()
 
-    def shelf(self) -> Shelf[Any]:
-        """A new one."""
-        made: Shelf[Any] = Shelf()
-        self._shelves.add(made)
-        return made
+    def shelf(self) -> TextCache[Any]:
+        """Return a new, empty cache that counts against this budget."""
+        cache: TextCache[Any] = TextCache()
+        self._shelves.add(cache)
+        return cache
 
-    def put(self, shelf: Shelf[V], text: str, value: V) -> None:
+    def store(self, shelf: TextCache[V], text: str, value: V) -> None:
         if len(text) > self._longest:
             return
         if self._number >= self._most:
@@ -53,11 +53,11 @@ class Store:
         self._number += 1
         shelf.made[text] = value
 
-    def again(self, shelf: Shelf[V], text: str) -> V | None:
-        """An older value, which counts as new then; None if there is none."""
+    def again(self, shelf: TextCache[V], text: str) -> V | None:
+        """Return a value of the older generation and move it to the new one; None if there is none."""
         value = shelf.older.get(text) if shelf.older else None
         if value is not None:
-            self.put(shelf, text, value)
+            self.store(shelf, text, value)
         return value
 
     def clear(self) -> None:

@@ -1,6 +1,12 @@
-"""What a program may spend: steps per call, sizes of what it builds, depth of nesting.
+"""Execution limits of an interpreted program: fuel per call, sizes of the values it builds, depth of nesting.
 
-Everything here raises `Unsupported`, which becomes the one line that a refused program is answered with.
+Method: a step counter ("fuel") and size checks, not a timeout, so that a verdict does not depend on the machine.
+A statement costs a step and one more per NODES_PER_STEP nodes of its expressions; a copy one per MEMBERS_PER_STEP
+members; a call STEPS_PER_CALL on top, charged to the program.
+Invariants: a bound on size precedes each allocation; budgets only fall, until `renew`; a container is charged in full
+before it is compared, hashed or written, because nested ones share parts and would be walked again and again.
+Bounds: memory of a value by MAX_SIZE, MAX_WEIGHT and MAX_DEPTH, time of a call by MAX_STEPS, of a program by MAX_WORK,
+tables by MAX_ENTRIES. Each breach raises `Unsupported`, whose message is the one line about a refused program.
 """
 
 from __future__ import annotations
@@ -54,7 +60,7 @@ class Deferred(dict[str, Any]):
         return inner
 
 
-class Work:
+class StepBudget:
     """The budget of a program while it is read: steps of all its functions, and entries of all its tables."""
 
     __slots__ = ("entries", "left")
@@ -149,7 +155,7 @@ def charge_copy(frame: Frame, size: int) -> None:
     frame.spend(size // MEMBERS_PER_STEP)
 
 
-def ordered(frame: Frame, value: Any) -> Any:
+def require_ordered(frame: Frame, value: Any) -> Any:
     """What may be looped over: the order of a set of anything but numbers depends on the hash seed, so it has none."""
     if type(value) is set:
         frame.spend(len(value) // NODES_PER_STEP)
@@ -162,11 +168,11 @@ def members(frame: Frame, value: Any) -> list[Any]:
     """Everything an iterable gives, at most MAX_SIZE of it."""
     if type(value) is Uniform:
         raise Unsupported("a continuous random number is not a collection")
-    found = list(islice(ordered(frame, value), MAX_SIZE + 1))
-    if len(found) > MAX_SIZE:
+    elements = list(islice(require_ordered(frame, value), MAX_SIZE + 1))
+    if len(elements) > MAX_SIZE:
         raise Unsupported(f"more than {MAX_SIZE} members are gone through at once")
-    frame.spend(len(found) // NODES_PER_STEP)
-    return found
+    frame.spend(len(elements) // NODES_PER_STEP)
+    return elements
 
 
 def text_of(frame: Frame, value: Any) -> str:
