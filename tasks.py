@@ -292,9 +292,8 @@ def lowest_environment() -> Environment:
 
 
 def install_others() -> None:
-    """Set up the environments that `test-ci` does not use, so that it can run meanwhile."""
+    """Set up the environment that `test` does not use, so that it can run meanwhile."""
     integrations_environment()
-    lowest_environment()
 
 
 def test_lowest() -> None:

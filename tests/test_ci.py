@@ -36,7 +36,7 @@ class BareMachine:
 
     def stub_python(self, failing: str = "none") -> None:
         """Tasks of which one fails; the tests end when the installation beside them has begun."""
-        begun = f'[[ $2 != test-ci ]] || until [[ "$(<"{self.log}")" == *install-others* ]]; do :; done'
+        begun = f'[[ $2 != test ]] || until [[ "$(<"{self.log}")" == *install-others* ]]; do :; done'
         self.stub("python3", f"{begun}\n[[ $2 != {failing} ]] || exit 3")
 
     def stub(self, name: str, more: str = "") -> None:
@@ -167,7 +167,7 @@ def test_what_does_not_pass_in_one_place_runs_in_the_other(tmp_path: Path) -> No
     assert "test_both" not in there
 
 
-TASKS = ("test-ci", "docs", "test-lowest", "test-integrations")
+TASKS = ("test", "docs", "test-integrations")
 TESTS = tuple(f"python3 tasks.py {task} []" for task in TASKS)
 UPDATE = "apt-get update -qq [noninteractive]"
 INSTALL = "apt-get install -y -qq --no-install-recommends chromium [noninteractive]"
@@ -199,7 +199,7 @@ def test_an_installation_that_fails_is_said(machine: BareMachine) -> None:
     assert said.endswith("chromium could not be installed: the browser tests will fail\n")
 
 
-@pytest.mark.parametrize(("failing", "ran"), [("install-others", 1), ("test-ci", 1), ("docs", 2), ("test-lowest", 3)])
+@pytest.mark.parametrize(("failing", "ran"), [("install-others", 1), ("test", 1), ("docs", 2)])
 def test_what_fails_ends_the_run(machine: BareMachine, failing: str, ran: int) -> None:
     """So does an installation beside the first tests, when these have ended."""
     machine.stub_python(failing)
