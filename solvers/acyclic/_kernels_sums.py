@@ -85,15 +85,15 @@ def subset_sums(
     """Sum the weights of each variable's parent sets within every subset, modulo 2**64 (zeta transform)."""
     num_vars = starts.shape[0] - 1
     for i in range(num_vars):
-        own = sums[i]
-        own[:] = np.uint64(0)
+        row = sums[i]
+        row[:] = np.uint64(0)
         for x in range(starts[i], starts[i + 1]):
-            own[inside[x]] += weights[entries[x]]
+            row[inside[x]] += weights[entries[x]]
         for j in range(num_vars):
             bit = 1 << j
             for chosen in range(1 << num_vars):
                 if chosen & bit:
-                    own[chosen] += own[chosen ^ bit]
+                    row[chosen] += row[chosen ^ bit]
 
 
 @kernel
@@ -160,7 +160,7 @@ def layer_sums(
             if last or not placed:
                 for i in range(num_vars):
                     fresh[i] = sums[i, placed] - sums[i, placed ^ last] if last else sums[i, placed]
-                own = completions[placed, last]
+                row = completions[placed, last]
                 product[0] = np.uint64(0)
                 product[0, 0] = np.uint64(1)
                 layer = (0 - rest) & rest
@@ -171,7 +171,7 @@ def layer_sums(
                         for i in range(limbs):
                             if after[i]:
                                 _times(product[layer], after[i], limbs - i, term)
-                                _add(term, limbs, i, own)
+                                _add(term, limbs, i, row)
                     layer = (layer - rest) & rest
             if not last:
                 break

@@ -64,7 +64,7 @@ class _Step:
         join, grouped = self._one.join, dict[Rows, list[tuple[Rows, int]]]()
         for rows, weight in join.reached[-1].items():
             grouped.setdefault(beside(self._one.variable, join.scope, rows), []).append((rows, weight))
-        return {rest: (own, sum(weight for _, weight in own)) for rest, own in grouped.items()}
+        return {rest: (pairs, sum(weight for _, weight in pairs)) for rest, pairs in grouped.items()}
 
     @cached_property
     def ways(self) -> Sequence[Mapping[Rows, tuple[list[tuple[tuple[Rows, Rows], int]], int]]]:
@@ -73,5 +73,5 @@ class _Step:
             grouped: dict[Rows, list[tuple[tuple[Rows, Rows], int]]] = {}
             for both, before, term, weight in self._one.join.steps(number):
                 grouped.setdefault(both, []).append(((before, term), weight))
-            ways.append({both: (own, sum(weight for _, weight in own)) for both, own in grouped.items()})
+            ways.append({both: (pairs, sum(weight for _, weight in pairs)) for both, pairs in grouped.items()})
         return ways

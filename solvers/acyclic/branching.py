@@ -26,7 +26,7 @@ def least_branching(options: Mapping[int, Mapping[Mask, Cost]]) -> dict[int, Mas
     cost, distinct for distinct choices
     """
     arcs = {
-        v: {own.bit_length() - 1 if own else OUTSIDE: (cost, (v, own)) for own, cost in sets.items()}
+        v: {parents.bit_length() - 1 if parents else OUTSIDE: (cost, (v, parents)) for parents, cost in sets.items()}
         for v, sets in options.items()
     }
     found = _edmonds(arcs, max(options) + 1)
@@ -40,19 +40,19 @@ def _edmonds(entering: dict[int, dict[int, Arc]], fresh: int) -> list[Entry] | N
     """
     if not all(entering.values()):
         return None
-    cheapest = {v: min(own, key=lambda u: own[u][0]) for v, own in entering.items()}
+    cheapest = {v: min(candidates, key=lambda u: candidates[u][0]) for v, candidates in entering.items()}
     cycle = _cycle(cheapest)
     if not cycle:
         return [entering[v][u][1] for v, u in cheapest.items()]
     contracted: dict[int, dict[int, Arc]] = {fresh: {}}
     broken: dict[Entry, int] = {}  # an arc into the cycle, and the node of the cycle that it enters
-    for v, own in entering.items():
-        for u, (cost, arc) in own.items():
+    for v, candidates in entering.items():
+        for u, (cost, arc) in candidates.items():
             source, target = (fresh if u in cycle else u), (fresh if v in cycle else v)
             if source == target:
                 continue
             if v in cycle:
-                cost -= own[cheapest[v]][0]
+                cost -= candidates[cheapest[v]][0]
                 broken[arc] = v
             into = contracted.setdefault(target, {})
             if source not in into or cost < into[source][0]:

@@ -103,12 +103,12 @@ class Weights:
     @cached_property
     def by_positions(self) -> list[dict[Mask, int]]:
         """The parent sets of some weight, endogenous part only, as positions; per position."""
-        own: list[dict[Mask, int]] = [{} for _ in self.options]
-        for merged, options in zip(own, self.options, strict=True):
+        weights: list[dict[Mask, int]] = [{} for _ in self.options]
+        for merged, options in zip(weights, self.options, strict=True):
             inside = self._inside if len(options) >= MANY_SETS else self._each_inside
             for mask, weight in inside(options):
                 merged[mask] = merged.get(mask, 0) + weight
-        return own
+        return weights
 
     def _each_inside(self, options: Mapping[Mask, int]) -> Iterator[tuple[Mask, int]]:
         return ((self.inside(mask), weight) for mask, weight in options.items() if weight)
@@ -142,11 +142,11 @@ class Weights:
         if self.words is not None:
             sums: list[list[int]] = self.words.subset_sums().tolist()
             return sums
-        return [self._subset_sums(own) for own in self.options]
+        return [self._subset_sums(candidates) for candidates in self.options]
 
     def components(self) -> list[Weights]:
         """The variables in groups that no cycle leaves, each with the others as roots: choices multiply over them."""
-        reach = [self.inside(reduce(or_, own, 0)) for own in self.options]
+        reach = [self.inside(reduce(or_, candidates, 0)) for candidates in self.options]
         for middle, beyond in enumerate(reach):
             for i, reached in enumerate(reach):
                 if reached >> middle & 1:
@@ -160,8 +160,8 @@ class Weights:
         return [self._group(positions) for positions in groups.values()]
 
     def _group(self, positions: Sequence[int]) -> Weights:
-        own = {self.endogenous[i]: self.options[i] for i in positions}
-        return Weights(own, self.available & ~sum(1 << variable for variable in own), terms=self.terms)
+        options = {self.endogenous[i]: self.options[i] for i in positions}
+        return Weights(options, self.available & ~sum(1 << variable for variable in options), terms=self.terms)
 
     def inside(self, mask: Mask) -> Mask:
         """The endogenous part of a parent set, as positions."""
@@ -232,14 +232,14 @@ def _with_sinks(weights: Weights, least: list[dict[Mask, int]], state: tuple[int
     """
     number, placed, able = state
     product = {0: -base}  # sign (-1)**(|sinks| + 1), folded into the first factor
-    own = {1 << i: weights.within(i, placed) for i in members_of(able)}
+    weight_of = {1 << i: weights.within(i, placed) for i in members_of(able)}
     sinks = 0
     while True:
         sinks = (sinks - able) & able  # next subset
         if not sinks:
             return
         low = sinks & -sinks
-        product[sinks] = term = -product[sinks ^ low] * own[low]
+        product[sinks] = term = -product[sinks ^ low] * weight_of[low]
         after = least[number + sinks.bit_count()]
         after[placed | sinks] = after.get(placed | sinks, 0) + term
 
@@ -297,8 +297,8 @@ class Layers:
         return self._steps[key]
 
     def _next_layers(self, placed: Mask, last: Mask) -> Iterator[Layer]:
-        own = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
-        able = sum(bit for bit, weight in own.items() if weight)
+        weight_of = {1 << i: self.fresh(i, placed, last) for i in members_of(self.weights.able(placed))}
+        able = sum(bit for bit, weight in weight_of.items() if weight)
         self.weights.charge(self._budget, 1 << able.bit_count())
         product = {0: 1}
         layer = 0
@@ -307,7 +307,7 @@ class Layers:
             if not layer:
                 return
             low = layer & -layer
-            product[layer] = product[layer ^ low] * own[low]
+            product[layer] = product[layer ^ low] * weight_of[low]
             weight = product[layer] * self.completions(placed | layer, layer)
             if weight:
                 yield Layer(layer, weight)

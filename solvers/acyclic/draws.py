@@ -133,9 +133,9 @@ class _ByElimination:
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
         self.sets: list[dict[Mask, list[tuple[Mask, int]]]] = [{} for _ in weights.endogenous]
-        for own, options in zip(self.sets, weights.options, strict=True):
+        for masks, options in zip(self.sets, weights.options, strict=True):
             for mask, weight in sorted(options.items()):
-                own.setdefault(weights.inside(mask), []).append((mask, weight))
+                masks.setdefault(weights.inside(mask), []).append((mask, weight))
 
     @cached_property
     def _backward(self) -> Backward:
@@ -179,7 +179,7 @@ class _ByShares:
             if place:
                 shares = self._shares(v, options)
             options[v] = {weighted(rng, sorted(shares.items()), sum(shares.values())): 1}
-        return {v: mask for v, own in options.items() for mask in own}
+        return {v: mask for v, candidates in options.items() for mask in candidates}
 
 
 def _parents_first(chosen: Chosen) -> Chosen:

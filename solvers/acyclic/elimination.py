@@ -45,9 +45,9 @@ def elimination_order(options: Sequence[Iterable[Mask]], largest: int = MAX_SCOP
     options: per variable its possible parent sets, as positions
     """
     near = [0] * len(options)
-    for v, own in enumerate(options):
+    for v, candidates in enumerate(options):
         family = 1 << v
-        for mask in own:
+        for mask in candidates:
             family |= mask
         for u in members_of(family):
             near[u] |= family & ~(1 << u)
@@ -81,7 +81,7 @@ class Elimination(NamedTuple):
 
 def eliminations(options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> Iterator[Elimination]:
     """One after another in that order; arguments as for `eliminated_total`."""
-    tables = [family(v, own) for v, own in enumerate(options)]
+    tables = [family(v, candidates) for v, candidates in enumerate(options)]
     for v in order:
         join = Join([table for table in tables if v in table.scope], budget)
         rest = _without(v, join.whole)

@@ -182,7 +182,7 @@ def _short(number: int) -> str:
 def _estimated(weights: Weights, seeds: np.random.SeedSequence, particles: int, runs: int) -> list[int]:
     """Estimate the sum over one component, once per run."""
     problem = _Problem(weights)
-    logs = [_Run(problem, particles, np.random.PCG64(own)).log_total() for own in seeds.spawn(runs)]
+    logs = [_Run(problem, particles, np.random.PCG64(seed)).log_total() for seed in seeds.spawn(runs)]
     if max(logs) == -np.inf:
         number = len(weights.endogenous)
         raise BudgetSpent(f"all {runs * particles:,} orders of {number} variables ended where nothing can come next")
@@ -208,8 +208,8 @@ class _Problem:
         self.num_vars = len(place)
         self.sets: list[list[tuple[I64, F64]]] = [[] for _ in place]
         self.ahead, self.free = np.zeros(self.num_vars), np.zeros(self.num_vars)
-        for v, own in enumerate(weights.by_positions):
-            self._add(place[v], own, place)
+        for v, candidates in enumerate(weights.by_positions):
+            self._add(place[v], candidates, place)
 
     def _add(self, v: int, own: Mapping[Mask, int], place: Mapping[int, int]) -> None:
         masks = np.array([sum(1 << place[u] for u in members_of(mask)) for mask in own], np.int64)

@@ -34,12 +34,12 @@ class Marginals:
     def of(self, variable: int) -> dict[Mask, int]:
         """Parent set -> what all choices with it weigh, if that is anything; `BudgetSpent` where `total` says so."""
         at = next(i for i, one in enumerate(self._components) if variable in one.weights.position)
-        own, rest = self._components[at], self._components[:at] + self._components[at + 1 :]
+        component, rest = self._components[at], self._components[:at] + self._components[at + 1 :]
         beside = prod(one.total for one in rest)
-        index = own.weights.position[variable]
-        weights = {mask: weight for mask, weight in own.weights.options[index].items() if weight}
-        inside = {mask: own.weights.inside(mask) for mask in weights}
-        having = own.having(index, sorted(set(inside.values())))
+        index = component.weights.position[variable]
+        weights = {mask: weight for mask, weight in component.weights.options[index].items() if weight}
+        inside = {mask: component.weights.inside(mask) for mask in weights}
+        having = component.having(index, sorted(set(inside.values())))
         found = {mask: weight * having[inside[mask]] * beside for mask, weight in weights.items()}
         return {mask: weight for mask, weight in found.items() if weight}
 
@@ -82,14 +82,14 @@ class _Component:
         able: which may be sinks; also: what is placed besides before it follows
         """
         self.weights.charge(budget, 1 << able.bit_count())
-        own = {1 << i: self.weights.within(i, placed) for i in members_of(able)}
+        weight_of = {1 << i: self.weights.within(i, placed) for i in members_of(able)}
         product, found, sinks = {0: 1}, 0, 0
         while True:
             sinks = (sinks - able) & able  # next subset
             if not sinks:
                 return found
             low = sinks & -sinks
-            product[sinks] = term = -product[sinks ^ low] * own[low]
+            product[sinks] = term = -product[sinks ^ low] * weight_of[low]
             found += term * after.get(placed | also | sinks, 0)
 
     def _beside(self, index: int) -> dict[Mask, int]:

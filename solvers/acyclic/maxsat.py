@@ -49,23 +49,25 @@ class _Encoding:
 
     def __init__(self, part: Part) -> None:
         self.cnf = Cnf()
-        self.taken = {v: {own: self.cnf.variable(f"{v} from {own:#x}") for own in sets} for v, sets in part.items()}
+        self.taken = {
+            v: {parents: self.cnf.variable(f"{v} from {parents:#x}") for parents in sets} for v, sets in part.items()
+        }
         for literals in self.taken.values():
             self.cnf.add(*literals.values())
         self.ladders: list[list[_Step]] = []
         self.bases: list[int] = []
         for number, criterion in enumerate(CRITERIA):
-            values = {v: {own: criterion(one.cost) for own, one in sets.items()} for v, sets in part.items()}
+            values = {v: {parents: criterion(one.cost) for parents, one in sets.items()} for v, sets in part.items()}
             self.ladders.append([step for v in part for step in self._ladder(v, number, values[v])])
-            self.bases.append(sum(min(own.values()) for own in values.values()))
+            self.bases.append(sum(min(costs.values()) for costs in values.values()))
 
     def _ladder(self, variable: int, number: int, values: Mapping[Mask, int]) -> Iterator[_Step]:
         below: Literal | None = None
         for low, high in pairwise(sorted(set(values.values()))):
             beyond = self.cnf.variable(f"{variable}, criterion {number}: more than {low}")
-            for own, value in values.items():
+            for parents, value in values.items():
                 if value == high:
-                    self.cnf.add(-self.taken[variable][own], beyond)
+                    self.cnf.add(-self.taken[variable][parents], beyond)
             if below is not None:
                 self.cnf.add(-beyond, below)
             below = beyond
@@ -104,22 +106,24 @@ class _Search:
         for v in sorted(self.part):
             sets, taken = self.part[v], self.encoding.taken[v]
             while True:
-                others = [-taken[own] for own, one in sets.items() if one.mask >= sets[chosen[v]].mask]
+                others = [-taken[parents] for parents, one in sets.items() if one.mask >= sets[chosen[v]].mask]
                 smaller = None
                 if len(others) < len(taken):
                     smaller = self._acyclic(lambda others=others: self.search.model(others))  # type: ignore[misc]
                 if smaller is None:
                     break
                 chosen = smaller
-            for own, literal in taken.items():
-                self.search.add([literal if own == chosen[v] else -literal])
+            for parents, literal in taken.items():
+                self.search.add([literal if parents == chosen[v] else -literal])
         return chosen
 
     def _acyclic(self, ask: Callable[[], set[Literal] | None]) -> dict[int, Mask] | None:
         """A choice from the first model without a cycle, after cuts for those that have one; None without a model."""
         while (model := ask()) is not None:
             taken = {
-                v: sorted((own for own in sets if self.encoding.taken[v][own] in model), key=sets.__getitem__)
+                v: sorted(
+                    (parents for parents in sets if self.encoding.taken[v][parents] in model), key=sets.__getitem__
+                )
                 for v, sets in self.part.items()
             }
             chosen, left = placed(taken)
@@ -127,7 +131,9 @@ class _Search:
                 return chosen
             for cluster in clusters(taken, left):
                 within = sum(1 << v for v in cluster)
-                self.search.add([x for v in cluster for own, x in self.encoding.taken[v].items() if not own & within])
+                self.search.add(
+                    [x for v in cluster for parents, x in self.encoding.taken[v].items() if not parents & within]
+                )
         return None
 
 
@@ -142,7 +148,9 @@ def placed(taken: Mapping[int, Sequence[Mask]]) -> tuple[dict[int, Mask], list[i
     left = sum(1 << v for v in taken)
     waiting = list(taken)
     while True:
-        ready = {v: own for v in waiting if (own := next((o for o in taken[v] if not o & left), None)) is not None}
+        ready = {
+            v: parents for v in waiting if (parents := next((o for o in taken[v] if not o & left), None)) is not None
+        }
         if not ready:
             return chosen, waiting
         chosen |= ready
@@ -155,7 +163,7 @@ def clusters(taken: Mapping[int, Sequence[Mask]], left: Sequence[int]) -> list[t
 
     left: variables of which every set has a parent among them
     """
-    arcs = [(u, v) for v in left for u in left if any(own >> u & 1 for own in taken[v])]
+    arcs = [(u, v) for v in left for u in left if any(parents >> u & 1 for parents in taken[v])]
     least = components(arcs)
     groups: dict[int, list[int]] = {}
     for v in left:
@@ -166,7 +174,7 @@ def clusters(taken: Mapping[int, Sequence[Mask]], left: Sequence[int]) -> list[t
     for v in left:
         circle = _circle(first_sets, v)
         within = sum(1 << u for u in circle)
-        if circle and all(own & within for u in circle for own in taken[u]):
+        if circle and all(parents & within for u in circle for parents in taken[u]):
             found.add(circle)
     return sorted(found)
 

@@ -65,9 +65,9 @@ def optimal_choice(
     for number, part in enumerate(found):
         try:
             if engine == "integer_program":
-                own = _by_program(part, until)
+                assignment = _by_program(part, until)
             else:
-                own = _least(part, num_vars, budget or Budget(), subset_dp)
+                assignment = _least(part, num_vars, budget or Budget(), subset_dp)
         except Undecided as spent:
             rest = sum(
                 min(one.cost for one in sets.values()) for later in found[number + 1 :] for sets in later.values()
@@ -75,9 +75,9 @@ def optimal_choice(
             late = f"no least choice for {len(part)} variables that may lie on a cycle together within the budget"
             at_least = _total(options, chosen) + spent.at_least + rest
             raise Undecided(at_least, spent.reached or late, _as_good(found[number:], spent.known, chosen)) from None
-        if own is None:
+        if assignment is None:
             return None
-        chosen |= {v: part[v][mask].mask for v, mask in own.items()}
+        chosen |= {v: part[v][mask].mask for v, mask in assignment.items()}
     return Choice(_total(options, chosen), chosen)
 
 
@@ -85,12 +85,13 @@ def _least(part: Part, num_vars: int, budget: Budget, subset_dp: int) -> Mapping
     """The parents within the part of each of its variables."""
     if all(len(sets) == 1 for sets in part.values()) and len(part) == 1:
         return {v: mask for v, sets in part.items() for mask in sets}
-    single = all(own.bit_count() <= 1 for sets in part.values() for own in sets)
+    single = all(parents.bit_count() <= 1 for sets in part.values() for parents in sets)
     by_subsets = len(part) <= subset_dp or (_finely_graded(part) and len(part) <= MAX_FREE_VARIABLES)
     if not by_subsets and not single:
         return least_by_maxsat(part, budget, states=STATES_PER_CONFLICT)
     costs = {
-        v: {own: distinct(one.cost, v, one.mask, num_vars) for own, one in sets.items()} for v, sets in part.items()
+        v: {parents: distinct(one.cost, v, one.mask, num_vars) for parents, one in sets.items()}
+        for v, sets in part.items()
     }
     if not by_subsets:
         return least_branching(costs)
@@ -114,18 +115,18 @@ def _as_good(
     first, *later = left
     if known is None:
         return None
-    found = dict(chosen) | {v: first[v][own].mask for v, own in known.items()}
+    found = dict(chosen) | {v: first[v][parents].mask for v, parents in known.items()}
     for part in later:
-        good = good_choice({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
+        good = good_choice({v: {parents: one.cost for parents, one in sets.items()} for v, sets in part.items()}, 0)
         if good is None:
             return None
-        found |= {v: part[v][own].mask for v, own in good[1].items()}
+        found |= {v: part[v][parents].mask for v, parents in good[1].items()}
     return found
 
 
 def _finely_graded(part: Part) -> bool:
     """Return whether the bound that MaxSAT raises has far to go, as with scores, where sizes differ by a few nodes."""
-    spans = (max(own.values()).cost - min(own.values()).cost for own in part.values())
+    spans = (max(candidates.values()).cost - min(candidates.values()).cost for candidates in part.values())
     return sum(map(total_size, spans)) > MAX_SPAN
 
 

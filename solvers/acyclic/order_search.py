@@ -31,8 +31,8 @@ class Orders:
         self.options = options
         self.roots = roots
         self.variables = sorted(options)
-        self.ranked = {v: sorted(own, key=own.__getitem__) for v, own in options.items()}
-        self.masks = {v: np.array(own, np.int64) for v, own in self.ranked.items()}
+        self.ranked = {v: sorted(costs, key=costs.__getitem__) for v, costs in options.items()}
+        self.masks = {v: np.array(ranked, np.int64) for v, ranked in self.ranked.items()}
 
     def cheapest_first(self) -> list[int] | None:
         """The order in which always the variable that costs least then comes next; None if none is possible."""

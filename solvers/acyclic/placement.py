@@ -27,8 +27,8 @@ class Placement:
     def __init__(self, options: Sequence[Mapping[Mask, int]]) -> None:
         if len(options) > MAX_POSITIONS:
             raise ValueError(f"{len(options)} variables; sets of at most {MAX_POSITIONS} are words")
-        self._masks = [np.array(sorted(own), np.int64) for own in options]
-        self._weights = [_numbers([own[mask] for mask in sorted(own)]) for own in options]
+        self._masks = [np.array(sorted(candidates), np.int64) for candidates in options]
+        self._weights = [_numbers([candidates[mask] for mask in sorted(candidates)]) for candidates in options]
         least = {i: minimal(masks) for i, masks in enumerate(self._masks) if len(masks)}
         self._least = np.concatenate([*least.values(), np.empty(0, np.int64)])
         self._starts = np.cumsum([0, *map(len, least.values())])[:-1]

@@ -39,7 +39,8 @@ def parts(options: Mapping[int, Mapping[Mask, Cost]], free: Mask) -> list[Part] 
     """
     known = free | sum(1 << v for v in options)
     start = {
-        v: [ParentSet(cost, mask) for mask, cost in own.items() if not mask & ~known] for v, own in options.items()
+        v: [ParentSet(cost, mask) for mask, cost in candidates.items() if not mask & ~known]
+        for v, candidates in options.items()
     }
     return split(start)
 
@@ -55,7 +56,7 @@ def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
             return None
         splits = _components(part)
         if len(splits) > 1:
-            waiting += [{v: list(part[v].values()) for v in own} for own in splits]
+            waiting += [{v: list(part[v].values()) for v in component} for component in splits]
         else:
             found.append(part)
     return sorted(found, key=min)
@@ -66,23 +67,25 @@ def undominated(sets: Collection[ParentSet], group: Collection[int]) -> dict[Mas
     within = sum(1 << v for v in group)
     kept: dict[Mask, ParentSet] = {}
     for one in sorted(sets):
-        own = one.mask & within
-        if 1 << min(own.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(kept):
-            superfluous = any(subset in kept for subset in _subsets(own))
+        parents = one.mask & within
+        if 1 << min(parents.bit_count(), MAX_LISTED_SUBSETS + 1) <= len(kept):
+            superfluous = any(subset in kept for subset in _subsets(parents))
         else:
-            superfluous = any(not other & ~own for other in kept)
+            superfluous = any(not other & ~parents for other in kept)
         if not superfluous:
-            kept[own] = one
+            kept[parents] = one
     return kept
 
 
 def without_forced_descendants(part: Part) -> Part | None:
     """The part without sets that would close a cycle with parents that are forced; None if nothing is left of one."""
     while all(part.values()):
-        forced = {v: reduce(int.__and__, own) for v, own in part.items()}
+        forced = {v: reduce(int.__and__, candidates) for v, candidates in part.items()}
         ancestors = _closure(forced)
         below = {v: sum(1 << u for u in part if ancestors[u] >> v & 1) for v in part}
-        left = {v: {own: one for own, one in sets.items() if not own & below[v]} for v, sets in part.items()}
+        left = {
+            v: {parents: one for parents, one in sets.items() if not parents & below[v]} for v, sets in part.items()
+        }
         if left == part:
             return part
         part = left
@@ -93,14 +96,14 @@ def _closure(parents: Mapping[int, Mask]) -> dict[int, Mask]:
     """The ancestors of every variable."""
     above = dict(parents)
     for via in above:
-        for v, own in above.items():
-            if own >> via & 1:
-                above[v] = own | above[via]
+        for v, ancestors in above.items():
+            if ancestors >> via & 1:
+                above[v] = ancestors | above[via]
     return above
 
 
 def _components(part: Part) -> list[list[int]]:
-    arcs = {(u, v) for v, own in part.items() for u in part if any(mask >> u & 1 for mask in own)}
+    arcs = {(u, v) for v, candidates in part.items() for u in part if any(mask >> u & 1 for mask in candidates)}
     least = components(arcs)
     groups: dict[int, list[int]] = {}
     for v in part:

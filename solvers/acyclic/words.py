@@ -64,12 +64,12 @@ class WordWeights(NamedTuple):
 
 def word_weights(options: Sequence[Mapping[Mask, int]]) -> WordWeights | None:
     """Return parent sets as positions, per variable; None for too many variables or weights beyond a word."""
-    limbs = limbs_for([sum(own.values()) for own in options])
+    limbs = limbs_for([sum(candidates.values()) for candidates in options])
     if limbs is None:
         return None
-    inside = np.array([mask for own in options for mask in own], np.int64)
-    weights = np.array([weight for own in options for weight in own.values()], np.uint64)
-    starts = np.array([0, *accumulate(len(own) for own in options)], np.int64)
+    inside = np.array([mask for candidates in options for mask in candidates], np.int64)
+    weights = np.array([weight for candidates in options for weight in candidates.values()], np.uint64)
+    starts = np.array([0, *accumulate(len(candidates) for candidates in options)], np.int64)
     return WordWeights(weights, np.arange(len(inside)), inside, starts, limbs)
 
 

@@ -51,7 +51,7 @@ def graph_number(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> in
     masks = masks_of(edges, nodes)
     if masks is None:
         return 0
-    number = prod(own.get(masks[node], 0) for node, own in options.items())
+    number = prod(candidates.get(masks[node], 0) for node, candidates in options.items())
     return number if number and _acyclic(masks) else 0
 
 

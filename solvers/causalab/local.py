@@ -89,8 +89,8 @@ def local(evidence: Evidence, node: int, *, bounded: bool, reactor: Floats | Non
 
 def _with_set_bases(found: Local, evidence: Evidence) -> Local:
     """In the paper's reading a setting of the manipulator crystal states the base."""
-    own = evidence.manipulator
-    rows = [i for i, seen in enumerate(evidence.seen) if seen.changed == found.node and seen.crystal == own]
+    node = evidence.manipulator
+    rows = [i for i, seen in enumerate(evidence.seen) if seen.changed == found.node and seen.crystal == node]
     rows = [i for i in rows if np.abs(evidence.table[i]).max() <= LARGEST and abs(evidence.seen[i].setting) <= LARGEST]
     if not rows:
         return found

@@ -39,7 +39,7 @@ def solve_offline(evidence: Evidence) -> Outcome[Answer]:
 def _proven(space: WeightedDags) -> Outcome[Answer]:
     if not space.count:
         return Impossible(space.in_words)
-    weights = [_weights(own.vectors[0]) if len(own.vectors) == 1 else {} for own in space.locals[:-1]]
+    weights = [_weights(local.vectors[0]) if len(local.vectors) == 1 else {} for local in space.locals[:-1]]
     row = frequency_equation(space)
     seen = space.evidence.table[0]
     base = float(np.rint((seen[-1] - seen @ row) * PER_UNIT) / PER_UNIT)

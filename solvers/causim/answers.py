@@ -141,8 +141,8 @@ class AnswerSet:
             return Fraction(0)
         if self._asks_noise:
             sets: Sequence[Sequence[int]] = [
-                [node.noise_index[answer[node.noise]]] if node.noise in answer else own
-                for node, own in zip(self.model.nodes, compiled.allowed, strict=True)
+                [node.noise_index[answer[node.noise]]] if node.noise in answer else domain
+                for node, domain in zip(self.model.nodes, compiled.allowed, strict=True)
             ]
         else:
             output = self._positions(answer)
@@ -187,7 +187,9 @@ class AnswerSet:
             return
         for values in self._factual(budget):
             at = dict(enumerate(values))
-            yield from product(*(compiled.giving(compiled.base, i, at, own) for i, own in enumerate(compiled.allowed)))
+            yield from product(
+                *(compiled.giving(compiled.base, i, at, domain) for i, domain in enumerate(compiled.allowed))
+            )
 
     def _noise(self, world: Sequence[int]) -> dict[str, str]:
         return {node.noise: node.support[k] for node, k in zip(self.model.nodes, world, strict=True)}

@@ -63,11 +63,11 @@ class Compiled:
         if len(self.evidence) == len(self.base):
             sets = tuple(self.giving(self.base, i, self.evidence, self.allowed[i]) for i in range(len(self.base)))
             return sets if all(sets) else none
-        free = [i for i, own in enumerate(self.allowed) if len(own) > 1]
+        free = [i for i, domain in enumerate(self.allowed) if len(domain) > 1]
         if len(free) > 1:
             return None
         i = free[0] if free else 0
-        first = [own[0] for own in self.allowed]
+        first = [domain[0] for domain in self.allowed]
         fitting = tuple(k for k in self.allowed[i] if self._agrees([*first[:i], k, *first[i + 1 :]]))
         return (*self.allowed[:i], fitting, *self.allowed[i + 1 :]) if fitting else none
 
@@ -135,7 +135,8 @@ class Compiled:
         `output` is closed under parents; nodes that are not in it keep their noise.
         """
         return tuple(
-            self.giving(self.target, i, output, own) if i in output else tuple(own) for i, own in enumerate(sets)
+            self.giving(self.target, i, output, domain) if i in output else tuple(domain)
+            for i, domain in enumerate(sets)
         )
 
     def unchanged(self) -> int:

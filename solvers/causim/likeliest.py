@@ -77,9 +77,9 @@ def _greatest(members: Iterable[T], weight: Callable[[T], Fraction]) -> T | None
     best: T | None = None
     most = Fraction(-1)
     for member in members:
-        own = weight(member)
-        if own > most:
-            best, most = member, own
+        probability = weight(member)
+        if probability > most:
+            best, most = member, probability
     return best
 
 

@@ -45,9 +45,9 @@ class WorkedSolution:
         """The steps under their headings, then the answer as one line of JSON."""
         lines: list[str] = []
         for stage in ("abduction", "action", "prediction"):
-            own = [step.text for step in self.steps if step.stage == stage]
-            if own:
-                lines += [f"{stage.capitalize()}:", *own, ""]
+            texts = [step.text for step in self.steps if step.stage == stage]
+            if texts:
+                lines += [f"{stage.capitalize()}:", *texts, ""]
         return "\n".join([*lines, assignment_text(self.answer)]) + "\n"
 
 

@@ -86,10 +86,10 @@ class WorldSpace:
                 values = [evidence[i]] if i in evidence else list(range(len(local.domain)))
                 shares = [compiled.count(compiled.allowed, {**evidence, **at, i: k}) for k in values]
                 at[i] = values[_share(rng, shares)]
-            sets = [compiled.giving(compiled.base, i, at, own) for i, own in enumerate(compiled.allowed)]
+            sets = [compiled.giving(compiled.base, i, at, domain) for i, domain in enumerate(compiled.allowed)]
         return {
-            node.noise: node.support[own[int(rng.integers(len(own)))]]
-            for node, own in zip(self.model.nodes, sets, strict=True)
+            node.noise: node.support[domain[int(rng.integers(len(domain)))]]
+            for node, domain in zip(self.model.nodes, sets, strict=True)
         }
 
     def after(self, experiment: str, reading: Symbol) -> WorldSpace:

@@ -114,7 +114,7 @@ def after_rows(
     rows left tell nothing more of it.
     """
     for v in range(starts.shape[0] - 1):
-        own = ONE << np.uint64(v)
+        bit = ONE << np.uint64(v)
         for e in range(starts[v], starts[v + 1]):
             care = cares[e]
             value = values[e]
@@ -130,10 +130,10 @@ def after_rows(
                 for r in range(first, last):
                     if determined and care == whole:
                         break
-                    if targets[r] & own:
+                    if targets[r] & bit:
                         continue
                     row = ONE << _pattern(words[r], masks[e])
-                    shown = words[r] & own != ZERO
+                    shown = words[r] & bit != ZERO
                     if care & row and (value & row != ZERO) != shown:
                         care = ZERO
                         value = ONE
@@ -252,9 +252,9 @@ def outcomes(
         for r in range(words.shape[0]):
             word = words[r]
             for i in range(order.shape[1]):
-                own = ONE << np.uint64(order[d, i])
-                if targets[r] & own == ZERO:
-                    word &= ~own
+                bit = ONE << np.uint64(order[d, i])
+                if targets[r] & bit == ZERO:
+                    word &= ~bit
                     if tables[d, i] >> _pattern(word, masks[d, i]) & ONE:
-                        word |= own
+                        word |= bit
             shown[d, r] = word

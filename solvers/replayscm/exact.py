@@ -200,7 +200,7 @@ class _Search:
         if not all(costs.values()):
             return None
         if self.task.disclosure.order is not None:  # only earlier variables are candidates: nothing can be cyclic
-            chosen = {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
+            chosen = {v: min((cost, mask) for mask, cost in candidates.items())[1] for v, candidates in costs.items()}
             best: Choice | None = Choice(sum(costs[v][mask] for v, mask in chosen.items()), chosen)
         else:
             best = optimal_choice(

@@ -56,11 +56,11 @@ class ParentSets:
         self.space = space
         self.size_penalty = size_penalty
         local = [space.local(v) for v in space.index.values()]
-        orders = [np.argsort(own.masks) for own in local]
+        orders = [np.argsort(counts.masks) for counts in local]
         self.starts: I64 = np.cumsum([0, *(len(order) for order in orders)])
-        self.masks: I64 = np.concatenate([own.masks[order] for own, order in zip(local, orders, strict=True)])
-        self.cares: U64 = np.concatenate([own.cares[order] for own, order in zip(local, orders, strict=True)])
-        self.values: U64 = np.concatenate([own.values[order] for own, order in zip(local, orders, strict=True)])
+        self.masks: I64 = np.concatenate([counts.masks[order] for counts, order in zip(local, orders, strict=True)])
+        self.cares: U64 = np.concatenate([counts.cares[order] for counts, order in zip(local, orders, strict=True)])
+        self.values: U64 = np.concatenate([counts.values[order] for counts, order in zip(local, orders, strict=True)])
         self._find_below()
         cap = space.model_class.max_size
         if cap is None and size_penalty is not None:
@@ -145,8 +145,8 @@ class ParentSets:
         index = self.space.index
         options = {}
         for variable in (v for name, v in index.items() if name not in roots):
-            own = self.own(variable)
-            listed = zip(self.masks[own].tolist(), weights[own].tolist(), strict=True)
+            part = self.own(variable)
+            listed = zip(self.masks[part].tolist(), weights[part].tolist(), strict=True)
             options[variable] = {mask: weight for mask, weight in listed if weight}
         return Weights(options, sum(1 << index[root] for root in roots))
 
@@ -156,14 +156,14 @@ class ParentSets:
         None if the weights of one variable do not fit a word together.
         """
         slices = [self.own(v) for v in variables]
-        limbs = limbs_for([sum(weights[own].tolist()) for own in slices])
+        limbs = limbs_for([sum(weights[part].tolist()) for part in slices])
         if limbs is None:
             return None
-        entries = np.concatenate([np.arange(own.start, own.stop) for own in slices])
+        entries = np.concatenate([np.arange(part.start, part.stop) for part in slices])
         inside = np.zeros(len(entries), np.int64)
         for i, v in enumerate(variables):
             inside |= (self.masks[entries] >> v & 1) << i
-        starts = np.cumsum([0, *(own.stop - own.start for own in slices)])
+        starts = np.cumsum([0, *(part.stop - part.start for part in slices)])
         return WordWeights(weights, entries, inside, starts, limbs)
 
 

@@ -103,10 +103,10 @@ class _Walk:
             if size not in self.packing.unpack(packed):
                 continue
             rest = self.packing.unpack(self.layers.completions(placed | layer, layer))
-            for own in self._layer_choices(layer, placed, last, size, rest.keys()):
-                left = size - sum(s for _, s in own.values())
+            for choices in self._layer_choices(layer, placed, last, size, rest.keys()):
+                left = size - sum(s for _, s in choices.values())
                 for other in self._choices(placed | layer, layer, left):
-                    yield own | other
+                    yield choices | other
 
     def _layer_choices(
         self, layer: Mask, placed: Mask, last: Mask, size: int, rest: Set[int]
@@ -115,25 +115,25 @@ class _Walk:
         variables = [self.layers.weights.endogenous[i] for i in members_of(layer)]
         options = [
             [
-                (mask, own)
+                (mask, sizes)
                 for mask, packed in self.layers.parent_sets(i, placed, last)
-                for own in self.packing.unpack(packed)
+                for sizes in self.packing.unpack(packed)
             ]
             for i in members_of(layer)
         ]
         reachable = [rest]  # by how many of the variables are decided: what they may leave; the last one first
         for listed in reversed(options):
-            sizes = {own for _, own in listed}
+            sizes = {size for _, size in listed}
             reachable.append({own + left for own in sizes for left in reachable[-1]})
 
         def extend(decided: int, left: int) -> Iterator[dict[int, tuple[Mask, int]]]:
             if decided == len(variables):
                 yield {}
                 return
-            for mask, own in options[decided]:
-                if left - own in reachable[len(variables) - decided - 1]:
-                    for others in extend(decided + 1, left - own):
-                        yield {variables[decided]: (mask, own)} | others
+            for mask, sizes in options[decided]:
+                if left - sizes in reachable[len(variables) - decided - 1]:
+                    for others in extend(decided + 1, left - sizes):
+                        yield {variables[decided]: (mask, sizes)} | others
 
         return extend(0, size)
 
@@ -143,7 +143,9 @@ class _Walk:
         formula = cache(partial(mechanism, self.space, self.roots))
         local = [self.space.local(v) for v in variables]
         chosen = [choice[v] for v in variables]
-        tables = [agreeing(self.space, own.tables[mask], size) for own, (mask, size) in zip(local, chosen, strict=True)]
+        tables = [
+            agreeing(self.space, counts.tables[mask], size) for counts, (mask, size) in zip(local, chosen, strict=True)
+        ]
         for drawn in product(*tables):
             formulas = [formula(v, choice[v][0], table) for v, table in zip(variables, drawn, strict=True)]
             yield Scm(self.roots, dict(zip(names, formulas, strict=True)))

@@ -120,8 +120,8 @@ def levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> dict[int, list[Literal]]:
     nodes = sorted({node for arc in arcs for node in arc})
     top = len(nodes) - 1
     at_least = {v: [cnf.variable(f"level of {v} >= {i}") for i in range(1, top + 1)] for v in nodes}
-    for own in at_least.values():
-        for lower, higher in pairwise(own):
+    for literals in at_least.values():
+        for lower, higher in pairwise(literals):
             cnf.add(-higher, lower)
     for (u, v), literal in arcs.items():
         cnf.add(-literal, at_least[v][0])
@@ -145,8 +145,8 @@ def tight_levels(cnf: Cnf, arcs: Mapping[Arc, Literal]) -> None:
     if not arcs:
         return
     at_least = levels(cnf, arcs)
-    for v, own in at_least.items():
-        for i, literal in enumerate(own):
+    for v, literals in at_least.items():
+        for i, literal in enumerate(literals):
             reasons = []
             for u in (u for u, child in arcs if child == v):
                 if i == 0:

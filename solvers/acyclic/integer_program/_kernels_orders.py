@@ -38,7 +38,7 @@ def improve(order: I64, starts: I64, masks: U64, costs: I64) -> int:
     while moved:
         moved = False
         for v in range(num):
-            own = np.uint64(1) << np.uint64(v)
+            bit = np.uint64(1) << np.uint64(v)
             place = 0
             before = np.uint64(0)
             while order[place] != v:
@@ -50,14 +50,14 @@ def improve(order: I64, starts: I64, masks: U64, costs: I64) -> int:
             for at in range(place - 1, -1, -1):  # others move behind it
                 u = order[at]
                 placed ^= np.uint64(1) << np.uint64(u)
-                change += _cost(u, placed | own, starts, masks, costs) - _cost(u, placed, starts, masks, costs)
+                change += _cost(u, placed | bit, starts, masks, costs) - _cost(u, placed, starts, masks, costs)
                 gain = change + _cost(v, placed, starts, masks, costs) - ours
                 if gain < best:
                     best, best_place = gain, at
             change, placed = np.int64(0), before
             for at in range(place + 1, num):  # others move before it
                 u = order[at]
-                change += _cost(u, placed, starts, masks, costs) - _cost(u, placed | own, starts, masks, costs)
+                change += _cost(u, placed, starts, masks, costs) - _cost(u, placed | bit, starts, masks, costs)
                 placed |= np.uint64(1) << np.uint64(u)
                 gain = change + _cost(v, placed, starts, masks, costs) - ours
                 if gain < best:

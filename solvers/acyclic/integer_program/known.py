@@ -58,5 +58,5 @@ class Known:
         return left is not None and left <= 0
 
     def _key(self, chosen: Mapping[int, Mask]) -> tuple[int, ...]:
-        sums = (sum(by(self.part[v][own].cost) for v, own in chosen.items()) for by in CRITERIA)
+        sums = (sum(by(self.part[v][parents].cost) for v, parents in chosen.items()) for by in CRITERIA)
         return (*sums, *(self.part[v][chosen[v]].mask for v in self.variables))

@@ -35,13 +35,13 @@ def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, M
     """
     require_highs()
     until = None if seconds is None else monotonic() + seconds
-    good = good_choice({v: {own: one.cost for own, one in sets.items()} for v, sets in part.items()}, 0)
+    good = good_choice({v: {parents: one.cost for parents, one in sets.items()} for v, sets in part.items()}, 0)
     if good is None:
         return None
     known = good[1]
-    spans = (max(own.values()).cost - min(own.values()).cost for own in part.values())
+    spans = (max(candidates.values()).cost - min(candidates.values()).cost for candidates in part.values())
     if sum(map(total_size, spans)) > LARGEST_SUM:
-        least = sum(min(own.values()).cost for own in part.values())
+        least = sum(min(candidates.values()).cost for candidates in part.values())
         reached = f"sizes differ by more than {LARGEST_SUM:,} in all: too much for floating point"
         raise Undecided(least, reached, known)
     return _Search(Known(part, known, until)).least()
@@ -57,7 +57,7 @@ class _Search:
         self.known = known
         self.part = known.part
         self.variables = known.variables
-        self.columns: list[Column] = [(v, own) for v in self.variables for own in self.part[v]]
+        self.columns: list[Column] = [(v, parents) for v in self.variables for parents in self.part[v]]
         self.groups: list[Bits] = [np.ones(len(self.columns), np.bool_)]
 
     def least(self) -> dict[int, Mask]:
@@ -71,8 +71,8 @@ class _Search:
             if number == 0 and (chosen := self._apart(sums)) is not None:
                 return chosen
         for v in self.variables:
-            ranked = sorted((self.part[v][own].mask, own) for u, own in self.columns if u == v)
-            ranks = {own: rank for rank, (_, own) in enumerate(ranked)}
+            ranked = sorted((self.part[v][parents].mask, parents) for u, parents in self.columns if u == v)
+            ranks = {parents: rank for rank, (_, parents) in enumerate(ranked)}
             try:
                 self._settle(lambda u, own, v=v, ranks=ranks: ranks[own] if u == v else 0)  # type: ignore[misc]
             except LateError:
@@ -81,18 +81,18 @@ class _Search:
 
     def _apart(self, sums: Sequence[int]) -> dict[int, Mask] | None:
         """The choice, if the columns that are left fall into smaller parts; None if they do not."""
-        left = {v: [self.part[v][own] for u, own in self.columns if u == v] for v in self.variables}
+        left = {v: [self.part[v][parents] for u, parents in self.columns if u == v] for v in self.variables}
         found = split(left)
         if found is None or (len(found) == 1 and _number(found[0]) == _number(self.part)):
             return None
         chosen = dict(self.known.chosen)
         for part in found:
             try:
-                own = least_by_program(part, seconds=self.known.left())
+                assignment = least_by_program(part, seconds=self.known.left())
             except Undecided:
                 raise Undecided(_cost(sums), None, self.known.chosen) from None
-            assert own is not None
-            chosen |= {v: self._within(part[v][mask].mask) for v, mask in own.items()}
+            assert assignment is not None
+            chosen |= {v: self._within(part[v][mask].mask) for v, mask in assignment.items()}
         return chosen
 
     def _within(self, mask: Mask) -> Mask:
@@ -100,15 +100,15 @@ class _Search:
 
     def _settle(self, value: Value) -> int:
         """Return what the least choice comes to by a value; only groups and columns with such choices stay."""
-        cheapest = {v: min(value(u, own) for u, own in self.columns if u == v) for v in self.variables}
+        cheapest = {v: min(value(u, parents) for u, parents in self.columns if u == v) for v in self.variables}
         base = sum(cheapest.values())
 
         def above(v: int, own: Mask) -> int:
             return value(v, own) - cheapest[v]
 
-        if sum(above(v, own) for v, own in self.known.chosen.items()) == 0:
-            least = np.array([above(v, own) == 0 for v, own in self.columns])
-            groups = [own & least for own in self.groups]
+        if sum(above(v, parents) for v, parents in self.known.chosen.items()) == 0:
+            least = np.array([above(v, parents) == 0 for v, parents in self.columns])
+            groups = [columns & least for columns in self.groups]
             total = base
         else:
             tree = Tree(self.known, self.columns, above)
@@ -122,7 +122,7 @@ class _Search:
         self.columns = [one for one, kept in zip(self.columns, needed, strict=True) if kept]
         places = {v: place for place, v in enumerate(self.variables)}
         owner = np.array([places[v] for v, _ in self.columns])
-        self.groups = [own[needed] for own in groups if len(set(owner[own[needed]])) == len(self.variables)]
+        self.groups = [columns[needed] for columns in groups if len(set(owner[columns[needed]])) == len(self.variables)]
         return total
 
 

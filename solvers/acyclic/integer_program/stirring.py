@@ -29,12 +29,12 @@ class Stirring:
         self.places = {v: place for place, v in enumerate(self.variables)}
         self.ranked = [sorted(options[v], key=options[v].__getitem__) for v in self.variables]
         costs = [
-            [options[v][own] - options[v][ranked[0]] for own in ranked]
+            [options[v][parents] - options[v][ranked[0]] for parents in ranked]
             for v, ranked in zip(self.variables, self.ranked, strict=True)
         ]
         self.starts = np.array([0, *accumulate(map(len, costs))])
-        self.masks = np.array([self._placed(own) for ranked in self.ranked for own in ranked], np.uint64)
-        self.costs = np.array([cost for own in costs for cost in own], np.int64)
+        self.masks = np.array([self._placed(parents) for ranked in self.ranked for parents in ranked], np.uint64)
+        self.costs = np.array([cost for differences in costs for cost in differences], np.int64)
         self.random = np.random.Generator(np.random.PCG64(len(self.costs)))
 
     def best(self, order: Sequence[int], times: int) -> dict[int, Mask]:
@@ -56,7 +56,7 @@ class Stirring:
         found, placed = dict[int, Mask](), 0
         for place in places.tolist():
             v = self.variables[place]
-            found[v] = next(own for own in self.ranked[place] if not own & ~placed)
+            found[v] = next(parents for parents in self.ranked[place] if not parents & ~placed)
             placed |= 1 << v
         return found
 

@@ -73,9 +73,9 @@ class Tree:
         self.variables = known.variables
         place = {v: i for i, v in enumerate(self.variables)}
         self.owner = np.array([place[v] for v, _ in columns])
-        masks = np.array([own for _, own in columns], np.int64)
+        masks = np.array([parents for _, parents in columns], np.int64)
         self.parents: Bits = (masks[:, None] >> np.array(self.variables) & 1).astype(np.bool_)
-        self.costs = np.array([value(v, own) for v, own in columns], np.float64)
+        self.costs = np.array([value(v, parents) for v, parents in columns], np.float64)
         self.relaxed = Relaxation(self.owner.tolist(), self.costs)
         self.cuts: list[Cluster] = []  # the last rows of the relaxation
         self.unpriced: Places = np.zeros(0, np.int64)  # of each, how long it has been without a price
@@ -83,16 +83,18 @@ class Tree:
         self.ended: list[_Node] = []
         self.queue: list[_Node] = []
         self.numbers = count()
-        self.stirring = Stirring({v: {own: one.cost for own, one in sets.items()} for v, sets in known.part.items()})
+        self.stirring = Stirring(
+            {v: {parents: one.cost for parents, one in sets.items()} for v, sets in known.part.items()}
+        )
         for settled, total in known.settled:
-            values = np.array([settled(v, own) for v, own in columns], np.float64)
+            values = np.array([settled(v, parents) for v, parents in columns], np.float64)
             places = np.flatnonzero(values)
             self.relaxed.add([Row(places, -values[places], -float(total))])
         self._cut(known.cuts)
 
     def grow(self, groups: Sequence[Bits]) -> list[Bits]:
         """Until no better choice is left in these groups; in which of them, or parts of them, one may be as good."""
-        self.queue = [_Node(0.0, next(self.numbers), own) for own in groups]
+        self.queue = [_Node(0.0, next(self.numbers), columns) for columns in groups]
         while self.queue and self.queue[0].bound < self.most:
             node = heappop(self.queue)
             for side in self._children(node):
@@ -169,7 +171,7 @@ class Tree:
     def _end_single(self, allowed: Bits) -> None:
         """Close a node that has one column left for each variable, without solving its relaxation."""
         chosen = dict(self.columns[place] for place in np.flatnonzero(allowed).tolist())
-        if placed({v: [own] for v, own in chosen.items()})[1]:
+        if placed({v: [parents] for v, parents in chosen.items()})[1]:
             return
         self._meet(chosen)
         if self._sum(chosen) == self.most:
@@ -179,7 +181,7 @@ class Tree:
         """If a choice is what the relaxation takes."""
         places = np.flatnonzero(taken > TAKEN)
         chosen = dict(self.columns[place] for place in places.tolist())
-        if len(places) == len(chosen) and not placed({v: [own] for v, own in chosen.items()})[1]:
+        if len(places) == len(chosen) and not placed({v: [parents] for v, parents in chosen.items()})[1]:
             self._meet(chosen)
 
     def _meet(self, chosen: dict[int, Mask]) -> None:
@@ -191,8 +193,8 @@ class Tree:
         if self.known.settled:
             return
         costs = dict[int, dict[Mask, Cost]]()
-        for (v, own), cost, share in zip(self.columns, self.costs.tolist(), taken.tolist(), strict=True):
-            costs.setdefault(v, {})[own] = round(cost * (1 - share) * FINELY)
+        for (v, parents), cost, share in zip(self.columns, self.costs.tolist(), taken.tolist(), strict=True):
+            costs.setdefault(v, {})[parents] = round(cost * (1 - share) * FINELY)
         order = Orders(costs, 0).cheapest_first()
         if order is not None:
             self._meet(self.stirring.best(order, STIRRED))
@@ -226,9 +228,9 @@ class Tree:
         return best
 
     def _sides(self, child: int, parent: int, allowed: Bits) -> tuple[Bits, Bits]:
-        own, has = self.owner == child, self.parents[:, parent]
+        is_child, has = self.owner == child, self.parents[:, parent]
         back = (self.owner == parent) & self.parents[:, child]
-        return allowed & ~(own & ~has) & ~back, allowed & ~(own & has)
+        return allowed & ~(is_child & ~has) & ~back, allowed & ~(is_child & has)
 
     def _tried(self, allowed: Bits, bound: float) -> _Side:
         """A side with a bound of its own, more than `most` if it holds no choice as good as the known one."""
@@ -253,7 +255,7 @@ class Tree:
         return len(np.unique(self.owner[allowed])) == len(self.variables)
 
     def _sum(self, chosen: dict[int, Mask]) -> int:
-        return sum(self.value(v, own) for v, own in chosen.items())
+        return sum(self.value(v, parents) for v, parents in chosen.items())
 
     def _in_time(self, bound: float) -> None:
         if self.known.is_late():

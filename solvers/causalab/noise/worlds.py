@@ -158,9 +158,9 @@ class NoisyDags(GraphSpace):
         found: set[tuple[Law, tuple[str, ...]]] = set()
         for world in self.worlds:
             flags = []
-            for own, child in zip(world.nodes, nodes, strict=True):
+            for node, child in zip(world.nodes, nodes, strict=True):
                 row = [member.weights(child).get(parent, 0.0) for parent in nodes]
-                flags.append(sorted(set(own.shifted[np.all(own.vectors == row, axis=1)].tolist())))
+                flags.append(sorted(set(node.shifted[np.all(node.vectors == row, axis=1)].tolist())))
             for chosen in product(*flags):
                 shifted = tuple(node for node, flag in zip(nodes, chosen, strict=True) if flag)
                 if shifted:
@@ -298,11 +298,11 @@ def set_hundredths(setting: float) -> int | None:
 
 def _holds(world: World, matrix: Floats) -> bool:
     shifted = False
-    for own, row in zip(world.nodes, matrix, strict=True):
-        same = np.all(own.vectors == row, axis=1)
+    for node, row in zip(world.nodes, matrix, strict=True):
+        same = np.all(node.vectors == row, axis=1)
         if not same.any():
             return False
-        shifted |= bool(own.shifted[same].any())
+        shifted |= bool(node.shifted[same].any())
     return shifted
 
 

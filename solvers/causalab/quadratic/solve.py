@@ -61,7 +61,7 @@ def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
 def from_fits(evidence: Evidence) -> Outcome[Answer]:
     """The mechanism with the smallest parent sets, replayed by the reference."""
     options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
-    if any(not own for own in options):
+    if any(not candidates for candidates in options):
         return Impossible(f"{IN_WORDS}: a node has no parents that explain it within rounding")
     tried = 0
     for chosen in product(*options):
@@ -75,7 +75,7 @@ def from_fits(evidence: Evidence) -> Outcome[Answer]:
             continue
         largest = max(1.0, float(np.abs(evidence.table).max()) / 100)
         if misfit(mechanism, evidence, reading=evidence.task.reading, shifts=()) <= REPLAYED * largest:
-            unique = all(len(own) == 1 for own in options)
+            unique = all(len(candidates) == 1 for candidates in options)
             return Found(Answer(mechanism, predicted(mechanism, evidence), unique, IN_WORDS))
     return Impossible(f"{IN_WORDS}: no acyclic choice of the smallest parent sets gives all readings")
 

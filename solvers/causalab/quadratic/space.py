@@ -73,7 +73,7 @@ class QuadraticDags(GraphSpace):
 
     @cached_property
     def _options(self) -> Options:
-        return {own.node: own.options for own in self.locals}
+        return {local.node: local.options for local in self.locals}
 
     @cached_property
     def count(self) -> int:
@@ -82,10 +82,10 @@ class QuadraticDags(GraphSpace):
     def fits(self, member: Mechanism) -> bool:
         """Return whether the mechanism's graph and square weights are those of a member."""
         nodes = self.evidence.nodes
-        for own, child in zip(self.locals, nodes, strict=True):
+        for local, child in zip(self.locals, nodes, strict=True):
             squares = member.weights(child, 2)
             row = np.array([squares.get(parent, 0.0) for parent in nodes])
-            if not np.any(np.all(np.isclose(own.vectors, row), axis=1)):
+            if not np.any(np.all(np.isclose(local.vectors, row), axis=1)):
                 return False
         return True
 
@@ -93,8 +93,8 @@ class QuadraticDags(GraphSpace):
         """The members that still explain all; what was ruled out before stays out, though the mean may now hide it."""
         later = quadratic_dags(self.evidence.after(*experiment, reading))
         kept = []
-        for now, own in zip(later.locals, self.locals, strict=True):
-            before = {tuple(row) for row in own.vectors.tolist()}
+        for now, local in zip(later.locals, self.locals, strict=True):
+            before = {tuple(row) for row in local.vectors.tolist()}
             still = np.array([tuple(row) in before for row in now.vectors.tolist()], dtype=np.bool_)
             kept.append(SquareWeights(now.node, now.vectors[still], now.predictions[still]))
         return QuadraticDags(later.evidence, tuple(kept))

@@ -72,12 +72,12 @@ class SmtMembers:
             for variable in self.names:
                 if variable not in able:
                     self.solver.add_assertion(terms.Not(self.roots[variable]))
-        for variable, own in self.slots.items():
-            parts = [*self._parents(variable, own), *self._dependence(own)]
-            fits = [self._row(own, pattern, value) for pattern, value in self._rows(variable)]
+        for variable, slots in self.slots.items():
+            parts = [*self._parents(variable, slots), *self._dependence(slots)]
+            fits = [self._row(slots, pattern, value) for pattern, value in self._rows(variable)]
             if variable in self.roots:
-                unused = [terms.Equals(slot, self._empty) for slot in own.parents]
-                empty = terms.And(*unused, terms.Equals(own.table, terms.BV(0, self.num_rows)))
+                unused = [terms.Equals(slot, self._empty) for slot in slots.parents]
+                empty = terms.And(*unused, terms.Equals(slots.table, terms.BV(0, self.num_rows)))
                 fits = [terms.Ite(self.roots[variable], empty, terms.And(fits))]
             for part in (*parts, *fits):
                 self.solver.add_assertion(part)
@@ -151,12 +151,12 @@ class SmtMembers:
         if not self._solve():
             return None
         functions = {}
-        for variable, own in self.slots.items():
+        for variable, slots in self.slots.items():
             if variable in self.roots and self.solver.get_py_value(self.roots[variable]):
                 continue
-            held = [self.solver.get_py_value(slot) for slot in own.parents]
+            held = [self.solver.get_py_value(slot) for slot in slots.parents]
             parents = tuple(self.names[index] for index in held if index < len(self.names))
-            table = TruthTable(len(parents), self.solver.get_py_value(own.table))
+            table = TruthTable(len(parents), self.solver.get_py_value(slots.table))
             functions[variable] = LocalFunction(parents, table)
         return functions
 
@@ -186,10 +186,10 @@ class SmtMembers:
         if any(v not in self.slots or len(local.parents) > self.num_slots for v, local in functions.items()):
             return
         for variable, local in functions.items():
-            own, indices = self.slots[variable], sorted(self.names.index(u) for u in local.parents)
+            slots, indices = self.slots[variable], sorted(self.names.index(u) for u in local.parents)
             indices += [len(self.names)] * (self.num_slots - len(indices))
-            same += [terms.Equals(s, terms.BV(i, self.width)) for s, i in zip(own.parents, indices, strict=True)]
-            same.append(terms.Equals(own.table, terms.BV(local.table.bits, self.num_rows)))
+            same += [terms.Equals(s, terms.BV(i, self.width)) for s, i in zip(slots.parents, indices, strict=True)]
+            same.append(terms.Equals(slots.table, terms.BV(local.table.bits, self.num_rows)))
         self.solver.add_assertion(terms.Not(terms.And(same)))
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ class SubsetDp:
 def largest_component(task: Task, model_class: ModelClass) -> int:
     """The largest number of variables that may lie on a cycle together, under any root set of the class."""
     space = _Space(task, model_class, None)
-    return max(len(own) for roots in space.space.root_sets for own in (*space.components(roots), ()))
+    return max(len(component) for roots in space.space.root_sets for component in (*space.components(roots), ()))
 
 
 def _out_of_budget(spent: BudgetSpent) -> OutOfBudget:
@@ -81,11 +81,14 @@ class _Space:
         self.budget = budget or Budget()
 
     def count(self) -> int:
-        return sum(prod(self._component_count(own) for own in self.components(roots)) for roots in self.space.root_sets)
+        return sum(
+            prod(self._component_count(component) for component in self.components(roots))
+            for roots in self.space.root_sets
+        )
 
     def first(self) -> Functions | None:
         parents = (self._parents(roots, self._options(roots)) for roots in self.space.root_sets)
-        chosen = next((own for own in parents if own is not None), None)
+        chosen = next((mask for mask in parents if mask is not None), None)
         return None if chosen is None else {v: self._function(v, mask) for v, mask in chosen.items()}
 
     def different(self, known: Functions) -> Functions | None:
@@ -109,12 +112,14 @@ class _Space:
     def _avoiding(
         self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]], variable: str, mask: Mask
     ) -> dict[str, Mask] | None:
-        rest = {own: cost for own, cost in options[variable].items() if own != mask}
+        rest = {parents: cost for parents, cost in options[variable].items() if parents != mask}
         return self._parents(roots, {**options, variable: rest})
 
     def _is_member(self, known: Functions) -> bool:
         roots = tuple(v for v in self.space.task.variables if v not in known)
-        return roots in {tuple(sorted(own, key=self.space.index.__getitem__)) for own in self.space.root_sets} and all(
+        return roots in {
+            tuple(sorted(root_set, key=self.space.index.__getitem__)) for root_set in self.space.root_sets
+        } and all(
             self._mask(local) in self._counts(v) and self._table(v, self._mask(local)).agrees(local.table)
             for v, local in known.items()
         )
@@ -132,10 +137,10 @@ class _Space:
     def _parents(self, roots: tuple[str, ...], options: Mapping[str, Mapping[Mask, int]]) -> dict[str, Mask] | None:
         """A parent set of every variable, without a cycle."""
         chosen: dict[str, Mask] = {}
-        for own in self.components(roots):
-            self._charge(len(own) << len(own), len(own), structure.MAX_FREE_VARIABLES)
-            names = {self.space.index[v]: v for v in own}
-            best = best_structure({i: options[v] for i, v in names.items()}, self._others(own))
+        for component in self.components(roots):
+            self._charge(len(component) << len(component), len(component), structure.MAX_FREE_VARIABLES)
+            names = {self.space.index[v]: v for v in component}
+            best = best_structure({i: options[v] for i, v in names.items()}, self._others(component))
             if best is None:
                 return None
             chosen |= {names[i]: mask for i, mask in best[1].items()}
