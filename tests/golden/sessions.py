@@ -129,14 +129,15 @@ SESSIONS = (
 
 ON_DEVELOPMENT_POOLS = (
     "pool check pool.jsonl --json",
-    "pool stats pool.jsonl --json",
-    "prompts pool.jsonl --out prompts.jsonl",
-    "run exact,first-found pool.jsonl --out runs --workers 1",
+    # the official file takes a second to read: the other lines read what it becomes
+    "pool convert pool.jsonl converted.jsonl",
+    "pool stats converted.jsonl --json",
+    "prompts converted.jsonl --out prompts.jsonl",
+    "run exact,first-found converted.jsonl --out runs --workers 1",
     "table runs --columns all",
     "table runs --json",
     "report runs --no-times --out report.html",
-    "audit pool.jsonl --workers 1 --limit 3 --json --certificates certificates",
-    "pool convert pool.jsonl converted.jsonl",
+    "audit converted.jsonl --workers 1 --limit 3 --json --certificates certificates",
 )
 
 DEVELOPMENT = tuple(
