@@ -86,14 +86,14 @@ class Context:
 
     def toward(self, goal: str) -> str:
         """The next state on a shortest way to another one; empty if it is this one, or if there is no way."""
-        waiting, seen = deque((first, first) for first in self.graph.targets(self.state.name)), {self.state.name}
+        waiting, visited = deque((first, first) for first in self.graph.targets(self.state.name)), {self.state.name}
         while waiting and goal != self.state.name:
-            first, here = waiting.popleft()
-            if here == goal:
+            first, name = waiting.popleft()
+            if name == goal:
                 return first
-            if here not in seen:
-                seen.add(here)
-                waiting.extend((first, target) for target in self.graph.targets(here))
+            if name not in visited:
+                visited.add(name)
+                waiting.extend((first, target) for target in self.graph.targets(name))
         return ""
 
     def extended(self, state: State, edges: Iterable[Edge]) -> Context:

@@ -112,17 +112,17 @@ class Dialogue:
 
         A transition in a reply without an action is noted at the next step, unless that has one of its own.
         """
-        found: dict[int, trace.Notes] = {}
-        asked: str | None = None
+        notes: dict[int, trace.Notes] = {}
+        requested: str | None = None
         number = len(self.episode.steps) - sum(turn.step is not None for turn in self.turns)
         for turn in self.turns:
-            asked = turn.transition.asked if turn.transition else asked
+            requested = turn.transition.asked if turn.transition else requested
             if turn.step is not None:
-                moved = trace.Transition(asked, turn.state) if self.context else UNSET
+                moved = trace.Transition(requested, turn.state) if self.context else UNSET
                 monitors = tuple(trace.Monitor(s.behaviour.name, s.score, s.fired) for s in turn.scores)
-                found[number] = trace.Notes(moved, monitors, turn.notice)
-                number, asked = number + 1, None
-        return found
+                notes[number] = trace.Notes(moved, monitors, turn.notice)
+                number, requested = number + 1, None
+        return notes
 
     def _take(self, reply: Reply, said: str) -> Turn:
         """`ValueError` if the dialogue is closed."""
@@ -166,14 +166,14 @@ class Dialogue:
 
     def _answer(self, turn: Turn) -> str:
         """What the agent is told next."""
-        told = [f"Not understood: {problem}." for problem in turn.problems]
+        lines = [f"Not understood: {problem}." for problem in turn.problems]
         if turn.transition is not None and not turn.transition.taken:
-            told.append(f"Transition refused: {turn.transition.refused}.")
+            lines.append(f"Transition refused: {turn.transition.refused}.")
         if turn.step is not None:
-            told.append(observation(turn.step, turn.placed, self.episode.left))
+            lines.append(observation(turn.step, turn.placed, self.episode.left))
         if turn.notice:
-            told.append(f"NOTICE: {turn.notice}")
-        return "\n\n".join(["\n".join(told), *self._shown_context()] if not self.episode.closed else told)
+            lines.append(f"NOTICE: {turn.notice}")
+        return "\n\n".join(["\n".join(lines), *self._shown_context()] if not self.episode.closed else lines)
 
     def _shown_context(self) -> list[str]:
         return [self.context.rendered()] if self.context else []

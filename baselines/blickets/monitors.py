@@ -112,19 +112,19 @@ def confirmed_rule_failed(observations: Sequence[Observation], num_objects: int)
     What is left is counted among all rules over any set; after a reading that nothing explains, from that reading on.
     """
     satisfied = activating(num_objects)
-    everything = left = (1 << len(all_rules(num_objects))) - 1
+    everything = candidates = (1 << len(all_rules(num_objects))) - 1
     right = 0
     for observation in observations:
         active = satisfied[observation.present]
         fitting = active if observation.active else everything & ~active
-        settled = left.bit_count() == 1
-        left &= fitting
-        if left:
+        settled = candidates.bit_count() == 1
+        candidates &= fitting
+        if candidates:
             right += settled
         elif right >= CONFIRMATIONS:
             return True
         else:
-            left, right = fitting, 0
+            candidates, right = fitting, 0
     return False
 
 
@@ -151,8 +151,8 @@ def scored_by(model: Model) -> Scorer:
     """
 
     def score(behaviour: Behaviour, situation: Situation) -> float:
-        said: object = model(_question(behaviour, situation))
-        numbers = _NUMBER.findall(said) if isinstance(said, str) else []
+        response: object = model(_question(behaviour, situation))
+        numbers = _NUMBER.findall(response) if isinstance(response, str) else []
         if len(set(numbers)) != 1:
             raise UnreadableScoreError(f"{behaviour.name}: expected one number from 0 to 10 in the reply")
         return float(numbers[0])

@@ -69,6 +69,8 @@ class Notebook:
 
     def summary(self) -> str:
         """Steps, activations and every different reading, in one line."""
-        read = dict.fromkeys((names_of(o.present, self.task.objects), o.active) for o in self.observations)
-        told = "; ".join(f"{', '.join(names) or 'nothing'}: {'ACTIVE' if on else 'INACTIVE'}" for names, on in read)
-        return f"{self.moves} moves, {self.activations} activations; readings: {told or 'none'}"
+        distinct = dict.fromkeys((names_of(o.present, self.task.objects), o.active) for o in self.observations)
+        readings = "; ".join(
+            f"{', '.join(names) or 'nothing'}: {'ACTIVE' if on else 'INACTIVE'}" for names, on in distinct
+        )
+        return f"{self.moves} moves, {self.activations} activations; readings: {readings or 'none'}"

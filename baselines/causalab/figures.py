@@ -40,10 +40,10 @@ def run(row: Row, item: LabItem, seed: int = 0) -> Run:
 def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
     """What a row gets on average; an item without an answer counts with its stand-in."""
     played = [run(row, item, seed) for item in items]
-    scores = [one.score.flat() for one in played]
+    scores = [result.score.flat() for result in played]
     names = scores[0] if scores else {}
     means = {name: sum(score[name] for score in scores) / len(scores) for name in names}
-    return Figures(len(scores), sum(one.answered for one in played), means)
+    return Figures(len(scores), sum(result.answered for result in played), means)
 
 
 def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROWS) -> dict[tuple[str, str], Figures]:
@@ -51,4 +51,8 @@ def table(items: Sequence[LabItem], seed: int = 0, rows: Mapping[str, Row] = ROW
     suites: dict[str, list[LabItem]] = {}
     for item in items:
         suites.setdefault(item.suite, []).append(item)
-    return {(name, suite): figures(row, own, seed) for name, row in rows.items() for suite, own in suites.items()}
+    return {
+        (name, suite): figures(row, suite_items, seed)
+        for name, row in rows.items()
+        for suite, suite_items in suites.items()
+    }

@@ -67,16 +67,16 @@ def least_norm_equation(task: Task) -> Regression:
     """Of all equations that explain the records and the starting crystal, the one with the smallest numbers."""
     evidence = before_settings(task)
     design = np.hstack([evidence.table[:, :-1], np.ones((len(evidence.table), 1))])
-    found = np.linalg.lstsq(design, evidence.table[:, -1], rcond=None)[0]
-    row = np.append(found[:-1], 0.0)
-    shown = np.nan_to_num(evidence.reactor[:-1], nan=float(np.nanmean(evidence.table[:, :-1])))
+    solution = np.linalg.lstsq(design, evidence.table[:, -1], rcond=None)[0]
+    row = np.append(solution[:-1], 0.0)
+    crystal = np.nan_to_num(evidence.reactor[:-1], nan=float(np.nanmean(evidence.table[:, :-1])))
     weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(np.abs(row) > DISPLAY)}
-    return Regression(weights, float(found[-1]), float(found[:-1] @ shown + found[-1]))
+    return Regression(weights, float(solution[-1]), float(solution[:-1] @ crystal + solution[-1]))
 
 
 def _regression(evidence: Evidence, row: np.ndarray[Any, np.dtype[np.float64]]) -> Regression:
     first = evidence.table[0]
     base = float(np.round(first[-1] - first @ row, 2))
-    shown = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # a middling value for what is not shown
+    crystal = np.nan_to_num(evidence.reactor[:-1], nan=50.0)  # a middling value for what is not shown
     weights = {evidence.nodes[i]: float(row[i]) for i in np.flatnonzero(row)}
-    return Regression(weights, base, float(np.round(base + shown @ row[:-1], 2)))
+    return Regression(weights, base, float(np.round(base + crystal @ row[:-1], 2)))

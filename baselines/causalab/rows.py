@@ -85,8 +85,8 @@ def total_effects(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
         if episode.left <= 0:
             break
         before = dict(zip(task.nodes, evidence_of(task, episode.steps).seen[-1].values, strict=True))
-        read = episode.act({"set": name, "value": far_from(before[name])}).reading or before
-        edges += [(name, node) for node in task.nodes if node != name and abs(read[node] - before[node]) > EXACT]
+        after = episode.act({"set": name, "value": far_from(before[name])}).reading or before
+        edges += [(name, node) for node in task.nodes if node != name and abs(after[node] - before[node]) > EXACT]
     equation = decided_equation(task) or least_norm_equation(task)
     return Found(HandedIn(_with_edges(equation.hypothesis, edges), equation.predicted))
 
@@ -115,8 +115,8 @@ def random_mechanism(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
     weights: list[dict[int, float]] = [{} for _ in nodes]
     for parent, child in chosen:
         weights[child][parent] = float(rng.randint(1, 3))
-    made = mechanism_of(nodes, weights, float(rng.randint(15, 25)))
-    return Found(HandedIn(state_mechanism(made), predicted(made, evidence_of(task))))
+    mechanism = mechanism_of(nodes, weights, float(rng.randint(15, 25)))
+    return Found(HandedIn(state_mechanism(mechanism), predicted(mechanism, evidence_of(task))))
 
 
 def prior(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
@@ -160,6 +160,6 @@ def _handed_in(outcome: Outcome[Answer]) -> Outcome[HandedIn]:
 
 def _with_edges(hypothesis: Mapping[str, Any], edges: list[Edge]) -> dict[str, Any]:
     """The hypothesis with further edges; one that is there already is not repeated."""
-    known = {(edge["from"], edge["to"]) for edge in hypothesis["edges"]}
-    further = [{"from": parent, "to": child} for parent, child in edges if (parent, child) not in known]
+    present = {(edge["from"], edge["to"]) for edge in hypothesis["edges"]}
+    further = [{"from": parent, "to": child} for parent, child in edges if (parent, child) not in present]
     return {**hypothesis, "edges": [*hypothesis["edges"], *further]}

@@ -112,20 +112,22 @@ def resampled_noise(task: Task, seed: int) -> Outcome[Answer]:
 
 def _fitting_world(task: Task) -> dict[str, Symbol] | None:
     try:
-        found = next(AnswerSet(task.model, task.question).fitting_worlds(Budget(20_000)), None)
+        world = next(AnswerSet(task.model, task.question).fitting_worlds(Budget(20_000)), None)
     except BudgetSpent:
         return None
-    if found is None:
+    if world is None:
         return None
-    return {node.noise: node.support[k] for node, k in zip(task.model.nodes, found, strict=True)}
+    return {node.noise: node.support[k] for node, k in zip(task.model.nodes, world, strict=True)}
 
 
 def most_probable_noise(task: Task, seed: int) -> Outcome[Answer]:
     """What the most probable fitting world answers."""
-    found = likeliest_world(task.model, task.question)
-    if not isinstance(found, Found):
-        return found
-    return Found(project(task.question, task.model, found.value, run(task.model, found.value, task.question.do)))
+    likeliest = likeliest_world(task.model, task.question)
+    if not isinstance(likeliest, Found):
+        return likeliest
+    return Found(
+        project(task.question, task.model, likeliest.value, run(task.model, likeliest.value, task.question.do))
+    )
 
 
 def most_probable_answer(task: Task, seed: int) -> Outcome[Answer]:
@@ -137,9 +139,9 @@ def truncated(max_worlds: int) -> Row:
     """The first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
 
     def row(task: Task, seed: int) -> Outcome[Answer]:
-        found = first_answers(task.model, task.question, max_worlds)
-        if found:
-            return Found(next(iter(found.values())))
+        answers = first_answers(task.model, task.question, max_worlds)
+        if answers:
+            return Found(next(iter(answers.values())))
         if AnswerSet(task.model, task.question).worlds <= max_worlds:
             return Impossible("all worlds that agree with the fixed noise")
         return OutOfBudget(f"the first {max_worlds} worlds")

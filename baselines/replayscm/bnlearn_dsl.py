@@ -119,31 +119,31 @@ class _Portfolio:
     @cached_property
     def initial(self) -> list[RootedDag]:
         """One tabu search for each root hypothesis."""
-        found = []
+        dags = []
         for roots in root_hypotheses(self.task):
             learned = learn(self.scores[SAMPLE_SIZES[0]], self.constraints(roots, INITIAL), INITIAL.methods[0])
-            found.append(RootedDag(roots, learned.dag, learned.score))
-        return by_score(found)
+            dags.append(RootedDag(roots, learned.dag, learned.score))
+        return by_score(dags)
 
     @cached_property
     def likely_roots(self) -> list[Roots]:
-        return [one.roots for one in self.initial[:MAX_HYPOTHESES]]
+        return [rooted.roots for rooted in self.initial[:MAX_HYPOTHESES]]
 
     def constraints(self, roots: Roots, stage: Ensemble) -> Constraints:
         return rooted_constraints(self.task, self.frame, roots, max_parents=stage.max_parents)
 
     def learned(self, stage: Ensemble) -> list[RootedDag]:
         """What the searches of a stage reach, under every likely root hypothesis."""
-        found: list[RootedDag] = []
+        rooted_dags: list[RootedDag] = []
         ranking, rng = self.scores[SAMPLE_SIZES[0]], Random(self.seed)
         for roots in self.likely_roots:
-            known = self.constraints(roots, stage)
-            starts = [known.required, *(random_dag(known, rng) for _ in range(stage.starts))]
+            constraints = self.constraints(roots, stage)
+            starts = [constraints.required, *(random_dag(constraints, rng) for _ in range(stage.starts))]
             for scores in self.scores.values():
                 for method in stage.methods:
-                    dags = (learn(scores, known, method, start=start).dag for start in starts)
-                    found.extend(RootedDag(roots, dag, ranking.total(dag)) for dag in dags)
-        return by_score(found)
+                    dags = (learn(scores, constraints, method, start=start).dag for start in starts)
+                    rooted_dags.extend(RootedDag(roots, dag, ranking.total(dag)) for dag in dags)
+        return by_score(rooted_dags)
 
     # --- parent proposals -------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class _Portfolio:
     ) -> Iterator[FittedModel]:
         """For each root hypothesis the acyclic choice of least total size; a search over orders beyond its reach."""
         for roots in self.likely_roots:
-            dags = [one.dag for one in learned if one.roots == roots] + self.bootstrapped(roots, stage)
+            dags = [rooted.dag for rooted in learned if rooted.roots == roots] + self.bootstrapped(roots, stage)
             proposed = named_sets(self.frame, proposed_sets(dags, stage.pool))
             found_by = name
             try:

@@ -20,10 +20,10 @@ def disclosed_constraints(
     def mask(names: Iterable[str]) -> Mask:
         return sum(1 << variables.index(name) for name in names)
 
-    known = Constraints(
+    constraints = Constraints(
         allowed=tuple(mask(disclosure.admissible_parents(v)) for v in variables),
         required=(0,) * len(variables),
         max_parents=len(variables) - 1 if max_parents is None else max_parents,
         earlier=tuple(mask(disclosure.earlier(v)) for v in variables),
     )
-    return known.with_roots(mask(disclosure.roots or ()))
+    return constraints.with_roots(mask(disclosure.roots or ()))

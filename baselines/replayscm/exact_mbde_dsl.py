@@ -68,9 +68,9 @@ class _Portfolio:
         best = by_score(self.best(roots) for roots in root_hypotheses(self.task))
         for model in fitted_dags(self.fitter, self.frame, best):
             yield FittedModel("optimum", model)
-        optima = {one.roots: self.optimum(one.roots) for one in best[:MAX_HYPOTHESES]}
+        optima = {rooted.roots: self.optimum(rooted.roots) for rooted in best[:MAX_HYPOTHESES]}
         ranked = by_score(
-            RootedDag(roots, *one) for roots, optimum in optima.items() for one in optimum.k_best(self.networks)
+            RootedDag(roots, *scored) for roots, optimum in optima.items() for scored in optimum.k_best(self.networks)
         )
         for model in fitted_dags(self.fitter, self.frame, ranked):
             yield FittedModel("k best", model)
@@ -80,15 +80,15 @@ class _Portfolio:
         yield from self.widening(posteriors)
 
     def optimum(self, roots: Roots) -> ScoreOptimum:
-        known = rooted_constraints(self.task, self.frame, roots, max_parents=self.max_parents)
-        return ScoreOptimum(self.scores, known)
+        constraints = rooted_constraints(self.task, self.frame, roots, max_parents=self.max_parents)
+        return ScoreOptimum(self.scores, constraints)
 
     def best(self, roots: Roots) -> RootedDag:
         return RootedDag(roots, *self.optimum(roots).best())
 
     def likeliest_sets(self, roots: Roots, beliefs: Posteriors) -> Iterator[FittedModel]:
         sets = {
-            v: [one.parents for one in beliefs.likeliest_parent_sets(v, PARENT_SETS)]
+            v: [likely.parents for likely in beliefs.likeliest_parent_sets(v, PARENT_SETS)]
             for v in range(self.frame.num_vars)
         }
         model = self.fitter.fit_proposals(named_sets(self.frame, sets), roots)

@@ -105,7 +105,7 @@ class Fitter:
         self, choose: Choose, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]
     ) -> Scm | Unfit:
         options = {v: self._options(v, proposals.get(v, ()), roots) for v in self._free(roots)}
-        unfit = tuple(v for v, own in options.items() if not own)
+        unfit = tuple(v for v, by_set in options.items() if not by_set)
         if unfit:
             return Unfit(unfit)
         chosen = self._choose(choose, options, roots)
@@ -165,20 +165,20 @@ class Fitter:
     def _options(
         self, variable: str, sets: Sequence[Collection[str]], roots: Collection[str]
     ) -> dict[Mask, FittedMechanism]:
-        found = [fitted for candidates in sets for fitted in self._mechanisms(variable, candidates)]
-        if not found:
+        mechanisms = [fitted for candidates in sets for fitted in self._mechanisms(variable, candidates)]
+        if not mechanisms:
             unchanging = self._unchanging(variable, roots)
-            found = [unchanging] if unchanging else []
-        return {sum(1 << self._index[u] for u in fitted.parents): fitted for fitted in found}
+            mechanisms = [unchanging] if unchanging else []
+        return {sum(1 << self._index[u] for u in fitted.parents): fitted for fitted in mechanisms}
 
     def _choose(
         self, choose: Choose, options: Mapping[str, Mapping[Mask, FittedMechanism]], roots: Collection[str]
     ) -> dict[str, FittedMechanism] | None:
         if self.task.disclosure.order is not None:  # only earlier variables are admissible: nothing can be cyclic
-            return {v: min(own.values(), key=self._rank) for v, own in options.items()}
+            return {v: min(by_set.values(), key=self._rank) for v, by_set in options.items()}
         costs = {
-            self._index[v]: {mask: by_size(fitted.size, mask) for mask, fitted in own.items()}
-            for v, own in options.items()
+            self._index[v]: {mask: by_size(fitted.size, mask) for mask, fitted in by_set.items()}
+            for v, by_set in options.items()
         }
         best = choose(costs, sum(1 << self._index[root] for root in roots), len(self._index))
         if best is None:
@@ -189,7 +189,9 @@ class Fitter:
     def _certified(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
         """The model, once the disclosure admits it and the reference has replayed every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
-        return certified(self.task, Scm(in_order, {variable: one.formula for variable, one in fitted.items()}))
+        return certified(
+            self.task, Scm(in_order, {variable: mechanism.formula for variable, mechanism in fitted.items()})
+        )
 
 
 def _least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
@@ -199,6 +201,9 @@ def _least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: in
 
 def _good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
     """Ties between parent sets are broken as in the least choice."""
-    costs = {v: {mask: distinct(cost, v, mask, num_vars) for mask, cost in own.items()} for v, own in options.items()}
+    costs = {
+        v: {mask: distinct(cost, v, mask, num_vars) for mask, cost in costs_by_set.items()}
+        for v, costs_by_set in options.items()
+    }
     best = good_choice(costs, roots)
     return None if best is None else best[1]

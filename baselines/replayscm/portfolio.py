@@ -60,9 +60,9 @@ def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: i
 def by_score(found: Iterable[RootedDag]) -> list[RootedDag]:
     """Each structure once, by falling score; equal ones in the order given."""
     distinct: dict[tuple[Roots, Dag], RootedDag] = {}
-    for one in found:
-        distinct.setdefault((one.roots, one.dag), one)
-    return sorted(distinct.values(), key=lambda one: -one.score)
+    for dag in found:
+        distinct.setdefault((dag.roots, dag.dag), dag)
+    return sorted(distinct.values(), key=lambda dag: -dag.score)
 
 
 def fitted_dags(fitter: Fitter, frame: Frame, dags: Iterable[RootedDag]) -> Iterator[Scm]:
@@ -80,7 +80,7 @@ def named_parents(frame: Frame, dag: Dag) -> dict[str, tuple[str, ...]]:
 
 def named_sets(frame: Frame, sets: Mapping[int, Sequence[Mask]]) -> dict[str, list[tuple[str, ...]]]:
     """Proposed parent sets by name, each once, in their order."""
-    return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(own)] for v, own in sets.items()}
+    return {frame.variables[v]: [frame.names(mask) for mask in dict.fromkeys(masks)] for v, masks in sets.items()}
 
 
 def best_supported(support: Sequence[float], count: int | None) -> Mask:

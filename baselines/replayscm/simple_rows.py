@@ -49,10 +49,10 @@ def first_found(task: Task) -> Scm | None:
         endogenous = _endogenous(task, roots)
         while (chosen := _acyclic(task, {index[v]: sets.ranks(v) for v in endogenous}, roots)) is not None:
             mechanisms = {task.variables[v]: sets.formula(task.variables[v], mask) for v, mask in chosen.items()}
-            said = {v: formula for v, formula in mechanisms.items() if formula is not None}
-            if said == mechanisms:
-                return certified(task, Scm(roots, said))
-            for variable in mechanisms.keys() - said.keys():
+            stated = {v: formula for v, formula in mechanisms.items() if formula is not None}
+            if stated == mechanisms:
+                return certified(task, Scm(roots, stated))
+            for variable in mechanisms.keys() - stated.keys():
                 sets.drop(variable, chosen[index[variable]])
     return None
 
@@ -87,10 +87,10 @@ class _FirstSets:
         try:
             return formula_for(TruthTable(len(names), table.value), names, operators)
         except ValueError:
-            found = least_formula(table, names, operators=operators, budget=Budget(MAX_STATES))
-        if isinstance(found, OutOfBudget):
-            raise BudgetSpent(f"mechanism of {variable}: {found.reached}")
-        return found.value if isinstance(found, Found) else None
+            formula = least_formula(table, names, operators=operators, budget=Budget(MAX_STATES))
+        if isinstance(formula, OutOfBudget):
+            raise BudgetSpent(f"mechanism of {variable}: {formula.reached}")
+        return formula.value if isinstance(formula, Found) else None
 
 
 def random_legal(task: Task, seed: int) -> Scm | None:
@@ -125,13 +125,13 @@ def copy_parent(task: Task) -> Scm | None:
     options: dict[int, dict[Mask, int]] = {}
     negated: dict[tuple[int, int], bool] = {}
     for variable in _endogenous(task, roots):
-        own = options[index[variable]] = {}
+        costs = options[index[variable]] = {}
         for parent in task.variables:
             if parent in task.disclosure.admissible_parents(variable):
-                same, different = _agreement(task, variable, parent)
-                turned = different > same and "not" in task.grammar.operators
+                equal, different = _agreement(task, variable, parent)
+                turned = different > equal and "not" in task.grammar.operators
                 negated[index[variable], index[parent]] = turned
-                own[1 << index[parent]] = same if turned else different
+                costs[1 << index[parent]] = equal if turned else different
     chosen = _acyclic(task, options, roots)
     if chosen is None:
         return None
@@ -184,9 +184,9 @@ def _acyclic(task: Task, costs: Mapping[int, Mapping[Mask, int]], roots: tuple[s
     if not all(costs.values()):
         return None
     if task.disclosure.order is not None:
-        return {v: min((cost, mask) for mask, cost in own.items())[1] for v, own in costs.items()}
+        return {v: min((cost, mask) for mask, cost in by_set.items())[1] for v, by_set in costs.items()}
     index, num = _index(task), len(task.variables)
-    sizes = {v: {mask: by_size(cost, 0) for mask, cost in own.items()} for v, own in costs.items()}
+    sizes = {v: {mask: by_size(cost, 0) for mask, cost in by_set.items()} for v, by_set in costs.items()}
     best = optimal_choice(sizes, sum(1 << index[root] for root in roots), num, Budget(MAX_CHOICE_STATES))
     return None if best is None else dict(best.chosen)
 

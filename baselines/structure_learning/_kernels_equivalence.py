@@ -24,10 +24,10 @@ def compelled_arcs(parents: I64, protected: I64, compelled: I64) -> None:
     num_vars = parents.shape[0]
     adjacent = parents.copy()
     for j in range(num_vars):
-        rest = parents[j]
-        while rest:
-            adjacent[lowest(rest)] |= np.int64(1) << j
-            rest &= rest - 1
+        unvisited = parents[j]
+        while unvisited:
+            adjacent[lowest(unvisited)] |= np.int64(1) << j
+            unvisited &= unvisited - 1
     for j in range(num_vars):
         compelled[j] = parents[j] & protected[j]
         for i in range(num_vars):
@@ -38,10 +38,10 @@ def compelled_arcs(parents: I64, protected: I64, compelled: I64) -> None:
     while changed:
         changed = False
         for j in range(num_vars):
-            rest = parents[j] & ~compelled[j]
-            while rest:
-                i = lowest(rest)
-                rest &= rest - 1
+            unvisited = parents[j] & ~compelled[j]
+            while unvisited:
+                i = lowest(unvisited)
+                unvisited &= unvisited - 1
                 if _follows(i, j, adjacent, compelled):
                     compelled[j] |= np.int64(1) << i
                     changed = True
@@ -53,17 +53,17 @@ def _follows(i: int, j: int, adjacent: I64, compelled: I64) -> bool:
     if compelled[i] & ~adjacent[j] & ~(np.int64(1) << j):  # 1: a -> i, a and j apart
         return True
     into = compelled[j]
-    rest = into
-    while rest:  # 2: i -> a -> j
-        a = lowest(rest)
-        rest &= rest - 1
+    unvisited = into
+    while unvisited:  # 2: i -> a -> j
+        a = lowest(unvisited)
+        unvisited &= unvisited - 1
         if compelled[a] >> i & 1:
             return True
-    rest = into & adjacent[i]
-    between = rest & ~compelled[i]
-    while rest:
-        a = lowest(rest)
-        rest &= rest - 1
+    unvisited = into & adjacent[i]
+    between = unvisited & ~compelled[i]
+    while unvisited:
+        a = lowest(unvisited)
+        unvisited &= unvisited - 1
         if between >> a & 1 and between & ~adjacent[a] & ~(np.int64(1) << a):  # 3: i - a -> j, i - b -> j, a, b apart
             return True
         if compelled[a] & adjacent[i] & ~adjacent[j] & ~(np.int64(1) << j):  # 4: i - b -> a -> j, b and j apart
@@ -81,10 +81,10 @@ def count_arcs(dags: I64, protected: I64, counts: I64) -> None:
     for r in range(dags.shape[0]):
         compelled_arcs(dags[r], protected, compelled)
         for j in range(dags.shape[1]):
-            rest = dags[r, j]
-            while rest:
-                i = lowest(rest)
-                rest &= rest - 1
+            unvisited = dags[r, j]
+            while unvisited:
+                i = lowest(unvisited)
+                unvisited &= unvisited - 1
                 if compelled[j] >> i & 1:
                     counts[i, j] += 2
                 else:

@@ -31,10 +31,10 @@ def best_within(table: F64, best: F64, chosen: I64) -> None:
         for s in range(num_sets):
             best[v, s] = table[v, s]
             chosen[v, s] = s
-            rest = s
-            while rest:
-                smaller = s ^ (rest & -rest)
-                rest &= rest - 1
+            unvisited = s
+            while unvisited:
+                smaller = s ^ (unvisited & -unvisited)
+                unvisited &= unvisited - 1
                 if best[v, smaller] >= best[v, s]:
                     best[v, s] = best[v, smaller]
                     chosen[v, s] = chosen[v, smaller]
@@ -52,10 +52,10 @@ def best_networks(best: F64, roots: int, least: F64, totals: F64, sinks: I64) ->
     for s in range(1, num_sets):
         totals[s] = -np.inf
         sinks[s] = -1
-        rest = s
-        while rest:
-            v = lowest(rest)
-            rest &= rest - 1
+        unvisited = s
+        while unvisited:
+            v = lowest(unvisited)
+            unvisited &= unvisited - 1
             without = s ^ (1 << v)
             total = totals[without] + (least[v] if roots >> v & 1 else best[v, without])
             if total > totals[s]:
@@ -104,9 +104,9 @@ def k_best_networks(
             v, a, b = pairs[0, 0], pairs[0, 1], pairs[0, 2]
             size = _pop(losses, pairs, size)
             without = s ^ (1 << v)
-            own = scores[v, inside[v, a]]
+            local_score = scores[v, inside[v, a]]
             if b + 1 < counts[without]:
-                size = _push(losses, pairs, size, -own - totals[without, b + 1], v, a, b + 1)
+                size = _push(losses, pairs, size, -local_score - totals[without, b + 1], v, a, b + 1)
             if b == 0 and a + 1 < num_inside[v]:
                 size = _push(losses, pairs, size, -scores[v, inside[v, a + 1]] - totals[without, 0], v, a + 1, 0)
             copy(networks[without, b], network)
@@ -172,12 +172,12 @@ def _is_kept(network: I64, total: float, count: int, totals: F64, networks: I64)
     for t in range(count - 1, -1, -1):
         if totals[t] - total > TIE:
             return False
-        same = True
+        is_equal = True
         for v in range(network.shape[0]):
             if networks[t, v] != network[v]:
-                same = False
+                is_equal = False
                 break
-        if same:
+        if is_equal:
             return True
     return False
 
@@ -202,18 +202,18 @@ def networks_within(
     sink = np.zeros(num_vars + 1, np.int64)
     place = np.full(num_vars + 1, -1, np.int64)
     owing = np.zeros(num_vars + 1, np.int64)
-    left = np.zeros(num_vars + 1, np.int64)
+    unplaced = np.zeros(num_vars + 1, np.int64)
     total = np.zeros(num_vars + 1)
     network = np.zeros(num_vars, np.int64)
-    left[0] = (1 << num_vars) - 1
-    least = totals[left[0]] - gap
+    unplaced[0] = (1 << num_vars) - 1
+    threshold = totals[unplaced[0]] - gap
     depth = 0
     steps = 0
     while depth >= 0:
         steps += 1
         if steps > max_steps:
             return count, False
-        if left[depth] == 0:
+        if unplaced[depth] == 0:
             if count == limit:
                 return count, False
             copy(network, found[count])
@@ -225,8 +225,8 @@ def networks_within(
             depth -= 1
             continue
         bit = np.int64(1) << v
-        without = left[depth] & ~bit
-        open_to = left[depth] & bit and not owing[depth] & bit
+        without = unplaced[depth] & ~bit
+        open_to = unplaced[depth] & bit and not owing[depth] & bit
         e = place[depth] + 1
         if not open_to or e == orders.shape[1] or orders[v, e] < 0:
             sink[depth] = v + 1
@@ -234,7 +234,7 @@ def networks_within(
             continue
         place[depth] = e
         reached = total[depth] + scores[v, e]
-        if reached + totals[without] < least:
+        if reached + totals[without] < threshold:
             sink[depth] = v + 1  # the sets that follow are no better
             place[depth] = -1
             continue
@@ -243,7 +243,7 @@ def networks_within(
         network[v] = orders[v, e]
         above = without & ~((bit << 1) - 1)
         owing[depth + 1] = (owing[depth] | above) & ~orders[v, e]
-        left[depth + 1] = without
+        unplaced[depth + 1] = without
         total[depth + 1] = reached
         depth += 1
         sink[depth] = 0

@@ -86,13 +86,13 @@ def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
     count = 0
     for p in range(num_parts):
         for value in range(2):
-            some = np.uint64(0)
+            union = np.uint64(0)
             flip = np.uint64(0) if value else ~np.uint64(0)
             for w in range(column.shape[0]):
                 word = parts[p, w] & (column[w] ^ flip)
                 out[count, w] = word
-                some |= word
-            if some:
+                union |= word
+            if union:
                 count += 1
     return count
 
@@ -101,23 +101,23 @@ def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
 def sum_of_terms(scoring: Scoring, child: int, num_parents: int, parts: U64, num_parts: int) -> float:
     """The score of a child over a partition of (a superset of) its counted rows; empty parts contribute nothing."""
     column = scoring.columns[child]
-    counted = scoring.counted[child]
+    counted_rows = scoring.counted[child]
     num_words = column.shape[0]
     row = num_parents
     if scoring.by_occupied:
         row = 0
         for p in range(num_parts):
-            some = np.uint64(0)
+            union = np.uint64(0)
             for w in range(num_words):
-                some |= parts[p, w] & counted[w]
-            if some:
+                union |= parts[p, w] & counted_rows[w]
+            if union:
                 row += 1
     total = float(scoring.set_terms[num_parents])
     for p in range(num_parts):
         rows = 0
         ones = 0
         for w in range(num_words):
-            word = parts[p, w] & counted[w]
+            word = parts[p, w] & counted_rows[w]
             rows += popcount(word)
             ones += popcount(word & column[w])
         if rows:
@@ -131,16 +131,16 @@ def local_score(scoring: Scoring, child: int, parents: int) -> float:
     """The score of one child given a set of parents, computed from the rows."""
     now = 0
     parts = scoring.parts
-    some = np.uint64(0)
+    union = np.uint64(0)
     for w in range(scoring.columns.shape[1]):
         parts[0, 0, w] = scoring.counted[child, w]
-        some |= scoring.counted[child, w]
-    num_parts = 1 if some else 0
-    rest = parents
-    while rest:
-        num_parts = split(parts[now], num_parts, scoring.columns[lowest(rest)], parts[1 - now])
+        union |= scoring.counted[child, w]
+    num_parts = 1 if union else 0
+    unsplit = parents
+    while unsplit:
+        num_parts = split(parts[now], num_parts, scoring.columns[lowest(unsplit)], parts[1 - now])
         now = 1 - now
-        rest &= rest - 1
+        unsplit &= unsplit - 1
     return sum_of_terms(scoring, child, set_size(parents), parts[now], num_parts)
 
 
@@ -210,8 +210,8 @@ def score_table(scoring: Scoring, allowed: I64, required: I64, max_parents: int,
     num_parts = np.zeros(deepest + 1, np.int64)
     upcoming = np.zeros(deepest + 1, np.int64)  # the next variable to add at each depth
     for w in range(num_words):
-        rest = min(64, num_rows - 64 * w)
-        parts[0, 0, w] = ~np.uint64(0) if rest == 64 else (np.uint64(1) << np.uint64(rest)) - np.uint64(1)
+        num_bits = min(64, num_rows - 64 * w)
+        parts[0, 0, w] = ~np.uint64(0) if num_bits == 64 else (np.uint64(1) << np.uint64(num_bits)) - np.uint64(1)
     num_parts[0] = 1 if num_rows else 0
     depth = 0
     chosen = 0

@@ -23,17 +23,17 @@ TOLERANCE = 2.0**-26  # sqrt of the machine epsilon: what bnlearn takes for a di
 @kernel
 def is_ancestor(parents: I64, start: int, end: int) -> bool:
     """Whether a directed path of at least one arc leads from `start` to `end`."""
-    seen = np.int64(0)
+    visited = np.int64(0)
     frontier = parents[end]
     while frontier:
         if frontier >> start & 1:
             return True
-        seen |= frontier
+        visited |= frontier
         further = np.int64(0)
         while frontier:
             further |= parents[lowest(frontier)]
             frontier &= frontier - 1
-        frontier = further & ~seen
+        frontier = further & ~visited
     return False
 
 
@@ -53,16 +53,16 @@ def closes_cycle(parents: I64, kind: int, i: int, j: int) -> bool:
     if kind == DROP:
         return False
     parents[j] ^= np.int64(1) << i
-    found = is_ancestor(parents, i, j)
+    has_cycle = is_ancestor(parents, i, j)
     parents[j] ^= np.int64(1) << i
-    return found
+    return has_cycle
 
 
 @kernel
 def is_visited(parents: I64, kind: int, i: int, j: int, visited: I64, num_visited: int) -> bool:
     """Whether the network after a move is in the list [l, v]."""
     for slot in range(num_visited):
-        same = True
+        is_equal = True
         for v in range(parents.shape[0]):
             after = parents[v]
             if v == j:
@@ -70,9 +70,9 @@ def is_visited(parents: I64, kind: int, i: int, j: int, visited: I64, num_visite
             if kind == REVERSE and v == i:
                 after ^= np.int64(1) << j
             if after != visited[slot, v]:
-                same = False
+                is_equal = False
                 break
-        if same:
+        if is_equal:
             return True
     return False
 
@@ -82,12 +82,12 @@ def update_deltas(
     scoring: Scoring, allowed: I64, max_parents: int, parents: I64, child: int, reference: F64, deltas: F64
 ) -> None:
     """What every legal toggle of an arc into one child gains: deltas[i, child]; what is below the tolerance is 0."""
-    own = parents[child]
-    may_grow = set_size(own) < max_parents
+    current = parents[child]
+    may_grow = set_size(current) < max_parents
     for i in range(-1, parents.shape[0]):  # first no toggle: a score in two places would be compiled twice
         bit = np.int64(1) << i if i >= 0 else np.int64(0)
-        if i < 0 or own & bit or (may_grow and allowed[child] & bit):
-            score = remembered_score(scoring, child, own ^ bit)
+        if i < 0 or current & bit or (may_grow and allowed[child] & bit):
+            score = remembered_score(scoring, child, current ^ bit)
             if i < 0:
                 reference[child] = score
             else:
@@ -145,10 +145,10 @@ def best_move(
 @kernel
 def total(scores: F64) -> float:
     """Their sum, first to last."""
-    found = 0.0
+    total = 0.0
     for v in range(scores.shape[0]):
-        found += scores[v]
-    return found
+        total += scores[v]
+    return total
 
 
 @kernel

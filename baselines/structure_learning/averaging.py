@@ -105,29 +105,29 @@ def significant_arcs(strengths: ArcStrengths, threshold: float) -> list[tuple[in
 def without_cycles(num_vars: int, arcs: Iterable[tuple[int, int]]) -> AveragedNetwork:
     """Add arcs one by one; an arc is refused if it closes a cycle with others than its own reverse."""
     parents = [0] * num_vars
-    kept, refused = [], []
+    accepted, refused = [], []
     for i, j in arcs:
         if _leads(parents, j, i):
             refused.append((i, j))
         else:
             parents[j] |= 1 << i
-            kept.append((i, j))
-    return AveragedNetwork(tuple(sorted(kept)), tuple(refused))
+            accepted.append((i, j))
+    return AveragedNetwork(tuple(sorted(accepted)), tuple(refused))
 
 
 def _leads(parents: list[int], start: int, end: int) -> bool:
     """Whether a directed path of at least two arcs leads from `start` to `end`."""
-    seen = 1 << end
+    visited = 1 << end
     frontier = parents[end] & ~(1 << start)
     while frontier:
-        seen |= frontier
+        visited |= frontier
         reached = 0
         for v in range(len(parents)):
             if frontier >> v & 1:
                 reached |= parents[v]
         if reached >> start & 1:
             return True
-        frontier = reached & ~seen
+        frontier = reached & ~visited
     return False
 
 

@@ -100,11 +100,11 @@ def learn_resampled(
     room = scoring(sized, score.terms(num_rows, frame.num_vars), sized.clamped)
     columns, masks = np.empty_like(room.columns), np.empty_like(room.counted)
     everything = np.full(clamped.shape, (1 << frame.num_vars) - 1, np.uint64)
-    counted = everything & ~clamped if score.interventional else everything
+    counted_rows = everything & ~clamped if score.interventional else everything
     allowed, required = (_reordered(np.tile(each, (len(orders), 1)), orders) for each in constraints.arrays())
     learned = required.copy()
     for rows, rows_counted, order, may, must, parents in zip(
-        frame.values[resamples.rows], counted, orders, allowed, required, learned, strict=True
+        frame.values[resamples.rows], counted_rows, orders, allowed, required, learned, strict=True
     ):
         pack_rows(rows, columns)
         pack_rows(rows_counted, masks)

@@ -42,7 +42,7 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
     An undirected edge that is allowed one way only gets that direction; an arc against what is known is turned round;
     an edge that is allowed neither way is dropped. No edge is added.
     """
-    kept = list(graph)
+    edges = list(graph)
     for v in range(len(graph)):
         for u in range(v):
             ways = graph[v] >> u & 1, graph[u] >> v & 1
@@ -50,9 +50,9 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
             forward, backward = ways[0] & allowed[0], ways[1] & allowed[1]
             if not forward and not backward and any(ways):
                 forward, backward = allowed
-            kept[v] = kept[v] & ~(1 << u) | forward << u
-            kept[u] = kept[u] & ~(1 << v) | backward << v
-    return tuple(kept)
+            edges[v] = edges[v] & ~(1 << u) | forward << u
+            edges[u] = edges[u] & ~(1 << v) | backward << v
+    return tuple(edges)
 
 
 def oriented(graph: Graph, known: Constraints) -> Placement:

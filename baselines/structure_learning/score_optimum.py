@@ -101,19 +101,19 @@ class ScoreOptimum:
         num_vars = len(best)
         totals, sinks = self._totals(roots)
         dag = [0] * num_vars
-        left = (1 << num_vars) - 1
-        if totals[left] == -np.inf:
+        unplaced = (1 << num_vars) - 1
+        if totals[unplaced] == -np.inf:
             raise ValueError("a root is required to have a parent")
-        while left:
-            sink = int(sinks[left])
-            left ^= 1 << sink
-            dag[sink] = 0 if roots >> sink & 1 else int(chosen[sink, left])
+        while unplaced:
+            sink = int(sinks[unplaced])
+            unplaced ^= 1 << sink
+            dag[sink] = 0 if roots >> sink & 1 else int(chosen[sink, unplaced])
         return self._scored(dag)
 
     def best_by_roots(self, hypotheses: Iterable[Mask]) -> list[tuple[Mask, ScoredDag]]:
         """The best network under each set of roots, by falling score (equal ones in the order given)."""
-        found = [(roots, self.best(roots=roots)) for roots in hypotheses]
-        return sorted(found, key=lambda item: -item[1].score)
+        optima = [(roots, self.best(roots=roots)) for roots in hypotheses]
+        return sorted(optima, key=lambda item: -item[1].score)
 
     def k_best(self, k: int) -> list[ScoredDag]:
         """The k networks of highest score, fewer if there are not so many; which of equal ones comes last is open."""
@@ -138,9 +138,11 @@ class ScoreOptimum:
         If there are more than `limit`, or the enumeration takes too many steps, some of them, and the result says so.
         """
         totals, _ = self._totals(0)
-        found = np.empty((limit, len(self.table)), np.int64)
-        count, is_complete = networks_within(*self._ranked, totals, gap, MAX_STEPS, found)
-        dags = sorted((self._scored(dag) for dag in found[:count].tolist()), key=lambda item: (-item.score, item.dag))
+        networks = np.empty((limit, len(self.table)), np.int64)
+        count, is_complete = networks_within(*self._ranked, totals, gap, MAX_STEPS, networks)
+        dags = sorted(
+            (self._scored(dag) for dag in networks[:count].tolist()), key=lambda item: (-item.score, item.dag)
+        )
         return ScoredDags(tuple(dags), is_complete)
 
     def posteriors(self) -> Posteriors:

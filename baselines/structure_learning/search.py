@@ -113,14 +113,14 @@ def learn_with_restarts(
     best = learn(scores, constraints, HillClimbing(max_moves), start=start)
     moves = best.moves
     for _ in range(restarts):
-        left = max_moves - len(moves)
-        if left < 1:
+        num_remaining = max_moves - len(moves)
+        if num_remaining < 1:
             break
         disturbed = disturb(best.dag, constraints, rng, changes)
-        found = learn(scores, constraints, HillClimbing(left), start=disturbed)
-        moves += found.moves
-        if found.score - best.score > SCORE_TOLERANCE:
-            best = found
+        improved = learn(scores, constraints, HillClimbing(num_remaining), start=disturbed)
+        moves += improved.moves
+        if improved.score - best.score > SCORE_TOLERANCE:
+            best = improved
     return replace(best, moves=moves)
 
 

@@ -25,7 +25,7 @@ def gies_graph(frame: Frame, targets: Sequence[Sequence[int]], *, score: Network
     targets: the variables that are set, a list per world; every two worlds may share one
     score: `mbde()` unless given; it has to give equivalent structures the same score
     """
-    family = _DiscreteScore(LocalScores(frame, score or mbde()), [list(some) for some in targets])
+    family = _DiscreteScore(LocalScores(frame, score or mbde()), [list(target) for target in targets])
     with one_thread():
         matrix, _ = library("gies").fit(family)
     return graph_from_matrix(matrix)

@@ -30,28 +30,30 @@ class GraphProposal(NamedTuple):
 
 def dag_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
     """One parent set per variable: those of the DAG in the graph that agrees with the disclosure."""
-    roots, known = _rooted(task, frame, graph)
-    dag = oriented(disclosed_graph(graph, known), known).dag
+    roots, constraints = _rooted(task, frame, graph)
+    dag = oriented(disclosed_graph(graph, constraints), constraints).dag
     parents = {v: (frame.names(dag[i]),) for i, v in enumerate(frame.variables) if not roots >> i & 1}
     return GraphProposal(frame.names(roots), parents)
 
 
 def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
     """After those of the DAG, everything adjacent that the disclosure allows as a parent, whatever its direction."""
-    roots, known = _rooted(task, frame, graph)
+    roots, constraints = _rooted(task, frame, graph)
     of_dag = dag_proposal(task, frame, graph).parents
-    around = {v: frame.names(adjacent(graph, i) & known.allowed[i]) for i, v in enumerate(frame.variables)}
-    return GraphProposal(frame.names(roots), {v: tuple(dict.fromkeys((*own, around[v]))) for v, own in of_dag.items()})
+    around = {v: frame.names(adjacent(graph, i) & constraints.allowed[i]) for i, v in enumerate(frame.variables)}
+    return GraphProposal(
+        frame.names(roots), {v: tuple(dict.fromkeys((*dag_parents, around[v]))) for v, dag_parents in of_dag.items()}
+    )
 
 
 def _rooted(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
     """The roots, learned where they are hidden, and the constraints that they and the disclosure make."""
-    known = disclosed_constraints(task.disclosure, frame.variables)
-    told = task.disclosure.roots
-    if told is not None:
-        return frame.mask(told), known
-    roots = _learned_roots(task, frame, oriented(graph, known), task.disclosure.num_roots)
-    return roots, known.with_roots(roots)
+    constraints = disclosed_constraints(task.disclosure, frame.variables)
+    disclosed_roots = task.disclosure.roots
+    if disclosed_roots is not None:
+        return frame.mask(disclosed_roots), constraints
+    roots = _learned_roots(task, frame, oriented(graph, constraints), task.disclosure.num_roots)
+    return roots, constraints.with_roots(roots)
 
 
 def _learned_roots(task: Task, frame: Frame, learned: Placement, num_roots: int) -> Mask:

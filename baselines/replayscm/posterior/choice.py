@@ -57,8 +57,8 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
     members = [posterior.sample(rng) for _ in range(num_draws)]
     frequent = [member for member, _ in Counter(members).most_common(STARTS)]
     heaviest = [component.heaviest() for component in posterior.components]
-    known = {member: posterior.probability(member) for member in (*heaviest, *frequent)}
-    best = max(known, key=lambda member: (known[member], member.key))
+    probabilities = {member: posterior.probability(member) for member in (*heaviest, *frequent)}
+    best = max(probabilities, key=lambda member: (probabilities[member], member.key))
     options = _options([*members, *heaviest])
     improved = True
     while improved:
@@ -66,12 +66,12 @@ def most_probable(posterior: Posterior, num_draws: int) -> Choice:
         for variable, mechanisms in options.items():
             for mechanism in mechanisms[:ALTERNATIVES]:
                 member = _with(best, variable, mechanism)
-                if member is None or member in known:
+                if member is None or member in probabilities:
                     continue
-                known[member] = posterior.probability(member)
-                if known[member] > known[best]:
+                probabilities[member] = posterior.probability(member)
+                if probabilities[member] > probabilities[best]:
                     best, improved = member, True
-    return Choice(best, known[best], len(known))
+    return Choice(best, probabilities[best], len(probabilities))
 
 
 def most_frequent(draws: Draws, num_draws: int) -> Choice:
@@ -100,15 +100,18 @@ def _options(members: list[Member]) -> dict[int, list[Local]]:
     for member in members:
         for variable, mechanism in member.mechanisms.items():
             counts.setdefault(variable, Counter())[mechanism] += 1
-    return {v: sorted(own, key=lambda m: (-own[m], m)) for v, own in sorted(counts.items())}
+    return {
+        v: sorted(mechanism_counts, key=lambda m: (-mechanism_counts[m], m))
+        for v, mechanism_counts in sorted(counts.items())
+    }
 
 
 def _with(member: Member, variable: int, mechanism: Local) -> Member | None:
     """The member with another mechanism for one of its variables; None if it has none there or would be cyclic."""
     if variable not in member.mechanisms:
         return None
-    other = replace(member, mechanisms={**member.mechanisms, variable: mechanism})
-    return other if len(other.order()) == len(other.mechanisms) else None
+    changed = replace(member, mechanisms={**member.mechanisms, variable: mechanism})
+    return changed if len(changed.order()) == len(changed.mechanisms) else None
 
 
 def _agreeing(worlds: ImaginedWorlds, member: Member) -> int:
@@ -126,12 +129,12 @@ def _ascend(worlds: ImaginedWorlds, options: dict[int, list[Local]], start: Memb
     while improved:
         improved = False
         for variable in start.mechanisms:
-            others = worlds.same_roots(member.roots)
-            for other, mechanism in member.mechanisms.items():
-                if other != variable:
-                    others &= worlds.agreement(other, mechanism)
+            agreeing = worlds.same_roots(member.roots)
+            for second, mechanism in member.mechanisms.items():
+                if second != variable:
+                    agreeing &= worlds.agreement(second, mechanism)
             for mechanism in options[variable]:
-                number = (others & worlds.agreement(variable, mechanism)).bit_count()
+                number = (agreeing & worlds.agreement(variable, mechanism)).bit_count()
                 if number > best and (changed := _with(member, variable, mechanism)):
                     member, best, improved = changed, number, True
     return best, member
@@ -149,7 +152,7 @@ def certified_member(task: Task, member: Member) -> Scm:
 def formula_of_function(mechanism: Local, variables: Sequence[str]) -> Formula:
     """A formula of least size for the mechanism's function; `BudgetSpent` if that is out of reach."""
     names = [name for i, name in enumerate(variables) if mechanism.parents >> i & 1]
-    found = least_formula(complete(TruthTable(len(names), mechanism.bits)), names, budget=Budget(MAX_STATES))
-    if not isinstance(found, Found):
+    formula = least_formula(complete(TruthTable(len(names), mechanism.bits)), names, budget=Budget(MAX_STATES))
+    if not isinstance(formula, Found):
         raise BudgetSpent
-    return found.value
+    return formula.value

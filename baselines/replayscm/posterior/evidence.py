@@ -40,8 +40,8 @@ class MechanismEvidence:
         """Parent set -> what the rows say, for admissible sets that determine the variable."""
         if variable not in self._tables:
             candidates = self._candidates(variable)
-            most = min(MAX_PARENTS, len(candidates))
-            self._tables[variable] = local_space(self._search.packed, variable, candidates, most).tables
+            max_parents = min(MAX_PARENTS, len(candidates))
+            self._tables[variable] = local_space(self._search.packed, variable, candidates, max_parents).tables
         return self._tables[variable]
 
     def _candidates(self, variable: int) -> list[int]:
@@ -51,8 +51,12 @@ class MechanismEvidence:
     def least_fit(self, variable: int, window: Mask) -> int:
         """Size of the least formula over the window that fits the rows, if that is a shortcut; else NO_FIT."""
         if variable not in self._fits:
-            found = self._search.parent_sets(variable, self._candidates(variable))
-            fits = [(one.mask, one.size) for one in found if one.size is not None and one.size <= SHORTCUT_CAP]
+            parent_sets = self._search.parent_sets(variable, self._candidates(variable))
+            fits = [
+                (parent_set.mask, parent_set.size)
+                for parent_set in parent_sets
+                if parent_set.size is not None and parent_set.size <= SHORTCUT_CAP
+            ]
             self._fits[variable] = fits
         return min((size for mask, size in self._fits[variable] if mask & ~window == 0), default=NO_FIT)
 

@@ -42,22 +42,22 @@ class Drawn:
 
 def pack(drawn: Iterable[Drawn]) -> bytes:
     """The contents of the shipped file: all classes, ascending by number of parents, table bits and size."""
-    records = sorted((one.num_parents, *key, number) for one in drawn for key, number in one.counts.items())
+    records = sorted((sample.num_parents, *key, number) for sample in drawn for key, number in sample.counts.items())
     return zlib.compress(np.array(records, _RECORD).tobytes(), 9)
 
 
 def unpack(content: bytes) -> tuple[Drawn, ...]:
     records = np.frombuffer(zlib.decompress(content), _RECORD)
-    found = []
+    samples = []
     for num_parents in np.unique(records["num_parents"]).tolist():
-        own = records[records["num_parents"] == num_parents]
-        keys = zip(own["bits"].tolist(), own["size"].tolist(), strict=True)
-        found.append(Drawn(num_parents, dict(zip(keys, own["number"].tolist(), strict=True))))
-    return tuple(found)
+        block = records[records["num_parents"] == num_parents]
+        keys = zip(block["bits"].tolist(), block["size"].tolist(), strict=True)
+        samples.append(Drawn(num_parents, dict(zip(keys, block["number"].tolist(), strict=True))))
+    return tuple(samples)
 
 
 @cache
 def shipped() -> Mapping[int, Drawn]:
     """The shipped counts by number of parents; read once per process."""
     content = files("calibrant.baselines.replayscm.posterior").joinpath(SHIPPED).read_bytes()
-    return {one.num_parents: one for one in unpack(content)}
+    return {sample.num_parents: sample for sample in unpack(content)}

@@ -75,9 +75,9 @@ class ImaginedWorlds:
     def _replay(self, place: int, member: Member, random: np.random.Generator) -> None:
         for root in member.roots:
             index = self.task.variables.index(root)
-            shown = self._shown[index]
-            drawn = shown[random.integers(len(shown), size=self.num_worlds)].reshape(-1)
-            self._fill(place, index, drawn)
+            columns = self._shown[index]
+            sampled = columns[random.integers(len(columns), size=self.num_worlds)].reshape(-1)
+            self._fill(place, index, sampled)
         for variable in member.order():
             mechanism = member.mechanisms[variable]
             self._fill(place, variable, _evaluate(mechanism, self.values[:, place, :]))

@@ -81,12 +81,12 @@ class LatentOrders:
                 return 1.0, []
             if state not in best:
                 self.budget.spend(1)
-                found: tuple[float, list[tuple[int, Mask]]] = 0.0, []
+                heaviest: tuple[float, list[tuple[int, Mask]]] = 0.0, []
                 for v, weight, after in self.steps(state):
-                    whole, others = rest(after)
-                    if weight * whole > found[0]:
-                        found = weight * whole, [(v, sum(1 << u for u in state[1])), *others]
-                best[state] = found
+                    tail_weight, tail = rest(after)
+                    if weight * tail_weight > heaviest[0]:
+                        heaviest = weight * tail_weight, [(v, sum(1 << u for u in state[1])), *tail]
+                best[state] = heaviest
             return best[state]
 
         return dict(max((rest(start) for start in self.starts()), key=lambda found: found[0])[1])

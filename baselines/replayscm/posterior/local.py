@@ -82,11 +82,11 @@ class LocalPosterior:
     def share(self, window: Mask, num_parents: int) -> float:
         """Probability that a slot draws one given set of that many parents, over the probability to be accepted."""
         length = window.bit_count()
-        most = min(length, self.configuration.window)
-        if not 2 <= num_parents <= most:
+        max_parents = min(length, self.configuration.window)
+        if not 2 <= num_parents <= max_parents:
             return 0.0
-        accepted = slot_mass(most, self.configuration)
-        return 1 / ((most - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
+        accepted = slot_mass(max_parents, self.configuration)
+        return 1 / ((max_parents - 1) * comb(length, num_parents) * accepted) if accepted else 0.0
 
     def sets(self, variable: int, window: Mask) -> list[tuple[Mask, float]]:
         """Parent sets inside a window with the probability of the slot to have them and agree with the rows."""
@@ -132,16 +132,16 @@ class LocalPosterior:
         key = variable, window
         if key not in self._best:
             column = self.column(variable, window)
-            found: tuple[float, Local | None] = 0.0, None
+            heaviest: tuple[float, Local | None] = 0.0, None
             for parents, _ in self.sets(variable, window):
                 assert column is not None
                 bits, weights = self.functions(variable, parents, column)
                 place = int(weights.argmax())
                 mechanism = Local(parents, bits[place])
                 mass = self.mechanism_mass(variable, window, mechanism)
-                if mass > found[0]:
-                    found = mass, mechanism
-            self._best[key] = found
+                if mass > heaviest[0]:
+                    heaviest = mass, mechanism
+            self._best[key] = heaviest
         return self._best[key]
 
     def mechanism_mass(self, variable: int, window: Mask, mechanism: Local) -> float:
@@ -179,6 +179,6 @@ class LocalPosterior:
         key = variable, parents, column
         if key not in self._functions:
             bits, weights = self.functions(*key)
-            self._functions[key] = [Local(parents, one) for one in bits], list(accumulate(weights.tolist()))
+            self._functions[key] = [Local(parents, table) for table in bits], list(accumulate(weights.tolist()))
         mechanisms, sums = self._functions[key]
         return mechanisms[bisect(sums, rng.random() * sums[-1], 0, len(sums) - 1)]

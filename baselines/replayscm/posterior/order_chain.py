@@ -91,12 +91,12 @@ class SampledPosterior:
         told_order = task.disclosure.order
         self._known = None if told_order is None else [index[v] for v in told_order]
         self._hidden = task.disclosure.roots is None
-        told = task.disclosure.roots or ()
-        chances = [root_probability(task, v) if self._hidden else float(v in told) for v in task.variables]
+        disclosed_roots = task.disclosure.roots or ()
+        chances = [root_probability(task, v) if self._hidden else float(v in disclosed_roots) for v in task.variables]
         self._root_weight = [log(chance) if chance > 0 else -inf for chance in chances]
         starts = list[_Chain]()
         for listed in (configurations or of_shape(len(task.variables), units), CONFIGURATIONS):
-            self.locals = [LocalPosterior(evidence, one) for one in listed]
+            self.locals = [LocalPosterior(evidence, listed_configuration) for listed_configuration in listed]
             starts = [start for c in range(len(self.locals)) if (start := self._start(c)) is not None]
             if starts:
                 break
@@ -166,8 +166,8 @@ class SampledPosterior:
         if kind < 0.1:
             return rng.randrange(len(self.locals))
         if kind < 0.2 and self.num_roots:
-            one, other = rng.randrange(self.num_roots), rng.randrange(size if self._hidden else self.num_roots)
-            order[one], order[other] = order[other], order[one]
+            first, second = rng.randrange(self.num_roots), rng.randrange(size if self._hidden else self.num_roots)
+            order[first], order[second] = order[second], order[first]
         elif kind < 0.5 and len(places) > 1:
             place = rng.randrange(self.num_roots, size - 1)
             order[place], order[place + 1] = order[place + 1], order[place]
@@ -220,8 +220,8 @@ class SampledPosterior:
             beam = sorted(longer.values(), key=lambda one: (-one[0], one[1]))[:BEAM]
         if not beam:
             return None
-        found = list(beam[0][1])
-        return _Chain(configuration, found, self._weight(configuration, found), 0, 0, [])
+        best_order = list(beam[0][1])
+        return _Chain(configuration, best_order, self._weight(configuration, best_order), 0, 0, [])
 
     def _lives(self, placed: Mask, last: Mask) -> bool:
         """Whether each variable that waits may still have a parent set in its window: of these last ones and others."""

@@ -37,11 +37,11 @@ class Member:
 
     def order(self) -> list[int]:
         """The endogenous variables, parents first; shorter than their number iff there is a cycle."""
-        rest, order = dict(self.mechanisms), list[int]()
-        waiting = sum(1 << variable for variable in rest)
-        while ready := [variable for variable in rest if not rest[variable].parents & waiting]:
+        unplaced, order = dict(self.mechanisms), list[int]()
+        waiting = sum(1 << variable for variable in unplaced)
+        while ready := [variable for variable in unplaced if not unplaced[variable].parents & waiting]:
             for variable in ready:
-                del rest[variable]
+                del unplaced[variable]
                 waiting ^= 1 << variable
             order += ready
         return order
@@ -104,13 +104,13 @@ class Posterior:
     def _components(self, configurations: Sequence[Configuration], budget: Budget) -> list[Component]:
         """The parts that explain the evidence."""
         roots = self._root_sets()
-        locals_ = [LocalPosterior(self.evidence, one) for one in configurations]
-        made = [
+        locals_ = [LocalPosterior(self.evidence, listed_configuration) for listed_configuration in configurations]
+        components = [
             Component(local, chosen, likelihood / len(configurations), budget)
             for local in locals_
             for chosen, likelihood in roots.items()
         ]
-        return [component for component in made if component.mass > 0]
+        return [component for component in components if component.mass > 0]
 
     def _root_sets(self) -> dict[tuple[str, ...], float]:
         """The root sets with the probability of the roots' values; 1 for disclosed roots."""

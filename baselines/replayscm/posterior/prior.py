@@ -65,14 +65,14 @@ def configuration(stratum: Stratum) -> Configuration:
 
 CONFIGURATIONS = tuple(map(configuration, STRATA))
 
-LARGE_CONFIGURATIONS = tuple(configuration(known) for known in LARGE_STRATA if known.num_variables > MIXED_UP_TO)
+LARGE_CONFIGURATIONS = tuple(configuration(stratum) for stratum in LARGE_STRATA if stratum.num_variables > MIXED_UP_TO)
 
 
 def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
     """The configurations that a problem of this shape may come from, equally likely; all of them if none has it."""
-    known = (*CONFIGURATIONS, *LARGE_CONFIGURATIONS)
-    same = [one for one in known if (one.num_variables, one.num_units) == (num_variables, num_units)]
-    return tuple(same) or CONFIGURATIONS
+    published = (*CONFIGURATIONS, *LARGE_CONFIGURATIONS)
+    matching = [entry for entry in published if (entry.num_variables, entry.num_units) == (num_variables, num_units)]
+    return tuple(matching) or CONFIGURATIONS
 
 
 def column_of(least_fit: int, configuration: Configuration) -> int | None:
@@ -120,31 +120,31 @@ def function_weights(num_parents: int, configuration: Configuration) -> Function
     """The weights of 2 to 4 parents, smoothed: what the draws have missed is spread by least size (Good-Turing)."""
     low, high = configuration.sizes
     words, least_sizes = essential(num_parents)
-    least = dict(zip(words.tolist(), least_sizes.tolist(), strict=True))
+    least_size = dict(zip(words.tolist(), least_sizes.tolist(), strict=True))
     smallest = representatives(num_parents)
-    counted = np.zeros((NUM_COLUMNS, len(smallest)))
-    dropped, once, whole = 0, 0, 0
+    counts = np.zeros((NUM_COLUMNS, len(smallest)))
+    dropped, once, num_samples = 0, 0, 0
     by_least: dict[int, float] = {}
     for (bits, size), number in shipped()[num_parents].counts.items():
         if not low <= size <= high:
             continue
-        whole += number
+        num_samples += number
         once += number == 1
         cap = min(SHORTCUT_CAP, size - 1)
-        shortens = num_parents <= SHORTCUT_VARIABLES and least[bits] <= cap
+        shortens = num_parents <= SHORTCUT_VARIABLES and least_size[bits] <= cap
         if configuration.refutes and cap >= configuration.shortcut_floor and shortens:
             dropped += number
             continue
-        counted[ANY if size > SHORTCUT_CAP else size - XOR_SIZE :, bits] += number
-        by_least[least[bits]] = by_least.get(least[bits], 0.0) + number
-    if not whole:
-        counted[:, _xor_table(num_parents)] = 1.0
-        return FunctionWeights(words, counted[:, words])
-    counted /= np.maximum(1, np.bincount(smallest, minlength=len(smallest)))
-    weights = counted[:, smallest[words]] / whole
-    missed = once / whole
+        counts[ANY if size > SHORTCUT_CAP else size - XOR_SIZE :, bits] += number
+        by_least[least_size[bits]] = by_least.get(least_size[bits], 0.0) + number
+    if not num_samples:
+        counts[:, _xor_table(num_parents)] = 1.0
+        return FunctionWeights(words, counts[:, words])
+    counts /= np.maximum(1, np.bincount(smallest, minlength=len(smallest)))
+    weights = counts[:, smallest[words]] / num_samples
+    missed = once / num_samples
     sizes = np.bincount(least_sizes, minlength=max(by_least, default=0) + 1)
-    spread = np.array([by_least.get(size, 0.0) / max(1, int(sizes[size])) for size in range(len(sizes))]) / whole
+    spread = np.array([by_least.get(size, 0.0) / max(1, int(sizes[size])) for size in range(len(sizes))]) / num_samples
     weights *= 1 - missed
     weights[ANY] += missed * spread[least_sizes]
     return FunctionWeights(words, weights)
@@ -155,9 +155,9 @@ def size_weights(configuration: Configuration) -> SizeWeights:
     """The weights of 5 parents."""
     functions = catalogue(MAX_PARENTS)
     low, high = configuration.sizes
-    drawn = [(bits, n) for (bits, size), n in shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
-    words = np.array([bits for bits, _ in drawn], np.uint64)
-    numbers = np.array([number for _, number in drawn], np.float64)
+    sampled = [(bits, n) for (bits, size), n in shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
+    words = np.array([bits for bits, _ in sampled], np.uint64)
+    numbers = np.array([number for _, number in sampled], np.float64)
     order = np.argsort(functions.words)
     place = order[np.minimum(np.searchsorted(functions.words, words, sorter=order), len(order) - 1)]
     listed = functions.words[place] == words

@@ -48,7 +48,7 @@ def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> floa
     """
     reached = {-1: 1.0}  # highest level so far -> probability; -1: none, thresholds from 0
     present = 0
-    for column, baseline, others in chain:
+    for column, baseline, num_others in chain:
         entering = column.bit_count() - present
         present = column.bit_count()
         after: dict[int, float] = {}
@@ -56,7 +56,7 @@ def _chain_probability(chain: list[tuple[int, int, int]], num_rows: int) -> floa
             start = 0.0 if before < 0 else LEVELS[before]
             for low in range(before if entering == 0 and before >= 0 else before + 1, len(LEVELS)):
                 for high in range(low, len(LEVELS)):
-                    ways = _assignments(low, high, baseline, others)
+                    ways = _assignments(low, high, baseline, num_others)
                     if ways:
                         gained = probability * (LEVELS[low] - start) ** entering * ways
                         after[high] = after.get(high, 0.0) + gained

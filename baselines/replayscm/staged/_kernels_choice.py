@@ -30,21 +30,21 @@ def first_choice(
 ) -> tuple[int, int]:
     """1: chosen; 0: there is no choice; -1: one more candidate than `nodes` was asked for. And how many were tried."""
     depths = own.shape[0]
-    least = np.empty(depths, np.int64)
-    tried = 0
+    least_sizes = np.empty(depths, np.int64)
+    num_nodes = 0
     depth = 0
     if depths:
         chosen[0] = starts[0] - 1
-        least[0] = -1
+        least_sizes[0] = -1
     while 0 <= depth < depths:
         chosen[depth] += 1
         c = chosen[depth]
-        if c == starts[depth + 1] or (least[depth] >= 0 and sizes[c] > least[depth] + slack):
+        if c == starts[depth + 1] or (least_sizes[depth] >= 0 and sizes[c] > least_sizes[depth] + slack):
             depth -= 1
             continue
-        if tried == nodes:
-            return -1, tried
-        tried += 1
+        if num_nodes == nodes:
+            return -1, num_nodes
+        num_nodes += 1
         ancestors = parents[c]
         for v in range(above.shape[1]):
             if parents[c] >> np.uint64(v) & ONE:
@@ -52,13 +52,13 @@ def first_choice(
         here = ONE << np.uint64(own[depth])
         if ancestors & here:
             continue
-        if least[depth] < 0:
-            least[depth] = sizes[c]
+        if least_sizes[depth] < 0:
+            least_sizes[depth] = sizes[c]
         for v in range(above.shape[1]):
             below = v == own[depth] or above[depth, v] & here
             above[depth + 1, v] = above[depth, v] | ancestors if below else above[depth, v]
         depth += 1
         if depth < depths:
             chosen[depth] = starts[depth] - 1
-            least[depth] = -1
-    return (1 if depth == depths else 0), tried
+            least_sizes[depth] = -1
+    return (1 if depth == depths else 0), num_nodes

@@ -64,8 +64,10 @@ class Candidates:
     def of(self, variable: str, caps: Caps) -> list[CandidateMechanism]:
         """At most `caps.candidates` mechanisms of the variable, smallest first."""
         sized = ((self._size(parent_set, caps), parent_set.mask) for parent_set in self._parent_sets(variable).values())
-        found = sorted(CandidateMechanism(size, mask.bit_count(), mask) for size, mask in sized if size is not None)
-        return found[: caps.candidates]
+        candidates = sorted(
+            CandidateMechanism(size, mask.bit_count(), mask) for size, mask in sized if size is not None
+        )
+        return candidates[: caps.candidates]
 
     def formula(self, variable: str, mask: Mask) -> Formula:
         """The formula of a candidate."""
@@ -79,8 +81,8 @@ class Candidates:
         if variable not in self._sets:
             index = {v: i for i, v in enumerate(self.task.variables)}
             admissible = [index[u] for u in self.task.disclosure.admissible_parents(variable)]
-            found = self._search.parent_sets(index[variable], admissible) if admissible else []
-            self._sets[variable] = {parent_set.mask: parent_set for parent_set in found}
+            parent_sets = self._search.parent_sets(index[variable], admissible) if admissible else []
+            self._sets[variable] = {parent_set.mask: parent_set for parent_set in parent_sets}
         return self._sets[variable]
 
     def _size(self, parent_set: ParentSet, caps: Caps) -> int | None:
@@ -90,9 +92,9 @@ class Candidates:
         for size in range(parent_set.at_least, caps.max_size + 1):
             first, last = self._listed.range(num_vars, size)
             if size == parent_set.size or np.any((functions.bits[first:last] & care) == value):
-                before = (self._listed.range(num_vars, least - 2) for least in range(parent_set.at_least, size + 1))
-                kept = all(not _more_than(caps.states, functions.bits[slice(*part)], care) for part in before)
-                return size if kept else None
+                before = (self._listed.range(num_vars, smaller - 2) for smaller in range(parent_set.at_least, size + 1))
+                is_listed = all(not _more_than(caps.states, functions.bits[slice(*part)], care) for part in before)
+                return size if is_listed else None
         return None
 
     @cached_property

@@ -71,12 +71,12 @@ def staged_search(task: Task, stages: Sequence[Stage] = STAGES) -> StagedAnswer 
     listed, spent = Candidates(task), False
     without: tuple[str, ...] = ()
     for number, stage in enumerate(stages, start=1):
-        found = {variable: listed.of(variable, stage.caps) for variable in natural(task.disclosure.endogenous)}
-        without = tuple(variable for variable, own in found.items() if not own)
+        candidates = {variable: listed.of(variable, stage.caps) for variable in natural(task.disclosure.endogenous)}
+        without = tuple(variable for variable, mechanisms in candidates.items() if not mechanisms)
         budget = Budget(stage.nodes)
         try:
             for roots in likely_first(task):
-                chosen = _first_choice(task, roots, found, stage.caps.slack, budget)
+                chosen = _first_choice(task, roots, candidates, stage.caps.slack, budget)
                 if chosen is not None:
                     mechanisms = {v: listed.formula(v, mask) for v, mask in chosen.items()}
                     return StagedAnswer(certified(task, Scm(roots, mechanisms)), number)
@@ -101,19 +101,19 @@ def _first_choice(
     if not all(found[v] for v in order):
         return None
     free = sum(1 << index[v] for v in order)
-    candidates = [one for v in order for one in found[v]]
+    candidates = [candidate for v in order for candidate in found[v]]
     chosen = np.empty(len(order), np.int64)
-    answer, tried = first_choice(
+    answer, num_nodes = first_choice(
         np.array([index[v] for v in order], np.int64),
         np.cumsum([0, *(len(found[v]) for v in order)]),
-        np.array([one.size for one in candidates], np.int64),
-        np.array([one.mask & free for one in candidates], np.uint64),
+        np.array([candidate.size for candidate in candidates], np.int64),
+        np.array([candidate.mask & free for candidate in candidates], np.uint64),
         slack,
         NO_LIMIT if budget.states is None else budget.states,
         np.zeros((len(order) + 1, len(task.variables)), np.uint64),
         chosen,
     )
-    budget.spend(tried)
+    budget.spend(num_nodes)
     if answer < 0:
         budget.spend(1)
     if answer == 0:
