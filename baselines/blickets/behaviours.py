@@ -37,15 +37,16 @@ class Behaviour:
     targets: tuple[str, ...]
     notice: str
 
-    def extended(self, context: Context) -> Context:
+    def extend_context(self, context: Context) -> Context:
         """A context with the behaviour's state and edges. Edges from or to states that are not there wait for them."""
         name = self.state.name
         into = [Edge(source, name) for source in self.sources]
-        return context.extended(self.state, [*into, *(Edge(name, target) for target in self.targets)])
+        return context.add_state(self.state, [*into, *(Edge(name, target) for target in self.targets)])
 
 
 def firing(scores: Mapping[Behaviour, float]) -> tuple[Behaviour, ...]:
-    """Which of the behaviours scored in one step fire: the highest, and the next if it is close; none below THRESHOLD.
+    """Return the behaviours that fire in one step: the highest score, and the next if it is close; none below
+    THRESHOLD.
 
     Of equal scores the one listed first counts as higher.
     """

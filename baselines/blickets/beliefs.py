@@ -37,7 +37,7 @@ class Beliefs:
 
     @property
     def is_static(self) -> bool:
-        """Whether the rule is taken to be reliable and the order of placing not to matter."""
+        """Return whether the rule is taken to be reliable and independent of the order of placing."""
         return isinstance(self.left, StaticSpace)
 
     @property
@@ -52,14 +52,14 @@ class Beliefs:
         """Take note of the next step of the episode."""
         self.notebook.note(step)
         if step.reading is not None:
-            self._read(self.notebook.observations[-1])
+            self._note_reading(self.notebook.observations[-1])
         if step.cost:
             scores = self._watch.scores(Situation(self.notebook, "", ()))
             self._fired |= {score.behaviour.key for score in scores if score.fired}
         if self.contradiction is not None and self._fired:
             self._reconsider(self.contradiction)
 
-    def _read(self, last: Observation) -> None:
+    def _note_reading(self, last: Observation) -> None:
         after = _after(self.left, last)
         if after.count:
             self.left = after

@@ -15,7 +15,7 @@ from calibrant.dsl.errors import short_repr
 
 
 class StateType(StrEnum):
-    """What an agent is mainly to do in a state."""
+    """Main activity of an agent in a state."""
 
     ACTION = "action"
     REFLECTION = "reflection"
@@ -48,10 +48,10 @@ class Graph:
         return next((state for state in self.states if state.name == name), None)
 
     def targets(self, name: str) -> tuple[str, ...]:
-        """Where a state leads to, in the order of declaration."""
+        """Return the states that a state leads to, in the order of declaration."""
         return tuple(edge.target for edge in self.edges if edge.source == name and self.state(edge.target))
 
-    def extended(self, state: State, edges: Iterable[Edge]) -> Graph:
+    def add_state(self, state: State, edges: Iterable[Edge]) -> Graph:
         """With one more state; `ValueError` if it is there already."""
         if self.state(state.name):
             raise ValueError(f"the graph has a state {state.name} already")
@@ -59,10 +59,10 @@ class Graph:
 
 
 class TransitionOutcome(NamedTuple):
-    """What became of a `TRANSITION:` line; `refused` says why it was not taken and is empty if it was."""
+    """Outcome of a `TRANSITION:` line; `refused` is the reason for a refusal, empty if the transition was taken."""
 
-    asked: str
-    taken: bool
+    requested: str
+    is_taken: bool
     refused: str = ""
 
 
@@ -73,16 +73,16 @@ class Context:
     graph: Graph
     state: State
 
-    def moved(self, asked: str) -> tuple[Context, TransitionOutcome]:
+    def move(self, requested: str) -> tuple[Context, TransitionOutcome]:
         """The context after a transition; the same context if the graph has no such edge."""
         legal = self.graph.targets(self.state.name)
-        target = self.graph.state(asked) if asked in legal else None
+        target = self.graph.state(requested) if requested in legal else None
         if target is None:
             allowed = ", ".join(legal)
             return self, TransitionOutcome(
-                asked, False, f"no edge from {self.state.name} to {short_repr(asked)}; allowed: {allowed}"
+                requested, False, f"no edge from {self.state.name} to {short_repr(requested)}; allowed: {allowed}"
             )
-        return Context(self.graph, target), TransitionOutcome(asked, True)
+        return Context(self.graph, target), TransitionOutcome(requested, True)
 
     def toward(self, goal: str) -> str:
         """The next state on a shortest way to another one; empty if it is this one, or if there is no way."""
@@ -96,11 +96,11 @@ class Context:
                 waiting.extend((first, target) for target in self.graph.targets(name))
         return ""
 
-    def extended(self, state: State, edges: Iterable[Edge]) -> Context:
-        return Context(self.graph.extended(state, edges), self.state)
+    def add_state(self, state: State, edges: Iterable[Edge]) -> Context:
+        return Context(self.graph.add_state(state, edges), self.state)
 
-    def rendered(self) -> str:
-        """What the agent is shown every turn: state, objective, guidelines, legal moves, overview."""
+    def render(self) -> str:
+        """Return the text shown to the agent every turn: state, objective, guidelines, legal moves, overview."""
         legal = self.graph.targets(self.state.name)
         return "\n".join(
             (

@@ -52,12 +52,12 @@ CG_DB = Prompting("CG+DB", START, BEHAVIOURS)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What became of one reply.
+    """Outcome of one reply.
 
     step: None if the reply had no action
     activations, placed: after it, the latter as names, first placed first
     state: after the reply's transition; empty without a context graph
-    transition: None if the reply asked for none
+    transition: None if the reply requested for none
     scores: of the behaviours that were scored; notice: what the agent was told because some fired
     problems: what of the reply could not be read
     """
@@ -96,7 +96,7 @@ class Dialogue:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more is taken: the episode is over, or the turns are used up."""
+        """Return whether no reply is accepted any more: the episode is over, or the turns are used up."""
         return self.episode.closed or len(self.turns) >= self._max_turns
 
     def hear(self, text: object) -> Turn:
@@ -108,7 +108,7 @@ class Dialogue:
         return self._take(reply, written_reply(reply))
 
     def notes(self) -> dict[int, trace.Notes]:
-        """What transitions and behaviours there were, by number of the step in `episode.steps`, as traces have it.
+        """Return transitions and behaviours by number of the step in `episode.steps`, as traces have them.
 
         A transition in a reply without an action is noted at the next step, unless that has one of its own.
         """
@@ -116,7 +116,7 @@ class Dialogue:
         requested: str | None = None
         number = len(self.episode.steps) - sum(turn.step is not None for turn in self.turns)
         for turn in self.turns:
-            requested = turn.transition.asked if turn.transition else requested
+            requested = turn.transition.requested if turn.transition else requested
             if turn.step is not None:
                 moved = trace.Transition(requested, turn.state) if self.context else UNSET
                 monitors = tuple(trace.Monitor(s.behaviour.name, s.score, s.fired) for s in turn.scores)
@@ -129,7 +129,7 @@ class Dialogue:
         if self.closed:
             raise ValueError("the dialogue is closed")
         self.messages.append({"role": "assistant", "content": said})
-        transition = self._moved(reply.transition)
+        transition = self._move(reply.transition)
         state = self.context.state.name if self.context else ""
         step, scores = None, tuple[BehaviourScore, ...]()
         if reply.action is not None:
@@ -137,7 +137,7 @@ class Dialogue:
             self.notebook.note(step)
             if not self.episode.closed:
                 scores = self._watch.scores(Situation(self.notebook, state, self._recent()))
-        notice = self._extended(scores)
+        notice = self._extend_context(scores)
         turn = Turn(
             step, self.notebook.activations, self.notebook.names, state, transition, scores, notice, reply.problems
         )
@@ -145,19 +145,19 @@ class Dialogue:
         self.messages.append({"role": "user", "content": self._answer(turn)})
         return turn
 
-    def _moved(self, asked: str) -> TransitionOutcome | None:
-        if not asked:
+    def _move(self, requested: str) -> TransitionOutcome | None:
+        if not requested:
             return None
         if self.context is None:
-            return TransitionOutcome(asked, False, "there is no context graph")
-        self.context, transition = self.context.moved(asked)
+            return TransitionOutcome(requested, False, "there is no context graph")
+        self.context, transition = self.context.move(requested)
         return transition
 
-    def _extended(self, scores: tuple[BehaviourScore, ...]) -> str:
+    def _extend_context(self, scores: tuple[BehaviourScore, ...]) -> str:
         fired = [score.behaviour for score in scores if score.fired]
         for behaviour in fired:
             if self.context is not None:
-                self.context = behaviour.extended(self.context)
+                self.context = behaviour.extend_context(self.context)
         return "\n".join(f"{behaviour.notice} New state: {behaviour.state.name}." for behaviour in fired)
 
     def _recent(self) -> tuple[Message, ...]:
@@ -165,9 +165,9 @@ class Dialogue:
         return tuple({"role": m["role"], "content": m["content"][:MESSAGE_CHARACTERS]} for m in recent)
 
     def _answer(self, turn: Turn) -> str:
-        """What the agent is told next."""
+        """Return the message that answers the agent's reply."""
         lines = [f"Not understood: {problem}." for problem in turn.problems]
-        if turn.transition is not None and not turn.transition.taken:
+        if turn.transition is not None and not turn.transition.is_taken:
             lines.append(f"Transition refused: {turn.transition.refused}.")
         if turn.step is not None:
             lines.append(observation(turn.step, turn.placed, self.episode.left))
@@ -176,7 +176,7 @@ class Dialogue:
         return "\n\n".join(["\n".join(lines), *self._shown_context()] if not self.episode.closed else lines)
 
     def _shown_context(self) -> list[str]:
-        return [self.context.rendered()] if self.context else []
+        return [self.context.render()] if self.context else []
 
 
 Policy: TypeAlias = Callable[[Dialogue], Reply]  # what to reply to a dialogue, without words
@@ -189,7 +189,7 @@ def converse(dialogue: Dialogue, model: Model) -> Dialogue:
     return dialogue
 
 
-def played(dialogue: Dialogue, policy: Policy) -> Dialogue:
+def play_dialogue(dialogue: Dialogue, policy: Policy) -> Dialogue:
     """Let a symbolic policy act until the dialogue is closed."""
     while not dialogue.closed:
         dialogue.take(policy(dialogue))

@@ -42,7 +42,7 @@ class GridAgent:
             episode.act(_next_action(mind, episode))
 
     def policy(self, task: Task, rng: Random) -> Policy:
-        """The same agent for one dialogue. Where there is a context graph it moves to the state that it acts in."""
+        """Return the agent as a policy for one dialogue; with a context graph it moves to the state that it acts in."""
         mind = self._mind(task, rng)
 
         def reply(dialogue: Dialogue) -> Reply:

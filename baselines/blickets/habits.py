@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Explore(StrEnum):
-    """Which object is toggled while more than one rule is left."""
+    """Rule for the object toggled while more than one blicket rule is consistent."""
 
     RANDOM = "random"  # any
     SCRIPT = "script"  # those of the next group: every single object, every pair, every triple, from an empty detector
@@ -14,7 +14,7 @@ class Explore(StrEnum):
 
 
 class Revise(StrEnum):
-    """What is done when no rule explains a reading together with those before it."""
+    """Reaction to a reading that no rule explains together with the earlier readings."""
 
     NONE = "none"  # the reading is ignored
     SUFFIX = "suffix"  # the readings before it are forgotten

@@ -67,12 +67,12 @@ class Mind:
         """The next action. left: of the budget; without any only a submission makes sense"""
         if left == 0 or (self.is_done and not self._was_refused):
             return {"check": best_answer(self.beliefs.left)[0].as_json(self.task.objects)}
-        index = self._toggled()
+        index = self._choose_toggle()
         return {"remove" if index in self.beliefs.notebook.placed else "place": self.task.objects[index]}
 
     @property
     def is_done(self) -> bool:
-        """Whether the stopping rule is met."""
+        """Return whether the stopping rule is met."""
         rule = self.beliefs.rule
         if rule is None or not self.beliefs.is_static:  # only a static rule is confirmed or probed
             return rule is not None
@@ -80,7 +80,7 @@ class Mind:
             return self.confirmed >= self.confirmations
         return self.stop is Stop.RESOLVE or rule.form is Form.DISJUNCTIVE or self.probed == rule.blickets
 
-    def _toggled(self) -> int:
+    def _choose_toggle(self) -> int:
         """The object that is placed or removed next."""
         rule, present = self.beliefs.rule, self.beliefs.notebook.present
         if rule is not None:
@@ -90,7 +90,7 @@ class Mind:
         if (
             self.explore is Explore.SCRIPT and self.beliefs.is_static
         ):  # no group of the script tests orders or repeats itself
-            return self._script.toggled(present)
+            return self._script.next_toggle(present)
         (name,) = greedy_move(self.beliefs.left, self.task, self.beliefs.notebook.placed).action.values()
         return self.task.objects.index(name)
 

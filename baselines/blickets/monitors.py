@@ -23,7 +23,7 @@ MESSAGE_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a scorer sees of an episode.
+    """State of an episode as a scorer sees it.
 
     state: name of the state that the agent is in, empty without a context graph
     messages: the last LAST_MESSAGES, each cut to MESSAGE_CHARACTERS
@@ -38,7 +38,7 @@ Scorer: TypeAlias = Callable[[Behaviour, Situation], float]  # from 0 to 10
 
 
 class BehaviourScore(NamedTuple):
-    """What a behaviour was given in one step, and whether it fired."""
+    """Score of a behaviour in one step, and whether the behaviour fired."""
 
     behaviour: Behaviour
     score: float
@@ -55,13 +55,13 @@ class Watch:
     def scores(self, situation: Situation) -> tuple[BehaviourScore, ...]:
         """Score those past their minimum; what fires is not scored again. `ValueError` for a score outside 0 to 10."""
         due = [b for b in self.waiting if situation.notebook.moves >= b.minimum]
-        scores = {b: _checked(b, self.scorer(b, situation)) for b in due}
+        scores = {b: _check_score(b, self.scorer(b, situation)) for b in due}
         fired = firing(scores)
         self.waiting = [b for b in self.waiting if b not in fired]
         return tuple(BehaviourScore(b, score, b in fired) for b, score in scores.items())
 
 
-def _checked(behaviour: Behaviour, score: float) -> float:
+def _check_score(behaviour: Behaviour, score: float) -> float:
     if not 0 <= score <= HIGHEST:
         raise ValueError(f"{behaviour.name} was scored {score}; scores are from 0 to {HIGHEST:.0f}")
     return float(score)
@@ -93,7 +93,7 @@ def never_active(observations: Sequence[Observation], _num_objects: int) -> bool
 
 
 def order_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
-    """The same set was read in two orders of placing with other results."""
+    """Return whether one set, placed in two orders, gave different readings."""
     orders: dict[int, tuple[set[tuple[int, ...]], set[tuple[int, ...]]]] = {}
     for observation in observations:
         orders.setdefault(observation.present, (set(), set()))[observation.active].add(observation.placed)
@@ -101,7 +101,7 @@ def order_made_a_difference(observations: Sequence[Observation], _num_objects: i
 
 
 def repetition_made_a_difference(observations: Sequence[Observation], _num_objects: int) -> bool:
-    """The same objects, placed in the same order, were read with other results."""
+    """Return whether the same objects, placed in the same order, gave different readings."""
     first: dict[tuple[int, ...], bool] = {}
     return any(first.setdefault(placed, active) != active for placed, active in observations)
 

@@ -18,7 +18,7 @@ class Observation(NamedTuple):
 
     @property
     def present(self) -> int:
-        """The same objects as a set: bit i is object i."""
+        """Return the objects as a set: bit i is object i."""
         return set_of(self.placed)
 
 

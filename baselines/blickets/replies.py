@@ -37,7 +37,7 @@ class Reply:
 
 
 def read_reply(text: object, objects: Sequence[str] = ()) -> Reply:
-    """What a reply asks for; never raises. A transition without an action is a reply of its own.
+    """Parse a reply; never raises. A transition without an action is a valid reply.
 
     objects: of the item; names in another case are read as theirs, and answers in words need no more than them
     """

@@ -26,7 +26,7 @@ class Script:
     def size(self) -> int:
         return self._group.bit_count()
 
-    def toggled(self, present: int) -> int:
+    def next_toggle(self, present: int) -> int:
         """The object that is placed or removed next; after the last triple it begins again."""
         if present == self._group and not self._is_clearing:
             following = next(self._groups, 0)

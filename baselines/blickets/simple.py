@@ -47,10 +47,10 @@ def play_copy(episode: BlicketEpisode, rng: Random) -> None:
 
 def play_quiet(episode: BlicketEpisode, rng: Random) -> None:
     """Single objects, pairs, triples until the first ACTIVE reading, then the first rule that fits."""
-    notebook = _opened(episode)
+    notebook = _open_notebook(episode)
     script = Script(episode.task.n)
     while episode.left and not notebook.activations:
-        _toggle(episode, notebook, script.toggled(notebook.present))
+        _toggle(episode, notebook, script.next_toggle(notebook.present))
     space = StaticSpace.full(episode.task.n)
     for placed, active in notebook.observations:
         space = space.after(placed, ACTIVE if active else INACTIVE)
@@ -69,7 +69,7 @@ SIMPLE = (
 )
 
 
-def _opened(episode: BlicketEpisode) -> Notebook:
+def _open_notebook(episode: BlicketEpisode) -> Notebook:
     notebook = Notebook(episode.task)
     for step in episode.steps:
         notebook.note(step)
@@ -77,7 +77,7 @@ def _opened(episode: BlicketEpisode) -> Notebook:
 
 
 def _looked_around(episode: BlicketEpisode, rng: Random) -> Notebook:
-    notebook = _opened(episode)
+    notebook = _open_notebook(episode)
     for _ in range(min(MOVES, episode.left)):
         _toggle(episode, notebook, rng.randrange(episode.task.n))
     return notebook

@@ -38,7 +38,7 @@ def run(row: Row, item: LabItem, seed: int = 0) -> Run:
 
 
 def figures(row: Row, items: Iterable[LabItem], seed: int = 0) -> Figures:
-    """What a row gets on average; an item without an answer counts with its stand-in."""
+    """Return the mean scores of a baseline; an item without an answer counts with its stand-in."""
     played = [run(row, item, seed) for item in items]
     scores = [result.score.flat() for result in played]
     names = scores[0] if scores else {}

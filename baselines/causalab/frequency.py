@@ -43,7 +43,7 @@ def before_settings(task: Task) -> Evidence:
 
 
 def space_before_settings(task: Task) -> WeightedDags | None:
-    """What is left at the start if bases were drawn as the benchmark draws them; None where that is not enumerated."""
+    """Return the version space at the start for bases in the generator's range; None where it is not enumerated."""
     try:
         space = weighted_dags(before_settings(task), bounded=True)
     except BudgetSpent:
@@ -64,7 +64,7 @@ def decided_equation(task: Task) -> Regression | None:
 
 
 def least_norm_equation(task: Task) -> Regression:
-    """Of all equations that explain the records and the starting crystal, the one with the smallest numbers."""
+    """Fit the least-norm linear equation that explains the records and the starting crystal."""
     evidence = before_settings(task)
     design = np.hstack([evidence.table[:, :-1], np.ones((len(evidence.table), 1))])
     solution = np.linalg.lstsq(design, evidence.table[:, -1], rcond=None)[0]

@@ -50,7 +50,7 @@ def exact(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
 
 
 def exact_weights(episode: LabEpisode, seed: int) -> Outcome[HandedIn]:
-    """As exact; in quadratic laboratories further settings give the frequency's weights to six decimals."""
+    """Answer as `exact`; in quadratic laboratories further settings give the frequency's weights to six decimals."""
     quadratic = episode.task.family is Family.QUADRATIC and not episode.task.noise and episode.task.allowance > 0
     return _handed_in(solve_to_six_decimals(episode) if quadratic else solve(episode))
 

@@ -67,10 +67,10 @@ def copy(task: Task, seed: int) -> Outcome[Answer]:
 
 
 def graph_only(task: Task, seed: int) -> Outcome[Answer]:
-    """What needs no mechanism: seen values of what `do` does not reach; elsewhere the first value by text."""
+    """Answer without mechanisms: observed values of nodes that `do` does not reach, else the first value by text."""
     model, question = task.model, task.question
     answer = {}
-    reached = _reached(model, question)
+    reached = _collect_reached(model, question)
     for key in question.required_keys(model):
         i = model.position.get(key)
         if i is None:
@@ -84,7 +84,7 @@ def graph_only(task: Task, seed: int) -> Outcome[Answer]:
     return Found(answer)
 
 
-def _reached(model: Model, question: Question) -> set[str]:
+def _collect_reached(model: Model, question: Question) -> set[str]:
     reached = set(question.do)
     for node in model.nodes:
         if any(parent in reached for parent in node.parents):
@@ -105,7 +105,7 @@ def resampled_noise(task: Task, seed: int) -> Outcome[Answer]:
     if world is None:
         return OutOfBudget("no fitting world")
     fresh = draw_world(_draws(task, seed, "resampled"), task.model)
-    reached = _reached(task.model, task.question)
+    reached = _collect_reached(task.model, task.question)
     noise = {node.noise: (fresh if node.name in reached else world)[node.noise] for node in task.model.nodes}
     return Found(project(task.question, task.model, noise, run(task.model, noise, task.question.do)))
 
@@ -121,7 +121,7 @@ def _fitting_world(task: Task) -> dict[str, Symbol] | None:
 
 
 def most_probable_noise(task: Task, seed: int) -> Outcome[Answer]:
-    """What the most probable fitting world answers."""
+    """Answer with the most probable fitting world."""
     likeliest = likeliest_world(task.model, task.question)
     if not isinstance(likeliest, Found):
         return likeliest
@@ -135,7 +135,7 @@ def most_probable_answer(task: Task, seed: int) -> Outcome[Answer]:
     return likeliest_answer(task.model, task.question)
 
 
-def truncated(max_worlds: int) -> Row:
+def take_first_worlds(max_worlds: int) -> Row:
     """The first answer among that many worlds, in the order of their noise: a pipeline with a cap."""
 
     def row(task: Task, seed: int) -> Outcome[Answer]:
@@ -169,14 +169,14 @@ ROWS: Final[dict[str, Row]] = {
     "no_do": no_do,
     "graph_only": graph_only,
     "copy": copy,
-    "truncated_100": truncated(100),
-    "truncated_10000": truncated(10_000),
+    "truncated_100": take_first_worlds(100),
+    "truncated_10000": take_first_worlds(10_000),
     "random_symbols": random_symbols,
 }
 
 
 def recall(task: Task, max_worlds: int) -> tuple[int, int] | None:
-    """How many answers the first worlds give, and how many there are; None where the latter is not known."""
+    """Count the answers of the first worlds and of all worlds; None where the latter is not known."""
     size = AnswerSet(task.model, task.question).size()
     if not isinstance(size, Found):
         return None

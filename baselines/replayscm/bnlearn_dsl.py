@@ -85,14 +85,14 @@ class _Portfolio:
         self.states = states
         in_order = list(task.variables)
         Random(seed).shuffle(in_order)
-        self.frame: Frame = frame_from_panel(task.training).reordered(in_order)
+        self.frame: Frame = frame_from_panel(task.training).reorder(in_order)
         self.scores = {size: LocalScores(self.frame, mbde(size)) for size in SAMPLE_SIZES}
 
     def candidates(self) -> Iterator[FittedModel]:
         fitter = self.fitter(MIDDLE, MIDDLE.caps[0], self.states)
         for model in fitted_dags(fitter, self.frame, self.initial):
             yield FittedModel("initial", model)
-        learned = self.learned(MIDDLE)
+        learned = self.learn_stage(MIDDLE)
         for model in fitted_dags(fitter, self.frame, learned):
             yield FittedModel("ensemble", model)
         yield from self.fitted_proposals("proposals", fitter, MIDDLE, learned)
@@ -101,7 +101,7 @@ class _Portfolio:
     def residual(self) -> Iterator[FittedModel]:
         """Structures under every cap, smallest first, then proposals; all formula search goes to one account."""
         fitters = [self.fitter(RESIDUAL, cap, self.states) for cap in RESIDUAL.caps]
-        learned = self.learned(RESIDUAL)
+        learned = self.learn_stage(RESIDUAL)
         for fitter in fitters:
             for model in fitted_dags(fitter, self.frame, learned):
                 yield FittedModel("residual dags", model)
@@ -132,8 +132,8 @@ class _Portfolio:
     def constraints(self, roots: Roots, stage: Ensemble) -> Constraints:
         return rooted_constraints(self.task, self.frame, roots, max_parents=stage.max_parents)
 
-    def learned(self, stage: Ensemble) -> list[RootedDag]:
-        """What the searches of a stage reach, under every likely root hypothesis."""
+    def learn_stage(self, stage: Ensemble) -> list[RootedDag]:
+        """Run the searches of a stage under every likely root hypothesis."""
         rooted_dags: list[RootedDag] = []
         ranking, rng = self.scores[SAMPLE_SIZES[0]], Random(self.seed)
         for roots in self.likely_roots:
@@ -152,7 +152,7 @@ class _Portfolio:
     ) -> Iterator[FittedModel]:
         """For each root hypothesis the acyclic choice of least total size; a search over orders beyond its reach."""
         for roots in self.likely_roots:
-            dags = [rooted.dag for rooted in learned if rooted.roots == roots] + self.bootstrapped(roots, stage)
+            dags = [rooted.dag for rooted in learned if rooted.roots == roots] + self.bootstrap_stage(roots, stage)
             proposed = named_sets(self.frame, proposed_sets(dags, stage.pool))
             found_by = name
             try:
@@ -162,7 +162,7 @@ class _Portfolio:
             if isinstance(model, Scm):
                 yield FittedModel(found_by, model)
 
-    def bootstrapped(self, roots: Roots, stage: Ensemble) -> list[Dag]:
+    def bootstrap_stage(self, roots: Roots, stage: Ensemble) -> list[Dag]:
         generator = np.random.Generator(np.random.PCG64(self.seed))
         resamples = draw_resamples(generator, self.frame.num_rows, self.frame.num_vars, replicates=REPLICATES)
         score = mbde(SAMPLE_SIZES[0])

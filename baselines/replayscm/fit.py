@@ -74,7 +74,7 @@ class Fitter:
         self._sets: dict[tuple[int, Mask], list[ParentSet]] = {}
         self._fits: dict[tuple[int, Mask], FittedMechanism | None] = {}
 
-    def least(self, variable: str, candidates: Collection[str]) -> FittedMechanism | None:
+    def least_mechanism(self, variable: str, candidates: Collection[str]) -> FittedMechanism | None:
         """The least mechanism that mentions only candidates; None if there is none within cap and budget.
 
         Ties: fewest mentions, then the smallest parent set in natural variable order.
@@ -86,20 +86,22 @@ class Fitter:
 
         A variable that never changes needs no parents: where it has none it mentions the first root it may.
         """
-        fitted = {v: self.least(v, parents.get(v, ())) or self._unchanging(v, roots) for v in self._free(roots)}
+        fitted = {
+            v: self.least_mechanism(v, parents.get(v, ())) or self._unchanging(v, roots) for v in self._free(roots)
+        }
         unfit = tuple(v for v, mechanism in fitted.items() if mechanism is None)
-        return Unfit(unfit) if unfit else self._certified(roots, {v: f for v, f in fitted.items() if f is not None})
+        return Unfit(unfit) if unfit else self._certify(roots, {v: f for v, f in fitted.items() if f is not None})
 
     def fit_proposals(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
         """The acyclic, admissible choice of least total size, of mechanisms over any one of the proposed sets each.
 
         `BudgetSpent` where too many variables have too free an order (solvers.acyclic.optimum).
         """
-        return self._fit_choice(_least, proposals, roots)
+        return self._fit_choice(_choose_least, proposals, roots)
 
     def fit_by_order(self, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]) -> Scm | Unfit:
-        """The same by a search over orders, for any number of variables: a small choice, if not the least."""
-        return self._fit_choice(_good, proposals, roots)
+        """Fit a model by a search over orders, for any number of variables: small, but not always the least."""
+        return self._fit_choice(_choose_good, proposals, roots)
 
     def _fit_choice(
         self, choose: Choose, proposals: Mapping[str, Sequence[Collection[str]]], roots: Collection[str]
@@ -109,7 +111,7 @@ class Fitter:
         if unfit:
             return Unfit(unfit)
         chosen = self._choose(choose, options, roots)
-        return Unfit(tuple(options), cyclic=True) if chosen is None else self._certified(roots, chosen)
+        return Unfit(tuple(options), cyclic=True) if chosen is None else self._certify(roots, chosen)
 
     # --- mechanisms of one variable ---------------------------------------------------------------------------------
 
@@ -124,12 +126,12 @@ class Fitter:
         for parent_set in self._sets[index, mask]:
             key = index, parent_set.mask
             if key not in self._fits:
-                self._fits[key] = self._fitted(parent_set)
+                self._fits[key] = self._fit_parent_set(parent_set)
             fitted = self._fits[key]
             if fitted is not None:
                 yield fitted
 
-    def _fitted(self, parent_set: ParentSet) -> FittedMechanism | None:
+    def _fit_parent_set(self, parent_set: ParentSet) -> FittedMechanism | None:
         search, budget = LeastSize(parent_set.table, self._search.operators), Budget(self.states)
         largest = self.max_size
         if largest is not None and parent_set.at_least > largest:
@@ -145,12 +147,12 @@ class Fitter:
         return FittedMechanism(search.formula(names), search.size, names)
 
     def _unchanging(self, variable: str, roots: Collection[str]) -> FittedMechanism | None:
-        """Of a variable with one value in all its scored rows: the least mechanism over the first root."""
+        """Return the least mechanism over the first root for a variable with one value in all its scored rows."""
         training = self.task.training
         scored = training.scored_rows(variable)
         if not roots or training.columns[variable] & scored not in (0, scored):
             return None
-        return self.least(variable, [next(u for u in self.task.variables if u in roots)])
+        return self.least_mechanism(variable, [next(u for u in self.task.variables if u in roots)])
 
     def _rank(self, fitted: FittedMechanism) -> int:
         """Size, then mentions, then the set as a number: distinct for the sets of one variable."""
@@ -186,7 +188,7 @@ class Fitter:
         names = self.task.variables
         return {names[i]: options[names[i]][mask] for i, mask in best.items()}
 
-    def _certified(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
+    def _certify(self, roots: Collection[str], fitted: Mapping[str, FittedMechanism]) -> Scm:
         """The model, once the disclosure admits it and the reference has replayed every training row."""
         in_order = tuple(v for v in self.task.variables if v in roots)
         return certified(
@@ -194,12 +196,12 @@ class Fitter:
         )
 
 
-def _least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
+def _choose_least(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
     best = optimal_choice(options, roots, num_vars, Budget(MAX_CHOICE_STATES))
     return None if best is None else best.chosen
 
 
-def _good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
+def _choose_good(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask, num_vars: int) -> Mapping[int, Mask] | None:
     """Ties between parent sets are broken as in the least choice."""
     costs = {
         v: {mask: distinct(cost, v, mask, num_vars) for mask, cost in costs_by_set.items()}

@@ -51,7 +51,7 @@ def all_root_sets(task: Task) -> list[Roots]:
 
 
 def rooted_constraints(task: Task, frame: Frame, roots: Roots, *, max_parents: int) -> Constraints:
-    """What the disclosure and a root hypothesis leave for a structure."""
+    """Return the constraints on a structure under the disclosure and a root hypothesis."""
     return disclosed_constraints(task.disclosure, frame.variables, max_parents=max_parents).with_roots(
         frame.mask(roots)
     )

@@ -203,7 +203,7 @@ def _random_order(task: Task, roots: tuple[str, ...], rng: Random) -> list[str]:
 
 
 def _digest(task: Task) -> str:
-    """Of what a solver may read, in an order that does not depend on the file's."""
+    """Digest the visible task, independent of the order of the file."""
     worlds = [(sorted(map(str, w.intervention.signature)), w.row_texts()) for w in task.training.worlds]
     return hashlib.sha256(repr((task.variables, task.disclosure.label, worlds)).encode()).hexdigest()
 

@@ -49,7 +49,7 @@ def compelled_arcs(parents: I64, protected: I64, compelled: I64) -> None:
 
 @kernel
 def _follows(i: int, j: int, adjacent: I64, compelled: I64) -> bool:
-    """Whether one of Meek's rules forces i -> j."""
+    """Return whether one of Meek's rules forces i -> j."""
     if compelled[i] & ~adjacent[j] & ~(np.int64(1) << j):  # 1: a -> i, a and j apart
         return True
     into = compelled[j]

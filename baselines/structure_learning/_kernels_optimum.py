@@ -168,7 +168,7 @@ def _inside(order: I64, subset: int, k: int, inside: I64) -> int:
 
 @kernel
 def _is_kept(network: I64, total: float, count: int, totals: F64, networks: I64) -> bool:
-    """Whether a network is among those kept already; only those of the same score can be it."""
+    """Return whether a network is in the list already; only networks of equal score are compared."""
     for t in range(count - 1, -1, -1):
         if totals[t] - total > TIE:
             return False

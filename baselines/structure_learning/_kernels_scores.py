@@ -31,7 +31,7 @@ EMPTY = -1  # the key of a cache slot that holds nothing
 class Scoring(NamedTuple):
     """Everything a local score is computed from, and where it is remembered.
 
-    columns: [v, w] values; counted: [v, w] rows that count when the variable is the child
+    columns: [v, w] values; counted_rows: [v, w] rows that count when the variable is the child
     row_terms, cell_terms: [t, n] per configuration, and per value of the child in it
     by_occupied: whether t is the number of configurations that occur; otherwise it is the number of parents
     set_terms: [v + 1] per parent set, by its size
@@ -40,7 +40,7 @@ class Scoring(NamedTuple):
     """
 
     columns: U64
-    counted: U64
+    counted_rows: U64
     row_terms: F64
     cell_terms: F64
     by_occupied: bool
@@ -101,7 +101,7 @@ def split(parts: U64, num_parts: int, column: U64, out: U64) -> int:
 def sum_of_terms(scoring: Scoring, child: int, num_parents: int, parts: U64, num_parts: int) -> float:
     """The score of a child over a partition of (a superset of) its counted rows; empty parts contribute nothing."""
     column = scoring.columns[child]
-    counted_rows = scoring.counted[child]
+    counted_rows = scoring.counted_rows[child]
     num_words = column.shape[0]
     row = num_parents
     if scoring.by_occupied:
@@ -133,8 +133,8 @@ def local_score(scoring: Scoring, child: int, parents: int) -> float:
     parts = scoring.parts
     union = np.uint64(0)
     for w in range(scoring.columns.shape[1]):
-        parts[0, 0, w] = scoring.counted[child, w]
-        union |= scoring.counted[child, w]
+        parts[0, 0, w] = scoring.counted_rows[child, w]
+        union |= scoring.counted_rows[child, w]
     num_parts = 1 if union else 0
     unsplit = parents
     while unsplit:

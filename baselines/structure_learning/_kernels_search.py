@@ -22,7 +22,7 @@ TOLERANCE = 2.0**-26  # sqrt of the machine epsilon: what bnlearn takes for a di
 
 @kernel
 def is_ancestor(parents: I64, start: int, end: int) -> bool:
-    """Whether a directed path of at least one arc leads from `start` to `end`."""
+    """Return whether a directed path of at least one arc leads from `start` to `end`."""
     visited = np.int64(0)
     frontier = parents[end]
     while frontier:
@@ -47,7 +47,7 @@ def apply_move(parents: I64, kind: int, i: int, j: int) -> None:
 
 @kernel
 def closes_cycle(parents: I64, kind: int, i: int, j: int) -> bool:
-    """Whether an addition or a reversal would leave a directed cycle."""
+    """Return whether an addition or a reversal would leave a directed cycle."""
     if kind == ADD:
         return is_ancestor(parents, j, i)
     if kind == DROP:
@@ -60,7 +60,7 @@ def closes_cycle(parents: I64, kind: int, i: int, j: int) -> bool:
 
 @kernel
 def is_visited(parents: I64, kind: int, i: int, j: int, visited: I64, num_visited: int) -> bool:
-    """Whether the network after a move is in the list [l, v]."""
+    """Return whether the network after a move is in the list [l, v]."""
     for slot in range(num_visited):
         is_equal = True
         for v in range(parents.shape[0]):
@@ -81,7 +81,7 @@ def is_visited(parents: I64, kind: int, i: int, j: int, visited: I64, num_visite
 def update_deltas(
     scoring: Scoring, allowed: I64, max_parents: int, parents: I64, child: int, reference: F64, deltas: F64
 ) -> None:
-    """What every legal toggle of an arc into one child gains: deltas[i, child]; what is below the tolerance is 0."""
+    """Compute the gain of every legal toggle of an arc into one child: deltas[i, child]; 0 below the tolerance."""
     current = parents[child]
     may_grow = set_size(current) < max_parents
     for i in range(-1, parents.shape[0]):  # first no toggle: a score in two places would be compiled twice
@@ -152,7 +152,7 @@ def total(scores: F64) -> float:
 
 
 @kernel
-def logged(moves: I64, count: int, move: I64) -> I64:
+def append_move(moves: I64, count: int, move: I64) -> I64:
     """The log [moves, 3] with one more move in it; a larger array when it was full."""
     if count == moves.shape[0]:
         larger = np.empty((2 * count, 3), np.int64)
@@ -181,7 +181,7 @@ def climb(
         best_move(allowed, required, max_parents, parents, deltas, 0.0, TOLERANCE, nothing, 0, move)
         if move[0] == NO_MOVE:
             break
-        moves = logged(moves, count, move)
+        moves = append_move(moves, count, move)
         count += 1
         apply_move(parents, move[0], move[1], move[2])
         update_deltas(scoring, allowed, max_parents, parents, move[2], reference, deltas)
@@ -233,7 +233,7 @@ def wander(
             best_move(allowed, required, max_parents, parents, deltas, -np.inf, 0.0, visited, listed, move)
             if move[0] == NO_MOVE:
                 break
-        moves = logged(moves, iteration - 1, move)
+        moves = append_move(moves, iteration - 1, move)
         apply_move(parents, move[0], move[1], move[2])
         update_deltas(scoring, allowed, max_parents, parents, move[2], reference, deltas)
         if move[0] == REVERSE:

@@ -20,7 +20,7 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArcStrengths:
-    """How sure an arc is, and which way it points.
+    """Confidence in each arc and in its direction.
 
     variables: names, in column order
     strength: [v, v] probability that two variables are adjacent; symmetric, 0 on the diagonal
@@ -116,7 +116,7 @@ def without_cycles(num_vars: int, arcs: Iterable[tuple[int, int]]) -> AveragedNe
 
 
 def _leads(parents: list[int], start: int, end: int) -> bool:
-    """Whether a directed path of at least two arcs leads from `start` to `end`."""
+    """Return whether a directed path of at least two arcs leads from `start` to `end`."""
     visited = 1 << end
     frontier = parents[end] & ~(1 << start)
     while frontier:
@@ -132,6 +132,6 @@ def _leads(parents: list[int], start: int, end: int) -> bool:
 
 
 def is_undirected(arcs: Iterable[tuple[int, int]]) -> bool:
-    """Whether every arc is there both ways."""
+    """Return whether every arc is there both ways."""
     listed = set(arcs)
     return all((j, i) in listed for i, j in listed)

@@ -33,7 +33,7 @@ class Resamples(NamedTuple):
 
 
 class CountedAs(Enum):
-    """What a learned DAG stands for when its arcs are counted.
+    """Graph that stands for a learned DAG when arcs are counted.
 
     DAG: itself
     CPDAG: its observational equivalence class, arcs that the class leaves open counting half each way
@@ -74,7 +74,7 @@ def arc_strengths(
     *,
     counted_as: CountedAs = CountedAs.CLASS,
 ) -> ArcStrengths:
-    """How often each arc is learned from the resamples."""
+    """Count how often each arc is learned from the resamples."""
     clamped = resampled_interventions(frame, resamples)
     dags = learn_resampled(frame, score, constraints, method, resamples, clamped)
     return strengths_of(frame, dags, protected_arcs(frame, score, constraints, counted_as))
@@ -98,10 +98,10 @@ def learn_resampled(
     num_rows, orders = resamples.rows.shape[1], resamples.orders
     sized = Frame(frame.variables, *np.zeros((2, num_rows), np.uint64))
     room = scoring(sized, score.terms(num_rows, frame.num_vars), sized.clamped)
-    columns, masks = np.empty_like(room.columns), np.empty_like(room.counted)
+    columns, masks = np.empty_like(room.columns), np.empty_like(room.counted_rows)
     everything = np.full(clamped.shape, (1 << frame.num_vars) - 1, np.uint64)
     counted_rows = everything & ~clamped if score.interventional else everything
-    allowed, required = (_reordered(np.tile(each, (len(orders), 1)), orders) for each in constraints.arrays())
+    allowed, required = (_reorder_masks(np.tile(each, (len(orders), 1)), orders) for each in constraints.arrays())
     learned = required.copy()
     for rows, rows_counted, order, may, must, parents in zip(
         frame.values[resamples.rows], counted_rows, orders, allowed, required, learned, strict=True
@@ -109,16 +109,16 @@ def learn_resampled(
         pack_rows(rows, columns)
         pack_rows(rows_counted, masks)
         columns.take(order, 0, room.columns)
-        masks.take(order, 0, room.counted)
+        masks.take(order, 0, room.counted_rows)
         room.keys.fill(EMPTY)
         if isinstance(method, Tabu):
             wander(room, may, must, constraints.max_parents, method.length, method.max_iterations, parents)
         else:
             climb(room, may, must, constraints.max_parents, method.max_moves, parents)
-    return _reordered(learned, orders.argsort(axis=1))
+    return _reorder_masks(learned, orders.argsort(axis=1))
 
 
-def _reordered(dags: I64, orders: I64) -> I64:
+def _reorder_masks(dags: I64, orders: I64) -> I64:
     """Parent masks [replicates, variables] with orders[r, c] as variable c of replicate r."""
     variables = np.arange(orders.shape[1])
     members = dags[..., None] >> variables & 1

@@ -57,7 +57,7 @@ class Constraints:
         return np.array(self.allowed, np.int64), np.array(self.required, np.int64)
 
     def admits(self, dag: Dag) -> bool:
-        """Whether a structure is acyclic and obeys every mask and the maximum."""
+        """Return whether a structure is acyclic and obeys every mask and the maximum."""
         fits = all(
             parents & ~may == 0
             and must & ~parents == 0
@@ -67,7 +67,7 @@ class Constraints:
         return fits and is_acyclic(dag)
 
     def with_roots(self, roots: Mask) -> Constraints:
-        """The same, and these variables have no parents: they come first, as far as the known order lets them."""
+        """Add that these variables have no parents: they come first, as far as the known order permits."""
         allowed = tuple(0 if roots >> v & 1 else may for v, may in enumerate(self.allowed))
         earlier = list(self.earlier)
         for v in range(self.num_vars):
@@ -78,7 +78,7 @@ class Constraints:
         return replace(self, allowed=allowed, earlier=tuple(earlier))
 
 
-def unconstrained(num_vars: int, *, max_parents: int | None = None) -> Constraints:
+def free_constraints(num_vars: int, *, max_parents: int | None = None) -> Constraints:
     """Any DAG, with at most `max_parents` parents a variable if that is given."""
     full = (1 << num_vars) - 1
     allowed = tuple(full ^ (1 << v) for v in range(num_vars))
@@ -97,7 +97,7 @@ def arc_constraints(
 
     A whitelisted arc is required even if it is blacklisted too, and its reverse is forbidden.
     """
-    free = unconstrained(len(variables), max_parents=max_parents)
+    free = free_constraints(len(variables), max_parents=max_parents)
     allowed, required = list(free.allowed), [0] * len(variables)
     index = {v: i for i, v in enumerate(variables)}
     for parent, child in blacklist:
@@ -125,7 +125,7 @@ def block_constraints(
         raise ValueError(f"the blocks {blocks} are not a partition of {', '.join(variables)}")
     place = {v: i for i, block in enumerate(blocks) for v in block}
     earlier = tuple(sum(1 << i for i, u in enumerate(variables) if place[u] < place[v]) for v in variables)
-    free = unconstrained(len(variables), max_parents=max_parents)
+    free = free_constraints(len(variables), max_parents=max_parents)
     later = [sum(1 << i for i, before in enumerate(earlier) if before >> v & 1) for v in range(len(variables))]
     allowed = tuple(may & ~after for may, after in zip(free.allowed, later, strict=True))
     return replace(free, allowed=allowed, earlier=earlier)
@@ -134,11 +134,11 @@ def block_constraints(
 def root_constraints(variables: Sequence[str], roots: Iterable[str], *, max_parents: int | None = None) -> Constraints:
     """The roots have no parents; anything else is free."""
     index = {v: i for i, v in enumerate(variables)}
-    return unconstrained(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
+    return free_constraints(len(variables), max_parents=max_parents).with_roots(sum(1 << index[v] for v in set(roots)))
 
 
 def is_acyclic(dag: Dag) -> bool:
-    """Whether the parent sets can be put in an order."""
+    """Return whether the parent sets admit a topological order."""
     placed, waiting = 0, list(range(len(dag)))
     while waiting:
         ready = [v for v in waiting if dag[v] & ~placed == 0]

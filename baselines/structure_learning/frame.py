@@ -51,12 +51,12 @@ class Frame:
         """The rows at these positions, in this order, each with what was set in it; copies keep their interventions."""
         return Frame(self.variables, self.values[rows], self.clamped[rows])
 
-    def reordered(self, variables: Sequence[str]) -> Frame:
-        """The same rows with the columns in another order."""
+    def reorder(self, variables: Sequence[str]) -> Frame:
+        """Return the rows with the columns in another order."""
         if sorted(variables) != sorted(self.variables):
             raise ValueError(f"{', '.join(variables)} is not an order of {', '.join(self.variables)}")
         places = [self.variables.index(v) for v in variables]
-        return Frame(tuple(variables), _moved(self.values, places), _moved(self.clamped, places))
+        return Frame(tuple(variables), _permute_bits(self.values, places), _permute_bits(self.clamped, places))
 
     def mask(self, names: Iterable[str]) -> Mask:
         return sum(1 << self.variables.index(name) for name in set(names))
@@ -111,7 +111,7 @@ def _row_words(columns: Sequence[int], num_rows: int) -> U64:
     return packed
 
 
-def _moved(words: U64, places: Sequence[int]) -> U64:
+def _permute_bits(words: U64, places: Sequence[int]) -> U64:
     moved = np.zeros_like(words)
     for index, place in enumerate(places):
         moved |= (words >> np.uint64(place) & np.uint64(1)) << np.uint64(index)

@@ -32,7 +32,7 @@ def adjacent(graph: Graph, variable: int) -> Mask:
 
 
 def children(graph: Graph, variable: int) -> Mask:
-    """What the variable may be a parent of."""
+    """Return the variables that the variable may be a parent of."""
     return sum(1 << v for v, parents in enumerate(graph) if parents >> variable & 1)
 
 
@@ -55,7 +55,7 @@ def disclosed_graph(graph: Graph, known: Constraints) -> Graph:
     return tuple(edges)
 
 
-def oriented(graph: Graph, known: Constraints) -> Placement:
+def orient(graph: Graph, known: Constraints) -> Placement:
     """A DAG with the edges of a graph that `disclosed_graph` has treated, in an order that extends what is known.
 
     Variables are placed from the last to the first (Dor and Tarsi 1992): preferably one without outgoing arcs whose
@@ -74,7 +74,7 @@ def oriented(graph: Graph, known: Constraints) -> Placement:
 
 
 def _final(known: Constraints, waiting: Mask) -> list[int]:
-    """Those that are not known to come before another one that waits."""
+    """Return the waiting variables that are not known to precede another one."""
     members = [v for v in range(len(known.allowed)) if waiting >> v & 1]
     before = 0
     for v in members:

@@ -58,7 +58,7 @@ class ScoredParents(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posteriors:
-    """What the data say about arcs and parent sets, averaged over all orders and all networks that agree with them.
+    """Posterior probabilities of arcs and parent sets, averaged over all orders and all consistent networks.
 
     The prior is order-modular: a network weighs as much as there are topological orders of it among those that are
     possible, so networks that leave the order open weigh more than under a uniform prior over networks. Where the
@@ -108,7 +108,7 @@ class ScoreOptimum:
             sink = int(sinks[unplaced])
             unplaced ^= 1 << sink
             dag[sink] = 0 if roots >> sink & 1 else int(chosen[sink, unplaced])
-        return self._scored(dag)
+        return self._score_dag(dag)
 
     def best_by_roots(self, hypotheses: Iterable[Mask]) -> list[tuple[Mask, ScoredDag]]:
         """The best network under each set of roots, by falling score (equal ones in the order given)."""
@@ -126,7 +126,7 @@ class ScoreOptimum:
         totals = np.empty((num_sets, k))
         networks = np.empty((num_sets, k, num_vars), np.int64)
         k_best_networks(*self._ranked, k, counts, totals, networks)
-        return [self._scored(networks[-1, i].tolist()) for i in range(counts[-1])]
+        return [self._score_dag(networks[-1, i].tolist()) for i in range(counts[-1])]
 
     def co_optimal(self, *, limit: int = 10_000) -> ScoredDags:
         """All networks whose score is the best one, within 1e-9."""
@@ -141,7 +141,7 @@ class ScoreOptimum:
         networks = np.empty((limit, len(self.table)), np.int64)
         count, is_complete = networks_within(*self._ranked, totals, gap, MAX_STEPS, networks)
         dags = sorted(
-            (self._scored(dag) for dag in networks[:count].tolist()), key=lambda item: (-item.score, item.dag)
+            (self._score_dag(dag) for dag in networks[:count].tolist()), key=lambda item: (-item.score, item.dag)
         )
         return ScoredDags(tuple(dags), is_complete)
 
@@ -176,7 +176,7 @@ class ScoreOptimum:
         scores = np.take_along_axis(self.table, order, axis=1)
         return np.where(np.isfinite(scores), order, -1), scores
 
-    def _scored(self, dag: list[int]) -> ScoredDag:
+    def _score_dag(self, dag: list[int]) -> ScoredDag:
         return ScoredDag(tuple(dag), float(sum(self.table[v, parents] for v, parents in enumerate(dag))))
 
 

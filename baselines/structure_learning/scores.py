@@ -44,7 +44,7 @@ class Terms(NamedTuple):
 
 
 class NetworkScore(Protocol):
-    """What a local score needs to know: its terms, and whether rows in which the child was set are left out."""
+    """Parameters of a local score: its terms, and whether rows with an intervention on the child are left out."""
 
     @property
     def interventional(self) -> bool: ...

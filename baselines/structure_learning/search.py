@@ -142,15 +142,15 @@ def _operations(dag: Dag, constraints: Constraints, kind: int) -> list[Dag]:
     pairs = [(i, j) for j in range(len(dag)) for i in range(len(dag)) if i != j]
     present = [(i, j) for i, j in pairs if dag[j] >> i & 1]
     if kind == ADD:
-        reached = [_toggled(dag, pair) for pair in pairs if pair not in present and pair[::-1] not in present]
+        reached = [_toggle_arcs(dag, pair) for pair in pairs if pair not in present and pair[::-1] not in present]
     elif kind == DROP:
-        reached = [_toggled(dag, arc) for arc in present]
+        reached = [_toggle_arcs(dag, arc) for arc in present]
     else:
-        reached = [_toggled(dag, arc, arc[::-1]) for arc in present]
+        reached = [_toggle_arcs(dag, arc, arc[::-1]) for arc in present]
     return [after for after in reached if constraints.admits(after)]
 
 
-def _toggled(dag: Dag, *arcs: tuple[int, int]) -> Dag:
+def _toggle_arcs(dag: Dag, *arcs: tuple[int, int]) -> Dag:
     changed = list(dag)
     for i, j in arcs:
         changed[j] ^= 1 << i

@@ -59,7 +59,7 @@ def unclamped_score(frame: Frame, score: PgmpyScore, imaginary_rows: float) -> A
     rows = table(frame)
     states = {v: list(_STATES) for v in range(frame.num_vars)}
 
-    def own(variable: int) -> Any:
+    def structure_score(variable: int) -> Any:
         free = rows[(frame.clamped >> np.uint64(variable) & np.uint64(1)) == 0]
         data = pandas.DataFrame(free).astype("category")
         match score:
@@ -70,10 +70,10 @@ def unclamped_score(frame: Frame, score: PgmpyScore, imaginary_rows: float) -> A
             case "k2":
                 return scores.K2(data, state_names=states)
 
-    by_variable = [own(variable) for variable in range(frame.num_vars)]
+    by_variable = [structure_score(variable) for variable in range(frame.num_vars)]
 
     class Unclamped(scores.BaseStructureScore):  # type: ignore[misc, name-defined]  # pgmpy has no types
-        """What pgmpy's search takes: `local_score`, and a prior that is the same for all structures."""
+        """Score in the form that pgmpy's search takes: `local_score`, and a uniform prior over structures."""
 
         def __init__(self) -> None:
             super().__init__(data=pandas.DataFrame(rows), state_names=states)

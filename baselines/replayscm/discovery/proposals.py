@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from calibrant.baselines.replayscm.constraints import disclosed_constraints
 from calibrant.baselines.structure_learning.constraints import Constraints
 from calibrant.baselines.structure_learning.frame import Frame, Mask
-from calibrant.baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, oriented
+from calibrant.baselines.structure_learning.graph import Graph, Placement, adjacent, disclosed_graph, orient
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.replayscm.roots import nested_variables
 
@@ -30,15 +30,15 @@ class GraphProposal(NamedTuple):
 
 def dag_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
     """One parent set per variable: those of the DAG in the graph that agrees with the disclosure."""
-    roots, constraints = _rooted(task, frame, graph)
-    dag = oriented(disclosed_graph(graph, constraints), constraints).dag
+    roots, constraints = _find_roots(task, frame, graph)
+    dag = orient(disclosed_graph(graph, constraints), constraints).dag
     parents = {v: (frame.names(dag[i]),) for i, v in enumerate(frame.variables) if not roots >> i & 1}
     return GraphProposal(frame.names(roots), parents)
 
 
 def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
     """After those of the DAG, everything adjacent that the disclosure allows as a parent, whatever its direction."""
-    roots, constraints = _rooted(task, frame, graph)
+    roots, constraints = _find_roots(task, frame, graph)
     of_dag = dag_proposal(task, frame, graph).parents
     around = {v: frame.names(adjacent(graph, i) & constraints.allowed[i]) for i, v in enumerate(frame.variables)}
     return GraphProposal(
@@ -46,13 +46,13 @@ def adjacency_proposal(task: Task, frame: Frame, graph: Graph) -> GraphProposal:
     )
 
 
-def _rooted(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
+def _find_roots(task: Task, frame: Frame, graph: Graph) -> tuple[Mask, Constraints]:
     """The roots, learned where they are hidden, and the constraints that they and the disclosure make."""
     constraints = disclosed_constraints(task.disclosure, frame.variables)
     disclosed_roots = task.disclosure.roots
     if disclosed_roots is not None:
         return frame.mask(disclosed_roots), constraints
-    roots = _learned_roots(task, frame, oriented(graph, constraints), task.disclosure.num_roots)
+    roots = _learned_roots(task, frame, orient(graph, constraints), task.disclosure.num_roots)
     return roots, constraints.with_roots(roots)
 
 

@@ -28,7 +28,7 @@ ALTERNATIVES = 4  # mechanisms of a variable that the search for the most probab
 
 
 class Draws(Protocol):
-    """What members of the posterior are drawn from, exactly or by a chain."""
+    """Source of samples of the posterior, exact or by a Markov chain."""
 
     task: Task
 

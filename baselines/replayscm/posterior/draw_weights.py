@@ -2,7 +2,7 @@
 
 `python -m calibrant.baselines.replayscm.posterior.draw_weights` draws from dsl.replayscm.sampling.scms, which
 restates the published grammar, with fixed
-seeds; baselines may not import it, so the frequencies are shipped as data. Ten minutes on
+seeds; baselines may not import it, so the frequencies are load_shipped as data. Ten minutes on
 one core.
 """
 
@@ -24,7 +24,7 @@ CHUNK = 2_000  # formulas of one seed, so that a part can be drawn again and com
 CHUNKS = {2: 10, 3: 50, 4: 150, 5: 40}
 
 
-def drawn(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
+def draw_chunk(num_parents: int, chunk: int) -> Counter[tuple[int, int]]:
     """(table, size) of the mechanisms of one chunk, for sizes in ANY_SIZE; the fallback never occurs there."""
     parents = tuple(f"X{i + 1}" for i in range(num_parents))
     stratum = replace(NAMED_STRATA[0], sizes=ANY_SIZE)
@@ -40,7 +40,7 @@ def representative(bits: int, num_vars: int) -> int:
 
 
 def by_class(counts: Counter[tuple[int, int]], num_parents: int) -> Counter[tuple[int, int]]:
-    """The same with functions replaced by their class under permutation of the parents."""
+    """Sum the counts over classes of functions equal up to a permutation of the parents."""
     names: dict[int, int] = {}
     classes: Counter[tuple[int, int]] = Counter()
     for (bits, size), number in counts.items():
@@ -52,7 +52,7 @@ def by_class(counts: Counter[tuple[int, int]], num_parents: int) -> Counter[tupl
 
 def drawn_classes(num_parents: int) -> Drawn:
     """All chunks of one number of parents together."""
-    counts = sum((drawn(num_parents, chunk) for chunk in range(CHUNKS[num_parents])), Counter[tuple[int, int]]())
+    counts = sum((draw_chunk(num_parents, chunk) for chunk in range(CHUNKS[num_parents])), Counter[tuple[int, int]]())
     return Drawn(num_parents, dict(by_class(counts, num_parents)))
 
 

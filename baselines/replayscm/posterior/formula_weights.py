@@ -57,7 +57,7 @@ def unpack(content: bytes) -> tuple[Drawn, ...]:
 
 
 @cache
-def shipped() -> Mapping[int, Drawn]:
+def load_shipped() -> Mapping[int, Drawn]:
     """The shipped counts by number of parents; read once per process."""
     content = files("calibrant.baselines.replayscm.posterior").joinpath(SHIPPED).read_bytes()
     return {sample.num_parents: sample for sample in unpack(content)}

@@ -76,20 +76,20 @@ class LatentOrders:
         """Windows of all endogenous variables in an order of largest weight; the first of several."""
         best: dict[State, tuple[float, list[tuple[int, Mask]]]] = {}
 
-        def rest(state: State) -> tuple[float, list[tuple[int, Mask]]]:
+        def heaviest_tail(state: State) -> tuple[float, list[tuple[int, Mask]]]:
             if state[0] == self.full:
                 return 1.0, []
             if state not in best:
                 self.budget.spend(1)
                 heaviest: tuple[float, list[tuple[int, Mask]]] = 0.0, []
                 for v, weight, after in self.steps(state):
-                    tail_weight, tail = rest(after)
+                    tail_weight, tail = heaviest_tail(after)
                     if weight * tail_weight > heaviest[0]:
                         heaviest = weight * tail_weight, [(v, sum(1 << u for u in state[1])), *tail]
                 best[state] = heaviest
             return best[state]
 
-        return dict(max((rest(start) for start in self.starts()), key=lambda found: found[0])[1])
+        return dict(max((heaviest_tail(start) for start in self.starts()), key=lambda found: found[0])[1])
 
     def steps(self, state: State) -> Iterator[tuple[int, float, State]]:
         """Every variable that may come next: its weight, and the state behind it."""
@@ -106,14 +106,14 @@ class LatentOrders:
 
     def sample(self, rng: Random) -> dict[int, Mask]:
         """Windows of all endogenous variables in an order drawn by its weight."""
-        state = self._start.drawn(rng)
+        state = self._start.draw(rng)
         windows: dict[int, Mask] = {}
         while state[0] != self.full:
             if state not in self._options:
                 steps = [((v, after), weight * self.completions(after)) for v, weight, after in self.steps(state)]
                 self._options[state] = sum(1 << v for v in state[1]), Choice(steps)
             window, options = self._options[state]
-            v, state = options.drawn(rng)
+            v, state = options.draw(rng)
             windows[v] = window
         return windows
 
@@ -129,7 +129,7 @@ class Choice(Generic[T]):
         self.options = options
         self.whole = sum(weight for _, weight in options)
 
-    def drawn(self, rng: Random) -> T:
+    def draw(self, rng: Random) -> T:
         """One option with probability proportional to its weight."""
         mark = rng.random() * self.whole
         for option, weight in self.options:

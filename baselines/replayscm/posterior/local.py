@@ -68,7 +68,7 @@ class LocalPosterior:
         if table.num_vars == MAX_PARENTS:
             sized = size_weights(self.configuration)
             listed = sized.weights[self.evidence.agreeing(table)[1]].sum()
-            mass[ANY] = listed + sized.rest * 0.5 ** table.care.bit_count()
+            mass[ANY] = listed + sized.remaining_mass * 0.5 ** table.care.bit_count()
             return mass
         functions = function_weights(table.num_vars, self.configuration)
         agrees = (functions.bits ^ np.uint32(table.value)) & np.uint32(table.care) == 0
@@ -93,10 +93,10 @@ class LocalPosterior:
         key = variable, window
         if key not in self._sets:
             column = self.column(variable, window)
-            self._sets[key] = [] if column is None else list(self._weighed(variable, window, column))
+            self._sets[key] = [] if column is None else list(self._weigh_sets(variable, window, column))
         return self._sets[key]
 
-    def _weighed(self, variable: int, window: Mask, column: int) -> Iterator[tuple[Mask, float]]:
+    def _weigh_sets(self, variable: int, window: Mask, column: int) -> Iterator[tuple[Mask, float]]:
         tables = self.evidence.tables(variable)
         inside = [1 << i for i in range(window.bit_length()) if window >> i & 1]
         for num_parents in range(MAX_PARENTS + 1):
@@ -128,7 +128,7 @@ class LocalPosterior:
         return functions.bits[agrees].tolist(), functions.weights[column][agrees]
 
     def best(self, variable: int, window: Mask) -> tuple[float, Local | None]:
-        """What the most probable mechanism of a window weighs, and which it is; the first of several."""
+        """Return the weight of the most probable mechanism of a window, and the mechanism; the first on a tie."""
         key = variable, window
         if key not in self._best:
             column = self.column(variable, window)
@@ -162,7 +162,9 @@ class LocalPosterior:
         if num_parents == MAX_PARENTS and column == ANY:
             sized = size_weights(self.configuration)
             care = self.evidence.tables(variable)[mechanism.parents].care
-            return float(sized.weights[sizes[place[0]]] if len(place) else sized.rest * 0.5 ** care.bit_count())
+            return float(
+                sized.weights[sizes[place[0]]] if len(place) else sized.remaining_mass * 0.5 ** care.bit_count()
+            )
         if not len(place) or num_parents == MAX_PARENTS:
             return 0.0
         return float(function_weights(num_parents, self.configuration).weights[column, place[0]])
@@ -175,7 +177,7 @@ class LocalPosterior:
             assert column is not None
             self._choices[slot] = column, Choice(self.sets(variable, window))
         column, sets = self._choices[slot]
-        parents = sets.drawn(rng)
+        parents = sets.draw(rng)
         key = variable, parents, column
         if key not in self._functions:
             bits, weights = self.functions(*key)

@@ -102,7 +102,7 @@ class SampledPosterior:
                 break
         if not starts:
             raise BudgetSpent(f"no latent order that explains the rows among the {BEAM} heaviest beginnings")
-        self._chains = [_copied(starts[i % len(starts)]) for i in range(chains)]
+        self._chains = [_copy_chain(starts[i % len(starts)]) for i in range(chains)]
         self._next = 0
 
     def sample(self, rng: Random) -> Member:
@@ -120,7 +120,7 @@ class SampledPosterior:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What tells how the draws were made: chains, steps, the share accepted, mean log weights, and R-hat.
+        """Return the statistics of the chains: number, steps, acceptance rate, mean log weights, and R-hat.
 
         mixed: whether the chains agree as far as log weights tell; "not mixed" draws are of where chains started
         """
@@ -148,7 +148,7 @@ class SampledPosterior:
         chain.steps += 1
         order, configuration = list(chain.order), chain.configuration
         while True:
-            configuration = self._moved(order, configuration, rng)
+            configuration = self._propose(order, configuration, rng)
             if rng.random() < ALONE:
                 break
         mark = log(1.0 - rng.random())
@@ -160,7 +160,7 @@ class SampledPosterior:
             chain.configuration, chain.order, chain.weight = configuration, order, weight
             chain.accepted += 1
 
-    def _moved(self, order: list[int], configuration: int, rng: Random) -> int:
+    def _propose(self, order: list[int], configuration: int, rng: Random) -> int:
         """Make one move in the order, or take another configuration, which is returned."""
         kind, size, places = rng.random(), len(order), self._places
         if kind < 0.1:
@@ -224,7 +224,9 @@ class SampledPosterior:
         return _Chain(configuration, best_order, self._weight(configuration, best_order), 0, 0, [])
 
     def _lives(self, placed: Mask, last: Mask) -> bool:
-        """Whether each variable that waits may still have a parent set in its window: of these last ones and others."""
+        """Return whether each waiting variable may still have a parent set in its window: of these last ones and
+        others.
+        """
         behind = np.int64(placed & ~last)
         waiting = (v for v in range(len(self._least)) if not placed >> v & 1)
         return all(((self._least[v] & behind) == 0).any() for v in waiting)
@@ -248,5 +250,5 @@ class SampledPosterior:
         ]
 
 
-def _copied(chain: _Chain) -> _Chain:
+def _copy_chain(chain: _Chain) -> _Chain:
     return _Chain(chain.configuration, list(chain.order), chain.weight, 0, 0, [])

@@ -122,7 +122,7 @@ class Posterior:
         return {roots: prod(chances[v] for v in roots) for roots in root_sets(self.task, able)}
 
     def sample(self, rng: Random) -> Member:
-        return self._parts.drawn(rng).sample(rng)
+        return self._parts.draw(rng).sample(rng)
 
     @cached_property
     def _parts(self) -> Choice[Component]:

@@ -16,7 +16,7 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.baselines.replayscm.posterior.formula_weights import shipped
+from calibrant.baselines.replayscm.posterior.formula_weights import load_shipped
 from calibrant.dsl.formulas.operators import STANDARD_OPERATORS
 from calibrant.dsl.replayscm.sampling.scms import MIN_PARENTS
 from calibrant.dsl.replayscm.sampling.strata import LARGE_STRATA, SHORTCUT_CAP, STRATA, Stratum
@@ -33,7 +33,7 @@ F64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What of a published configuration shows in an SCM.
+    """Published configuration, as far as it affects an SCM's probability.
 
     num_variables, num_units: of every problem
     window: how many predecessors may be parents, and the largest number of parents
@@ -76,7 +76,7 @@ def of_shape(num_variables: int, num_units: int) -> tuple[Configuration, ...]:
 
 
 def column_of(least_fit: int, configuration: Configuration) -> int | None:
-    """Which column of the weights serves where the least formula over the window that fits has that size.
+    """Return the column of weights for a window whose least fitting formula has that size.
 
     A mechanism of size s is accepted only if no formula of size <= min(5, s - 1) fits, so s is at most the least fit.
     None if nothing can have been accepted.
@@ -106,13 +106,14 @@ class FunctionWeights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeWeights:
-    """The same for 5 parents, where functions of one least size share a weight.
+    """Function weights for 5 parents, where functions of one least size share a weight.
 
-    weights: [s] probability of each function of least size s; rest: of all functions beyond the catalogue together
+    weights: [s] probability of each function of least size s
+    remaining_mass: of all functions beyond the catalogue together
     """
 
     weights: F64
-    rest: float
+    remaining_mass: float
 
 
 @cache
@@ -125,7 +126,7 @@ def function_weights(num_parents: int, configuration: Configuration) -> Function
     counts = np.zeros((NUM_COLUMNS, len(smallest)))
     dropped, once, num_samples = 0, 0, 0
     by_least: dict[int, float] = {}
-    for (bits, size), number in shipped()[num_parents].counts.items():
+    for (bits, size), number in load_shipped()[num_parents].counts.items():
         if not low <= size <= high:
             continue
         num_samples += number
@@ -155,7 +156,7 @@ def size_weights(configuration: Configuration) -> SizeWeights:
     """The weights of 5 parents."""
     functions = catalogue(MAX_PARENTS)
     low, high = configuration.sizes
-    sampled = [(bits, n) for (bits, size), n in shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
+    sampled = [(bits, n) for (bits, size), n in load_shipped()[MAX_PARENTS].counts.items() if low <= size <= high]
     words = np.array([bits for bits, _ in sampled], np.uint64)
     numbers = np.array([number for _, number in sampled], np.float64)
     order = np.argsort(functions.words)

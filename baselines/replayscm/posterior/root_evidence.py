@@ -30,7 +30,9 @@ def root_probability(task: Task, variable: str) -> float:
     if not task.shares_units or len({world.units for world in free}) > 1:
         modes = [world.intervention.mode == "none" for world in free]
         ones = [world.column(variable).bit_count() for world in free]
-        return _unshared([(n, world.num_rows, mode) for n, world, mode in zip(ones, free, modes, strict=True)])
+        return _independent_probability(
+            [(n, world.num_rows, mode) for n, world, mode in zip(ones, free, modes, strict=True)]
+        )
     counts: Counter[tuple[int, bool]] = Counter(
         (world.column(variable), world.intervention.mode == "none") for world in free
     )
@@ -77,7 +79,7 @@ def _assignments(low: int, high: int, baseline: int, others: int) -> float:
     return inside(low, high) - inside(low + 1, high) - inside(low, high - 1) + inside(low + 1, high - 1)
 
 
-def _unshared(columns: Sequence[tuple[int, int, bool]]) -> float:
+def _independent_probability(columns: Sequence[tuple[int, int, bool]]) -> float:
     """columns: ones and rows of each world, and whether it is a baseline world."""
     probability = 1.0
     for ones, rows, baseline in columns:

@@ -30,7 +30,7 @@ MAX_PARENTS = 5
 
 
 class Caps(NamedTuple):
-    """What a stage looks at for one variable.
+    """Limits of a stage on the candidates of one variable.
 
     max_size: largest formula size
     slack: how much larger than the smallest one that closes no cycle a chosen candidate may be
@@ -103,7 +103,9 @@ class Candidates:
 
 
 def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bool:
-    """Whether functions show more than so many behaviours in the rows seen; the first of many mostly tell."""
+    """Return whether functions show more than so many behaviours in the rows seen; the first functions usually
+    suffice.
+    """
     if 1 << int(care).bit_count() <= states:
         return False
     looked_at = states
@@ -115,7 +117,7 @@ def _more_than(states: int, bits: npt.NDArray[np.uint64], care: np.uint64) -> bo
 
 
 class _BySize:
-    """Where the functions of so many variables and of one size stand in the list."""
+    """Index of the catalogued functions by number of variables and size."""
 
     def __init__(self, functions: EssentialFunctions) -> None:
         self.functions = functions

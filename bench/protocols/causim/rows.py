@@ -108,9 +108,9 @@ class Truncated(CausimRow, frozen=True):
     max_worlds: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 10_000
 
     def outcome(self, task: Task) -> Outcome[Answer]:
-        from calibrant.baselines.causim.rows import truncated
+        from calibrant.baselines.causim.rows import take_first_worlds
 
-        return truncated(self.max_worlds)(task, 0)
+        return take_first_worlds(self.max_worlds)(task, 0)
 
 
 class RandomSymbols(DrawnRow, frozen=True):

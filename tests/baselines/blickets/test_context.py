@@ -51,7 +51,7 @@ def _legal(context: Context) -> dict[str, set[str]]:
     names = [state.name for state in context.graph.states]
     asked = [*names, *EDGES, *(added[1] for added in ADDED.values()), "", "START", "verification"]
     return {
-        name: {other for other in asked if _at(context, name).moved(other)[1].taken}
+        name: {other for other in asked if _at(context, name).move(other)[1].is_taken}
         for name in names
     }  # fmt: skip
 
@@ -63,11 +63,11 @@ def test_the_graph_has_the_papers_states_and_edges_and_no_others() -> None:
 
 
 def test_a_taken_transition_arrives_and_a_refused_one_stays_and_says_what_was_allowed() -> None:
-    testing, taken = START.moved("COMBINATION_TESTING")
-    assert (testing.state.name, taken.taken, taken.refused) == ("COMBINATION_TESTING", True, "")
-    still, refused = testing.moved("VERIFICATION")
+    testing, taken = START.move("COMBINATION_TESTING")
+    assert (testing.state.name, taken.is_taken, taken.refused) == ("COMBINATION_TESTING", True, "")
+    still, refused = testing.move("VERIFICATION")
     assert still is testing
-    assert not refused.taken
+    assert not refused.is_taken
     assert refused.refused == (
         "no edge from COMBINATION_TESTING to 'VERIFICATION'; allowed: HYPOTHESIS_EVALUATION, INITIAL_EXPLORATION"
     )
@@ -98,7 +98,7 @@ def test_edges_are_those_whose_ends_exist_whatever_the_order_in_which_states_cam
     expected = {name: set(targets) for name, targets in EDGES.items()}
     declared: list[tuple[str, str]] = []
     for key in order:
-        context = BY_KEY[key].extended(context)
+        context = BY_KEY[key].extend_context(context)
         _, state, _, sources, targets = ADDED[key]
         expected[state] = set()
         declared += [(source, state) for source in sources] + [(state, target) for target in targets]
@@ -110,11 +110,11 @@ def test_edges_are_those_whose_ends_exist_whatever_the_order_in_which_states_cam
 
 def test_a_state_is_added_once() -> None:
     with pytest.raises(ValueError, match="has a state ORDER_TESTING already"):
-        BY_KEY["DB2"].extended(BY_KEY["DB2"].extended(START))
+        BY_KEY["DB2"].extend_context(BY_KEY["DB2"].extend_context(START))
 
 
 def test_the_rendering_shows_place_objective_guidelines_moves_and_the_whole_graph() -> None:
-    text = _at(START, "HYPOTHESIS_EVALUATION").rendered()
+    text = _at(START, "HYPOTHESIS_EVALUATION").render()
     for part in ("CONTEXT: HYPOTHESIS_EVALUATION (reflection)", "Objective: ", "Guidelines:\n- ", "TRANSITION: NAME"):
         assert part in text
     assert "Transitions open to you: VERIFICATION, COMBINATION_TESTING\n" in text
@@ -122,7 +122,7 @@ def test_the_rendering_shows_place_objective_guidelines_moves_and_the_whole_grap
     assert "DIMENSION_DISCOVERY" not in text
     assert (
         "- DIMENSION_DISCOVERY (reflection) -> COMBINATION_TESTING, VERIFICATION"
-        in BY_KEY["DB1"].extended(START).rendered()
+        in BY_KEY["DB1"].extend_context(START).render()
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.baselines.blickets.behaviours import BEHAVIOURS, Behaviour
-from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, played
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Prompting, converse, play_dialogue
 from calibrant.baselines.blickets.monitors import Situation, UnreadableScoreError, deterministic, scored_by
 from calibrant.baselines.blickets.notebook import Notebook
 from calibrant.baselines.blickets.replies import Reply, read_reply, written_reply
@@ -106,7 +106,7 @@ def test_every_transition_that_is_no_edge_is_refused_in_text(prompting: Promptin
     turn = dialogue.hear(f"ACTION: place A\nTRANSITION: {asked}")
     assert turn.transition is not None
     legal = (state, asked) in LEGAL
-    assert turn.transition.taken is legal
+    assert turn.transition.is_taken is legal
     assert turn.state == (asked if legal else state)
     told = dialogue.messages[-1]["content"]
     assert ("Transition refused: no edge from" in told) is not legal
@@ -209,10 +209,10 @@ def test_what_fires_extends_the_graph_tells_the_agent_and_waits_for_states_that_
     for name in ("COMBINATION_TESTING", "DIMENSION_DISCOVERY"):
         turn = dialogue.hear(f"TRANSITION: {name}")
         assert turn.transition is not None
-        assert turn.transition.taken
+        assert turn.transition.is_taken
     refused = dialogue.hear("TRANSITION: ORDER_TESTING").transition
     assert refused is not None
-    assert not refused.taken
+    assert not refused.is_taken
 
 
 def _given(scores: dict[str, float]) -> Callable[[Behaviour, Situation], float]:
@@ -296,7 +296,7 @@ def test_a_symbolic_policy_plays_the_same_episode_as_its_words(prompting: Prompt
     def policy(dialogue: Dialogue) -> Reply:
         return replies[len(dialogue.turns)]
 
-    silent = played(_dialogue(item, prompting), policy)
+    silent = play_dialogue(_dialogue(item, prompting), policy)
     spoken = converse(_dialogue(item, prompting), _saying(map(written_reply, replies)))
     assert silent.turns == spoken.turns
     assert silent.messages == spoken.messages

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, played
+from calibrant.baselines.blickets.dialogue import BASE, CG, CG_DB, Dialogue, Policy, Prompting, converse, play_dialogue
 from calibrant.baselines.blickets.grid import GRID, PRESETS, GridAgent
 from calibrant.baselines.blickets.habits import Explore, Revise, Stop
 from calibrant.baselines.blickets.notebook import Notebook
@@ -180,13 +180,13 @@ def test_an_agent_of_the_grid_plays_the_same_episode_in_process_and_in_text(prom
         episode = BlicketEpisode(item)
         agent.play(episode, random.Random(seed))
         symbolic = Dialogue(BlicketEpisode(item), prompting)
-        played(symbolic, agent.policy(item.task, random.Random(seed)))
+        play_dialogue(symbolic, agent.policy(item.task, random.Random(seed)))
         spoken = Dialogue(BlicketEpisode(item), prompting)
         converse(spoken, _voice(agent.policy(item.task, random.Random(seed)), spoken))
         assert symbolic.episode.steps == spoken.episode.steps == episode.steps
         assert symbolic.turns == spoken.turns
         transitions = [turn.transition for turn in symbolic.turns if turn.transition]
-        assert all(transition.taken for transition in transitions)
+        assert all(transition.is_taken for transition in transitions)
         assert bool(transitions) is (prompting is not BASE)
 
 

@@ -38,13 +38,13 @@ def test_a_fitted_mechanism_is_least_over_its_candidates(index: int) -> None:
     fitter = Fitter(task)
     for variable in task.variables:
         for candidates in drawn_sets(task, variable, rng):
-            found = fitter.least(variable, candidates)
+            found = fitter.least_mechanism(variable, candidates)
             expected = least_size(task, variable, admissible(task, variable, candidates))
             assert (found.size if found else None) == expected
             if found:
                 assert found.size == found.formula.size
                 assert set(found.formula.variables) == set(found.parents) <= set(candidates)
-            capped = Fitter(task, max_size=4).least(variable, candidates)
+            capped = Fitter(task, max_size=4).least_mechanism(variable, candidates)
             assert (capped.size if capped else None) == (expected if expected and expected <= 4 else None)
 
 
@@ -152,5 +152,5 @@ def test_answers_do_not_depend_on_what_was_asked_before() -> None:
     fresh = Fitter(task).fit_proposals(parents, gold.roots)
     used = Fitter(task)
     for v in reversed(list(gold.mechanisms)):
-        used.least(v, task.variables[:2])
+        used.least_mechanism(v, task.variables[:2])
     assert used.fit_proposals(parents, gold.roots) == fresh

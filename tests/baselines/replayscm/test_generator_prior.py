@@ -13,9 +13,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from calibrant.baselines.replayscm.posterior.draw_weights import by_class, drawn
+from calibrant.baselines.replayscm.posterior.draw_weights import by_class, draw_chunk
 from calibrant.baselines.replayscm.posterior.evidence import NO_FIT, MechanismEvidence
-from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, pack, shipped, unpack
+from calibrant.baselines.replayscm.posterior.formula_weights import ANY_SIZE, Drawn, load_shipped, pack, unpack
 from calibrant.baselines.replayscm.posterior.latent_orders import LatentOrders
 from calibrant.baselines.replayscm.posterior.local import LocalPosterior
 from calibrant.baselines.replayscm.posterior.prior import (
@@ -72,15 +72,15 @@ def test_the_configurations_are_the_strata_of_the_sampler() -> None:
 
 @pytest.mark.parametrize("num_parents", [2, 3, 4])
 def test_a_chunk_that_is_drawn_again_is_part_of_the_shipped_counts(num_parents: int) -> None:
-    counts = by_class(drawn(num_parents, 1), num_parents)
-    assert all(shipped()[num_parents].counts[key] >= number for key, number in counts.items())
+    counts = by_class(draw_chunk(num_parents, 1), num_parents)
+    assert all(load_shipped()[num_parents].counts[key] >= number for key, number in counts.items())
     assert counts.total() == 2_000
 
 
 def test_shipped_counts_are_read_as_they_were_written() -> None:
     written = [Drawn(2, {(0x8, 4): 7, (0x6, 5): 1}), Drawn(5, {(0xFFFF_FFFE, 14): 70_000})]
     assert list(unpack(pack(written))) == written
-    assert {k: sum(one.counts.values()) for k, one in shipped().items()} == {
+    assert {k: sum(one.counts.values()) for k, one in load_shipped().items()} == {
         2: 20_000,
         3: 100_000,
         4: 300_000,
@@ -102,7 +102,7 @@ def test_functions_weigh_what_is_accepted(configuration: Configuration, num_pare
     """1 less the share that is equivalent to a shortcut, counted here with the sampler's own table of sizes."""
     low, high = configuration.sizes
     sizes = shortest_sizes(num_parents, 5)
-    counts = {key: n for key, n in shipped()[num_parents].counts.items() if low <= key[1] <= high}
+    counts = {key: n for key, n in load_shipped()[num_parents].counts.items() if low <= key[1] <= high}
     refuted = sum(
         number for (bits, size), number in counts.items() if configuration.refutes and sizes.get(bits, 99) <= size - 1
     )
@@ -131,9 +131,9 @@ def test_which_formulas_a_fitting_shortcut_leaves() -> None:
 def test_weights_of_five_parents_are_those_of_the_draws() -> None:
     sized = size_weights(BY_NAME["vhs_n8_dense"])
     assert sized.weights[:6].sum() == 0
-    assert 0 < sized.rest < 0.05
+    assert 0 < sized.remaining_mass < 0.05
     functions = LocalPosterior(_NoEvidence(6), BY_NAME["vhs_n8_dense"]).functions(5, 0b11111, ANY)
-    assert functions[1].sum() + sized.rest == pytest.approx(1.0)
+    assert functions[1].sum() + sized.remaining_mass == pytest.approx(1.0)
 
 
 # --- slots -----------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from calibrant.baselines.structure_learning.bootstrap import (
     essential_arcs,
     protected_arcs,
 )
-from calibrant.baselines.structure_learning.constraints import arc_constraints, unconstrained
+from calibrant.baselines.structure_learning.constraints import arc_constraints, free_constraints
 from calibrant.baselines.structure_learning.frame import frame_from_rows
 from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from calibrant.baselines.structure_learning.search import HillClimbing, Method, Tabu, learn
@@ -59,7 +59,7 @@ def computed_strengths(record: Record) -> ArcStrengths:
     return strengths(
         frame,
         bnlearn.score_named(record["score"], record["iss"]),
-        unconstrained(frame.num_vars, max_parents=record["maxp"]),
+        free_constraints(frame.num_vars, max_parents=record["maxp"]),
         bnlearn.method_of(record),
         r_resamples(record["seed"], frame.num_rows, frame.num_vars, record["R"]),
         counted_as=CountedAs.CPDAG if record["cpdag"] else CountedAs.DAG,
@@ -122,7 +122,7 @@ def test_each_replicate_is_a_search_on_the_rows_drawn(method: Method) -> None:
     found = bootstrap_dags(frame, mbde(), constraints, method, resamples)
     for dag, rows, order in zip(found, resamples.rows, resamples.orders.tolist(), strict=True):
         names = [frame.variables[v] for v in order]
-        moved = frame.take(rows).reordered(names)
+        moved = frame.take(rows).reorder(names)
         there = arc_constraints(names, blacklist=[("X1", "X2")], whitelist=[("X3", "X5"), ("X5", "X6")], max_parents=2)
         learned = learn(LocalScores(moved, mbde()), there, method)
         assert bnlearn.arcs_of(frame, dag) == bnlearn.arcs_of(moved, learned.dag)
@@ -158,13 +158,13 @@ def test_resamples_depend_on_the_seed_alone() -> None:
 def test_resamples_that_do_not_fit_are_refused() -> None:
     frame = frame_from_rows(["A", "B"], ["01", "10"])
     right = draw_resamples(np.random.default_rng(0), 2, 2, replicates=2)
-    free = unconstrained(2)
+    free = free_constraints(2)
     with pytest.raises(ValueError, match="not 2 permutations of 2 columns"):
         bootstrap_dags(frame, bde(), free, Tabu(), right._replace(orders=np.zeros((2, 2), np.int64)))
     with pytest.raises(ValueError, match="among the 2 of the frame"):
         bootstrap_dags(frame, bde(), free, Tabu(), right._replace(rows=np.array([[0, 2], [1, 1]])))
     with pytest.raises(ValueError, match="constraints on 3 variables"):
-        bootstrap_dags(frame, bde(), unconstrained(3), Tabu(), right)
+        bootstrap_dags(frame, bde(), free_constraints(3), Tabu(), right)
 
 
 # --- classes ------------------------------------------------------------------------------------------------------
@@ -207,9 +207,9 @@ def test_interventions_split_classes(data: st.DataObject) -> None:
     clamped = {f"X{v}": [row for row, targets in enumerate(family, 1) if targets >> v & 1] for v in range(4)}
     frame = frame_from_rows([f"X{v}" for v in range(4)], ["0000"] * (1 + len(family)), clamped)
     dag = data.draw(st.sampled_from(all_dags(4)))
-    protected = protected_arcs(frame, mbde(), unconstrained(4), CountedAs.CLASS)
+    protected = protected_arcs(frame, mbde(), free_constraints(4), CountedAs.CLASS)
     assert arcs(essential_arcs(dag, protected)) == shared_arcs(dag, family, (0,) * 4)
-    assert protected_arcs(frame, bde(), unconstrained(4), CountedAs.CLASS).tolist() == [0] * 4
+    assert protected_arcs(frame, bde(), free_constraints(4), CountedAs.CLASS).tolist() == [0] * 4
 
 
 @given(st.data())
@@ -240,7 +240,7 @@ def test_forbidden_and_required_arcs_are_protected(data: st.DataObject) -> None:
 def test_an_open_arc_counts_half_each_way() -> None:
     frame = frame_from_rows(["A", "B"], ["00", "11"] * 10)
     resamples = draw_resamples(np.random.default_rng(0), 20, 2, replicates=25, shuffle_columns=False)
-    free = unconstrained(2)
+    free = free_constraints(2)
     as_dags = arc_strengths(frame, bde(), free, Tabu(), resamples, counted_as=CountedAs.DAG)
     as_classes = arc_strengths(frame, bde(), free, Tabu(), resamples)
     assert as_dags.strength[0, 1] == as_classes.strength[0, 1] == 1.0
@@ -251,7 +251,7 @@ def test_an_open_arc_counts_half_each_way() -> None:
 def test_an_intervention_on_one_end_closes_it() -> None:
     frame = frame_from_rows(["A", "B"], ["00", "11"] * 10 + ["01", "00", "11", "10"] * 5, {"B": range(20, 40)})
     resamples = draw_resamples(np.random.default_rng(0), 40, 2, replicates=25)
-    free = unconstrained(2)
+    free = free_constraints(2)
     by_class = arc_strengths(frame, mbde(), free, HillClimbing(), resamples)
     as_cpdags = arc_strengths(frame, mbde(), free, HillClimbing(), resamples, counted_as=CountedAs.CPDAG)
     assert by_class.direction[0, 1] > 0.9
@@ -263,5 +263,5 @@ def test_an_intervention_on_one_end_closes_it() -> None:
 def test_strengths_of_rows_that_say_nothing_are_zero() -> None:
     frame = frame_from_rows(["A", "B"], ["01"] * 12)
     resamples = draw_resamples(np.random.default_rng(0), 12, 2, replicates=10)
-    strengths = arc_strengths(frame, bic(), unconstrained(2), Tabu(), resamples)
+    strengths = arc_strengths(frame, bic(), free_constraints(2), Tabu(), resamples)
     assert strengths.strength.tolist() == strengths.direction.tolist() == [[0, 0], [0, 0]]

@@ -17,13 +17,13 @@ from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph
 from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     block_constraints,
+    free_constraints,
     is_acyclic,
     order_constraints,
     root_constraints,
-    unconstrained,
 )
 from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
-from calibrant.baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, oriented
+from calibrant.baselines.structure_learning.graph import Graph, disclosed_graph, graph_from_matrix, orient
 from tests.support.effort import examples
 from tests.support.structure_learning.dags import Dag, all_dags, arcs, class_of, colliders, skeleton
 from tests.support.structure_learning.frames import counted, likelihood_score, urn_score
@@ -52,7 +52,7 @@ def _union(masks: list[int]) -> int:
 @pytest.mark.parametrize("num_vars", [1, 2, 3, 4])
 def test_an_essential_graph_becomes_a_member_of_its_class(num_vars: int) -> None:
     for members in _classes(num_vars).values():
-        assert oriented(_essential(members), unconstrained(num_vars)).dag in members
+        assert orient(_essential(members), free_constraints(num_vars)).dag in members
 
 
 @pytest.mark.parametrize("num_vars", [2, 3, 4])
@@ -65,7 +65,7 @@ def test_an_essential_graph_and_a_members_order_give_that_member(num_vars: int) 
             if fitting:
                 (only,) = fitting
                 known = order_constraints(names, [names[v] for v in order])
-                placed = oriented(disclosed_graph(essential, known), known)
+                placed = orient(disclosed_graph(essential, known), known)
                 assert placed.dag == only
                 assert placed.order == order
 
@@ -87,7 +87,7 @@ def _knowledge(draw: st.DrawFn, num_vars: int) -> Constraints:
         case "roots":
             return root_constraints(names, order[:roots])
         case _:
-            return unconstrained(num_vars)
+            return free_constraints(num_vars)
 
 
 @given(st.data())
@@ -96,7 +96,7 @@ def test_any_graph_becomes_a_dag_that_obeys_and_loses_only_forbidden_edges(data:
     known = data.draw(_knowledge(num_vars))
     everything = (1 << num_vars) - 1
     graph = tuple(data.draw(st.integers(0, everything)) & ~(1 << v) for v in range(num_vars))
-    placed = oriented(disclosed_graph(graph, known), known)
+    placed = orient(disclosed_graph(graph, known), known)
     assert known.admits(placed.dag)
     for place, variable in enumerate(placed.order):
         before = sum(1 << u for u in placed.order[:place])
@@ -108,16 +108,16 @@ def test_any_graph_becomes_a_dag_that_obeys_and_loses_only_forbidden_edges(data:
 @given(st.data())
 def test_what_agrees_with_the_disclosure_is_left_alone(data: st.DataObject) -> None:
     dag = data.draw(st.sampled_from(all_dags(4)))
-    order = oriented(dag, unconstrained(4)).order
+    order = orient(dag, free_constraints(4)).order
     names = [f"X{v}" for v in range(4)]
     known = order_constraints(names, [names[v] for v in order])
     assert disclosed_graph(dag, known) == dag
-    assert oriented(dag, known).dag == dag
+    assert orient(dag, known).dag == dag
 
 
 def test_arcs_in_a_circle_are_broken() -> None:
     circle = (0b100, 0b001, 0b010)  # 2 -> 0 -> 1 -> 2
-    placed = oriented(circle, unconstrained(3))
+    placed = orient(circle, free_constraints(3))
     assert is_acyclic(placed.dag)
     assert skeleton(placed.dag) == skeleton(circle)
     assert len(arcs(placed.dag) & arcs(circle)) == 2
@@ -159,7 +159,7 @@ def _class(dag: Dag) -> Graph:
 @pytest.mark.parametrize("name", DAGS)
 def test_pc_and_ges_recover_the_class(name: str) -> None:
     dag = DAGS[name]
-    frame, free = _frame(dag), unconstrained(len(dag))
+    frame, free = _frame(dag), free_constraints(len(dag))
     expected = _class(dag)
     assert pc_graph(frame, free, alpha=0.001) == expected
     assert pc_graph(frame, free, alpha=0.001, test="chisq") == expected
@@ -182,7 +182,7 @@ def test_pgmpy_recovers_the_dag_under_its_order(name: str, score: str) -> None:
     frame = _frame(dag)
     known = order_constraints(frame.variables, frame.variables)
     assert hill_climbing_graph(frame, known, score=score) == dag  # type: ignore[arg-type]
-    learned = hill_climbing_graph(frame, unconstrained(len(dag)), score=score)  # type: ignore[arg-type]
+    learned = hill_climbing_graph(frame, free_constraints(len(dag)), score=score)  # type: ignore[arg-type]
     assert skeleton(dag) <= skeleton(learned)
     assert is_acyclic(learned)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from calibrant.baselines.structure_learning.constraints import (
     Constraints,
     arc_constraints,
+    free_constraints,
     order_constraints,
-    unconstrained,
 )
 from calibrant.baselines.structure_learning.frame import Dag, frame_from_rows
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
@@ -60,7 +60,7 @@ def _setting(data: st.DataObject, *, max_vars: int = 4) -> tuple[ScoreOptimum, M
     """An exact search, and the score of every admitted DAG."""
     frame = data.draw(frames(max_vars=max_vars))
     scores = LocalScores(frame, data.draw(st.sampled_from(SCORES)))
-    constraints = data.draw(st.one_of(st.just(unconstrained(frame.num_vars)), constraint_sets(frame.num_vars)))
+    constraints = data.draw(st.one_of(st.just(free_constraints(frame.num_vars)), constraint_sets(frame.num_vars)))
     return ScoreOptimum(scores, constraints), every_total(scores, constraints)
 
 
@@ -166,7 +166,7 @@ def _members(mask: int) -> list[int]:
 @pytest.mark.parametrize("dataset", [SIX, TEN])
 def test_the_k_best_are_what_lies_within_the_gap_of_the_last(dataset: str) -> None:
     scores = bnlearn.scores_of(dataset, "mbde", 1)
-    optimum = ScoreOptimum(scores, unconstrained(scores.frame.num_vars, max_parents=5))
+    optimum = ScoreOptimum(scores, free_constraints(scores.frame.num_vars, max_parents=5))
     listed = optimum.k_best(100)
     within = optimum.within(listed[0].score - listed[-1].score + EXACT)
     assert within.is_complete
@@ -199,7 +199,7 @@ def test_posteriors_do_not_underflow_on_many_rows() -> None:
     rng = np.random.default_rng(0)
     cause, other = rng.integers(2, size=(2, 10_000))
     rows = [f"{a}{a ^ (r < 0.1):d}{b}" for a, r, b in zip(cause, rng.random(10_000), other, strict=True)]
-    optimum = ScoreOptimum(LocalScores(frame_from_rows("ABC", rows), bde()), unconstrained(3))
+    optimum = ScoreOptimum(LocalScores(frame_from_rows("ABC", rows), bde()), free_constraints(3))
     arcs = optimum.posteriors().arcs()
     assert isclose(arcs.strength[0, 1], 1, abs_tol=EXACT)
     assert arcs.strength[0, 2] < 0.1
@@ -209,7 +209,7 @@ def test_interventions_tell_cause_from_effect() -> None:
     """B follows A where nothing is set and where A is set; where B is set A stays what it was."""
     rows = ["00", "11"] * 10 + ["00", "11"] * 10 + ["01", "00", "11", "10"] * 5
     frame = frame_from_rows("AB", rows, {"A": range(20, 40), "B": range(40, 60)})
-    optimum = ScoreOptimum(LocalScores(frame, mbde()), unconstrained(2))
+    optimum = ScoreOptimum(LocalScores(frame, mbde()), free_constraints(2))
     assert optimum.best().dag == (0, 1)
     assert optimum.posteriors().arcs().frequency()[0, 1] > 0.999
 
@@ -225,12 +225,12 @@ def _indifferent(num_vars: int) -> LocalScores:
 
 def test_all_co_optimal_networks_are_counted() -> None:
     for num_vars, count in ((1, 1), (2, 3), (3, 25), (4, 543), (5, 29281)):  # Robinson 1973
-        listed = ScoreOptimum(_indifferent(num_vars), unconstrained(num_vars)).co_optimal(limit=30_000)
+        listed = ScoreOptimum(_indifferent(num_vars), free_constraints(num_vars)).co_optimal(limit=30_000)
         assert (len(listed.dags), listed.is_complete) == (count, True)
 
 
 def test_a_limit_is_admitted() -> None:
-    optimum = ScoreOptimum(_indifferent(4), unconstrained(4))
+    optimum = ScoreOptimum(_indifferent(4), free_constraints(4))
     for limit, is_complete in ((542, False), (543, True), (544, True)):
         listed = optimum.co_optimal(limit=limit)
         assert (len(listed.dags), listed.is_complete) == (min(limit, 543), is_complete)
@@ -240,7 +240,7 @@ def test_a_limit_is_admitted() -> None:
 def test_a_twin_of_a_parent_is_as_good() -> None:
     """C copies A and D copies both: either is the parent of D, and every order of the three copies will do."""
     rows = [f"{a}{b}{a}" for a in (0, 1) for b in (0, 1)] * 5
-    optimum = ScoreOptimum(LocalScores(frame_from_rows("ABC", rows), bde()), unconstrained(3))
+    optimum = ScoreOptimum(LocalScores(frame_from_rows("ABC", rows), bde()), free_constraints(3))
     listed = optimum.co_optimal()
     assert {dag for dag, _ in listed.dags} == {(0, 0, 1), (4, 0, 0)}
     assert listed.dags[0].score > optimum.k_best(3)[2].score + 0.1
@@ -249,7 +249,7 @@ def test_a_twin_of_a_parent_is_as_good() -> None:
 def test_arguments_out_of_range_are_refused() -> None:
     scores = LocalScores(frame_from_rows("AB", ["01"]), bde())
     with pytest.raises(ValueError, match="constraints on 3 variables, a frame of 2"):
-        ScoreOptimum(scores, unconstrained(3))
+        ScoreOptimum(scores, free_constraints(3))
     optimum = ScoreOptimum(scores, arc_constraints("AB", whitelist=[("A", "B")]))
     for k in (0, 1 << 40):
         with pytest.raises(ValueError, match="are possible with 2 variables"):

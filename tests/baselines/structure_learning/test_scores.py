@@ -16,9 +16,9 @@ from calibrant.baselines.replayscm.frames import frame_from_panel
 from calibrant.baselines.structure_learning.constraints import (
     arc_constraints,
     block_constraints,
+    free_constraints,
     order_constraints,
     root_constraints,
-    unconstrained,
 )
 from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 from calibrant.baselines.structure_learning.scores import (
@@ -201,7 +201,7 @@ def test_neither_the_order_of_rows_nor_of_columns_matters(data: st.DataObject, s
     dag = data.draw(dags(frame.num_vars))
     names = {v: frame.names(parents) for v, parents in zip(frame.variables, dag, strict=True)}
     rows = np.array(data.draw(st.permutations(range(frame.num_rows))), np.int64)
-    moved = frame.take(rows).reordered(data.draw(st.permutations(frame.variables)))
+    moved = frame.take(rows).reorder(data.draw(st.permutations(frame.variables)))
     total = LocalScores(moved, score).total(moved.dag(names))
     assert isclose(total, LocalScores(frame, score).total(dag), abs_tol=EXACT)
 
@@ -304,7 +304,7 @@ def test_arguments_out_of_range_are_refused() -> None:
         with pytest.raises(ValueError, match="cannot have the parent set"):
             scores.local(child, parents)
     with pytest.raises(ValueError, match="is not an order of A, B"):
-        frame.reordered(["A", "A"])
+        frame.reorder(["A", "A"])
     with pytest.raises(ValueError, match="unknown variables C"):
         frame.dag({"C": []})
     with pytest.raises(ValueError, match="positive"):
@@ -313,7 +313,7 @@ def test_arguments_out_of_range_are_refused() -> None:
         VariableSelection(bde(), 1.0)
     wide = frame_from_rows([f"X{i}" for i in range(19)], ["0" * 19])
     with pytest.raises(ValueError, match="at most 18"):
-        LocalScores(wide, bde()).table(unconstrained(19))
+        LocalScores(wide, bde()).table(free_constraints(19))
 
 
 def test_62_variables_are_not_too_many() -> None:
@@ -332,14 +332,14 @@ def test_orders_blocks_and_roots_are_sets_of_allowed_parents() -> None:
     assert order_constraints(NAMES, "CADB").allowed == (0b0100, 0b1101, 0, 0b0101)
     assert block_constraints(NAMES, ["DB", "AC"]).allowed == (0b1110, 0b1000, 0b1011, 0b0010)
     assert root_constraints(NAMES, "BD").allowed == (0b1110, 0, 0b1011, 0)
-    assert unconstrained(4).allowed == (0b1110, 0b1101, 0b1011, 0b0111)
-    assert unconstrained(4).max_parents == 3
+    assert free_constraints(4).allowed == (0b1110, 0b1101, 0b1011, 0b0111)
+    assert free_constraints(4).max_parents == 3
     assert root_constraints(NAMES, "BD", max_parents=2).max_parents == 2
-    assert unconstrained(4).with_roots(0b1010) == root_constraints(NAMES, "BD")
+    assert free_constraints(4).with_roots(0b1010) == root_constraints(NAMES, "BD")
 
 
 def test_what_comes_earlier_is_remembered() -> None:
-    assert unconstrained(4).earlier == arc_constraints(NAMES, blacklist=[("A", "B")]).earlier == (0, 0, 0, 0)
+    assert free_constraints(4).earlier == arc_constraints(NAMES, blacklist=[("A", "B")]).earlier == (0, 0, 0, 0)
     assert order_constraints(NAMES, "CADB").earlier == (0b0100, 0b1101, 0, 0b0101)
     assert block_constraints(NAMES, ["DB", "AC"]).earlier == (0b1010, 0, 0b1010, 0)
     assert root_constraints(NAMES, "BD").earlier == (0b1010, 0, 0b1010, 0)
@@ -376,7 +376,7 @@ def test_disclosures_become_constraints() -> None:
     assert disclosed_constraints(Ordered(order, ("C",)), NAMES).allowed == (0b0100, 0b1101, 0, 0b0101)
     assert disclosed_constraints(Blocks(blocks, roots), NAMES).allowed == (0, 0b1101, 0, 0b0111)
     assert disclosed_constraints(HiddenOrder(NAMES, roots), NAMES).allowed == (0, 0b1101, 0, 0b0111)
-    assert disclosed_constraints(HiddenRoots(NAMES, 2), NAMES, max_parents=1) == unconstrained(4, max_parents=1)
+    assert disclosed_constraints(HiddenRoots(NAMES, 2), NAMES, max_parents=1) == free_constraints(4, max_parents=1)
 
 
 @given(st.permutations(NAMES))

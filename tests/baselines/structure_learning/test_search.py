@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.constraints import Constraints, arc_constraints, unconstrained
+from calibrant.baselines.structure_learning.constraints import Constraints, arc_constraints, free_constraints
 from calibrant.baselines.structure_learning.frame import Dag, Frame, frame_from_rows
 from calibrant.baselines.structure_learning.scores import LocalScores, bde, bic, mbde
 from calibrant.baselines.structure_learning.search import (
@@ -135,7 +135,7 @@ def test_tabu_walks_out_of_a_local_optimum() -> None:
     """C is A xor B: no first arc improves anything, so hill climbing stays where it is."""
     rows = [f"{a}{b}{a ^ b}" for a in (0, 1) for b in (0, 1)] * 6
     scores = LocalScores(frame_from_rows(["A", "B", "C"], rows), bde())
-    free = unconstrained(3)
+    free = free_constraints(3)
     assert learn(scores, free, HillClimbing()).dag == (0, 0, 0)
     found = learn(scores, free, Tabu())
     assert sorted(parents.bit_count() for parents in found.dag) == [0, 0, 2]
@@ -146,8 +146,8 @@ def test_ties_go_to_the_earlier_column() -> None:
     """Both directions of an arc score the same; the arc leaves the first column, whatever its name."""
     frame = frame_from_rows(["A", "B"], ["00", "11"] * 10)
     for variables in (["A", "B"], ["B", "A"]):
-        scores = LocalScores(frame.reordered(variables), bde())
-        assert learn(scores, unconstrained(2), HillClimbing()).dag == (0, 1)
+        scores = LocalScores(frame.reorder(variables), bde())
+        assert learn(scores, free_constraints(2), HillClimbing()).dag == (0, 1)
 
 
 def test_a_start_is_made_legal_first() -> None:
@@ -157,7 +157,7 @@ def test_a_start_is_made_legal_first() -> None:
     assert learn(scores, constraints, HillClimbing()).dag == (0, 0, 0b010)
     assert learn(scores, constraints, HillClimbing(), start=(0, 1, 1)).dag == (0, 1, 0b010)
     with pytest.raises(ValueError, match="has a cycle"):
-        learn(scores, unconstrained(3), HillClimbing(), start=(2, 1, 0))
+        learn(scores, free_constraints(3), HillClimbing(), start=(2, 1, 0))
 
 
 # --- restarts -----------------------------------------------------------------------------------------------------
@@ -183,9 +183,9 @@ def test_restarts_never_lose_and_repeat_with_the_seed(data: st.DataObject, resta
 def test_restarts_find_what_one_climb_misses() -> None:
     rows = [f"{a}{b}{a ^ b}" for a in (0, 1) for b in (0, 1)] * 6
     scores = LocalScores(frame_from_rows(["A", "B", "C"], rows), bde())
-    found = learn_with_restarts(scores, unconstrained(3), Random(0), restarts=20, changes=2)
-    assert found.score > learn(scores, unconstrained(3), HillClimbing()).score + 5
-    limited = learn_with_restarts(scores, unconstrained(3), Random(0), restarts=20, changes=2, max_moves=3)
+    found = learn_with_restarts(scores, free_constraints(3), Random(0), restarts=20, changes=2)
+    assert found.score > learn(scores, free_constraints(3), HillClimbing()).score + 5
+    limited = learn_with_restarts(scores, free_constraints(3), Random(0), restarts=20, changes=2, max_moves=3)
     assert len(limited.moves) <= 3
 
 
@@ -204,7 +204,7 @@ def test_a_disturbance_is_legal_and_small(data: st.DataObject, changes: int, see
 
 
 def test_a_disturbance_makes_as_many_changes_as_are_wanted_if_it_can() -> None:
-    free = unconstrained(4)
+    free = free_constraints(4)
     moved = {seed: disturb((0, 0, 0, 0), free, Random(seed), 1) for seed in range(40)}
     sizes = {seed: sum(parents.bit_count() for parents in dag) for seed, dag in moved.items()}
     assert set(sizes.values()) == {0, 1}  # three draws of a kind; only an addition is possible
@@ -220,11 +220,11 @@ def test_arguments_out_of_range_are_refused() -> None:
         with pytest.raises(ValueError, match="at least 1"):
             wrong()
     with pytest.raises(ValueError, match="constraints on 3 variables, a frame of 2"):
-        learn(scores, unconstrained(3), Tabu())
+        learn(scores, free_constraints(3), Tabu())
     with pytest.raises(ValueError, match="at least 0 and 1"):
-        learn_with_restarts(scores, unconstrained(2), Random(0), restarts=-1)
+        learn_with_restarts(scores, free_constraints(2), Random(0), restarts=-1)
     with pytest.raises(ValueError, match="max_parents is -1"):
-        unconstrained(2, max_parents=-1)
+        free_constraints(2, max_parents=-1)
     with pytest.raises(ValueError, match="masks for 1, 2, 1 variables"):
         Constraints((0,), (0, 0), 1, (0,))
     with pytest.raises(ValueError, match="variable 0 may have the parents"):

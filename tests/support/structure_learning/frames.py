@@ -8,7 +8,7 @@ from math import log
 
 from hypothesis import strategies as st
 
-from calibrant.baselines.structure_learning.constraints import Constraints, unconstrained
+from calibrant.baselines.structure_learning.constraints import Constraints, free_constraints
 from calibrant.baselines.structure_learning.frame import Frame, frame_from_rows
 
 Draw = st.DrawFn
@@ -51,7 +51,7 @@ def constraint_sets(draw: Draw, num_vars: int) -> Constraints:
         earlier[variable] = before & draw(subsets) & draw(subsets)
     for variable in range(num_vars):
         children = sum(1 << u for u in range(num_vars) if must[u] >> variable & 1)
-        free = unconstrained(num_vars).allowed[variable]
+        free = free_constraints(num_vars).allowed[variable]
         allowed[variable] = (free & draw(subsets) & ~children) | must[variable]
     return Constraints(tuple(allowed), tuple(must), draw(st.integers(0, num_vars)), tuple(earlier))
 

@@ -21,7 +21,7 @@ from calibrant.baselines.replayscm.discovery.causal_learn import ges_graph, tabl
 from calibrant.baselines.replayscm.discovery.extras import library, one_thread
 from calibrant.baselines.replayscm.discovery.gies_search import gies_graph
 from calibrant.baselines.replayscm.discovery.pgmpy_hc import hill_climbing_graph, unclamped_score
-from calibrant.baselines.structure_learning.constraints import unconstrained
+from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.bench.lab.speed.comparison import Rival
 
@@ -76,7 +76,7 @@ def score_rivals(kind: str) -> list[ScoreRival]:
 def hill_climbers(frame: Frame, max_parents: int) -> list[Rival]:
     """Greedy searches with BDeu over the pooled rows, from the table on."""
     observed = without_interventions(frame)
-    free = unconstrained(frame.num_vars, max_parents=max_parents)
+    free = free_constraints(frame.num_vars, max_parents=max_parents)
     calls: dict[str, Callable[[], object]] = {
         "pgmpy": lambda: hill_climbing_graph(observed, free),
         "pyAgrum": lambda: agrum_climbed(observed, max_parents),
@@ -117,7 +117,7 @@ def exact_searchers(frame: Frame, max_parents: int) -> list[Rival]:
 def resampled_climbers(frame: Frame, max_parents: int, rows: Sequence[Any]) -> list[Rival]:
     """Hill climbing on each resample (positions of rows), as often as resamples are given."""
     observed = without_interventions(frame)
-    free = unconstrained(frame.num_vars, max_parents=max_parents)
+    free = free_constraints(frame.num_vars, max_parents=max_parents)
     calls: dict[str, Callable[[], object]] = {
         "pgmpy": lambda: [hill_climbing_graph(observed.take(some), free) for some in rows],
         "pyAgrum": lambda: [agrum_climbed(observed.take(some), max_parents) for some in rows],

@@ -17,7 +17,7 @@ import numpy as np
 from calibrant.baselines.replayscm.discovery.gies_search import intervention_targets
 from calibrant.baselines.replayscm.frames import frame_from_panel
 from calibrant.baselines.structure_learning.bootstrap import arc_strengths, draw_resamples
-from calibrant.baselines.structure_learning.constraints import unconstrained
+from calibrant.baselines.structure_learning.constraints import free_constraints
 from calibrant.baselines.structure_learning.frame import Frame
 from calibrant.baselines.structure_learning.score_optimum import ScoreOptimum
 from calibrant.baselines.structure_learning.scores import LocalScores, NetworkScore, bde, bic, k2, mbde
@@ -110,7 +110,7 @@ def _scores(frame: Frame) -> Iterator[Comparison]:
 
 
 def _searches(panel: Panel, frame: Frame) -> Iterator[Comparison]:
-    pooled, free = without_interventions(frame), unconstrained(frame.num_vars, max_parents=MAX_PARENTS)
+    pooled, free = without_interventions(frame), free_constraints(frame.num_vars, max_parents=MAX_PARENTS)
     targets = intervention_targets(panel)
 
     def optimum() -> ScoreOptimum:
@@ -137,7 +137,7 @@ def _searches(panel: Panel, frame: Frame) -> Iterator[Comparison]:
 
 
 def _bootstraps(frame: Frame, replicates: int) -> Iterator[Comparison]:
-    pooled, free = without_interventions(frame), unconstrained(frame.num_vars, max_parents=MAX_PARENTS)
+    pooled, free = without_interventions(frame), free_constraints(frame.num_vars, max_parents=MAX_PARENTS)
     resamples = draw_resamples(np.random.default_rng(SEED), frame.num_rows, frame.num_vars, replicates=replicates)
     climb = Rival("arc_strengths", lambda: arc_strengths(pooled, bde(), free, HillClimbing(), resamples), replicates)
     tabu = Rival("arc_strengths", lambda: arc_strengths(frame, mbde(), free, Tabu(), resamples), replicates)
