@@ -249,7 +249,8 @@ def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
         "no:hypothesispytest",
         *(arguments if "-n" in arguments else ("-p", "no:xdist", *arguments)),
     ]
-    settings = {**os.environ, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of the outer pytest
+    settings = {**inherited, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
     done = subprocess.run(line, env=settings, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     return done.stdout
 
