@@ -227,11 +227,16 @@ def test_browser_tests_are_required_in_continuous_integration(tmp_path: Path, ci
         "    pressed('<body></body>', '', tmp_path)\n",
         encoding="utf-8",
     )
-    environment = {**os.environ, "PATH": str(tmp_path), "CI": ci, "PYTHONPATH": str(CHECKOUT)}
+    environment = {**_inherited(), "PATH": str(tmp_path), "CI": ci, "PYTHONPATH": str(CHECKOUT)}
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(tmp_path)]
     line = [sys.executable, "-m", "pytest", *options, str(test)]
     done = subprocess.run(line, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert f"{outcome} in" in done.stdout
+
+
+def _inherited() -> dict[str, str]:
+    """Return this process's variables without the options of the outer pytest, which the inner one does not know."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
 
 
 def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
@@ -249,8 +254,7 @@ def _pytest(folder: Path, *arguments: str, **environment: str) -> str:
         "no:hypothesispytest",
         *(arguments if "-n" in arguments else ("-p", "no:xdist", *arguments)),
     ]
-    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of the outer pytest
-    settings = {**inherited, "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
+    settings = {**_inherited(), "PYTHONPATH": str(CHECKOUT), "COLUMNS": "300", **environment}
     done = subprocess.run(line, env=settings, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
     return done.stdout
 
