@@ -14,7 +14,7 @@ import numpy as np
 from calibrant.dsl.replayscm.replay import Candidate, mismatches
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Panel, World
-from calibrant.solvers.replayscm.imagined import NO_ROWS, Rows
+from calibrant.solvers.replayscm.conditioned_space import NO_ROWS, Rows
 
 
 def rows_of(worlds: Sequence[World], variables: Sequence[str]) -> Rows:

@@ -26,8 +26,8 @@ from calibrant.audits.replayscm.behaviour import distinct_contexts, rows_of
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import World
 from calibrant.solvers.budget import Budget, BudgetSpent
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
 from calibrant.solvers.replayscm.drawn_members import Members, draw
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 U64 = npt.NDArray[np.uint64]
@@ -63,8 +63,8 @@ class _Part:
     row, outcomes: the row that is being split on, and guesses of outcomes there that were not yet split off
     """
 
-    space: ImaginedSpace
-    whole: ImaginedSpace
+    space: ConditionedSpace
+    whole: ConditionedSpace
     rows: Rows
     mass: int
     example: tuple[Members, int] | None = None
@@ -99,7 +99,7 @@ class ClassSearch:
         rows = rows_of(worlds, space.task.variables)
         self.num_sets, self.num_rows = len(sets.masks), len(rows.words)
         for roots in space.counts_by_roots:
-            whole = ImaginedSpace(sets, roots)
+            whole = ConditionedSpace(sets, roots)
             contexts = distinct_contexts(rows, sum(1 << space.index[root] for root in roots), len(space.index))
             part = _Part(whole, whole, contexts, whole.mass)
             self.mass += part.mass
@@ -132,7 +132,7 @@ class ClassSearch:
     def _class(self, mass: int, members: Members, place: int) -> BehaviourClass:
         return BehaviourClass(mass, Fraction(mass, self.mass), members, place)
 
-    def _weigh(self, space: ImaginedSpace, evidence: Rows) -> int:
+    def _weigh(self, space: ConditionedSpace, evidence: Rows) -> int:
         self.budget.spend(1)
         return space.mass_with(evidence)
 

@@ -28,8 +28,8 @@ from calibrant.dsl.replayscm.sampling.strata import MAX_TARGETS
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.dsl.replayscm.world import Intervention, World
 from calibrant.solvers.budget import Budget
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets, Rows
 from calibrant.solvers.replayscm.drawn_members import Members, draw
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets, Rows
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 MAX_COUNTS = 200
@@ -77,7 +77,7 @@ def _remaining_shares(space: VersionSpace, worlds: Sequence[World]) -> list[Frac
     weights = sets.weights(sets.cares, sets.values, rows_of(worlds, space.task.variables), spans)
     left = [0] * len(worlds)
     for roots in space.counts_by_roots:
-        left = [sum(both) for both in zip(left, ImaginedSpace(sets, roots).totals(weights), strict=True)]
+        left = [sum(both) for both in zip(left, ConditionedSpace(sets, roots).totals(weights), strict=True)]
     return [Fraction(one, space.count) for one in left]
 
 
@@ -209,7 +209,7 @@ class Truths:
     def drawn(cls, space: VersionSpace, rng: Random, number: int) -> Truths:
         """Of a space with known roots; `ValueError` if it is empty."""
         (roots,) = space.root_sets
-        return cls(draw(ImaginedSpace(ParentSets(space, None), roots), rng, number))
+        return cls(draw(ConditionedSpace(ParentSets(space, None), roots), rng, number))
 
     def remaining(self, worlds: Sequence[World]) -> list[tuple[float, float | None]]:
         """For each world the mean share of members that replay what a drawn one makes of it, and its standard error."""

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, distinct
 from calibrant.solvers.acyclic.optimum import MAX_CHOICE_STATES, optimal_choice
-from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import good_choice
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.formulas.least import LeastSize
 from calibrant.solvers.formulas.literals import require_literals_alone

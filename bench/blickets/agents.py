@@ -20,7 +20,7 @@ from calibrant.dsl.blickets.item import Condition, SwitchBy, Task
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.episode import Episode, Step
 from calibrant.dsl.errors import CalibrantError, short_repr
-from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.doubt import DoubtSpace
 from calibrant.solvers.blickets.families import MAX_CHOICES

@@ -24,7 +24,7 @@ from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.causim.values import assignment_text, symbol
 from calibrant.solvers.budget import Budget
 from calibrant.solvers.causim.answers import AnswerSet, TwinAnswerSet
-from calibrant.solvers.causim.asking import questions
+from calibrant.solvers.causim.question_sampling import questions
 from calibrant.solvers.causim.satisfiability import SatQuestion
 from calibrant.solvers.outcome import Found
 

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.solvers.acyclic.elimination import eliminated_total, elimination_order
+from calibrant.solvers.acyclic.fixed_width_sums import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.acyclic.placement import FREELY_PLACED, Placement
-from calibrant.solvers.acyclic.words import MAX_POSITIONS, U64, WordWeights, from_words, word_weights
+from calibrant.solvers.acyclic.order_ideals import FREELY_PLACED, OrderIdeals
 from calibrant.solvers.budget import Budget, BudgetSpent
 
 MAX_FREE_VARIABLES = 18  # 3**18 terms take minutes; above that only what can come first may be gone through
@@ -97,8 +97,8 @@ class Weights:
         return "sums over what can come first" if self.elimination is None else "elimination of variables"
 
     @cached_property
-    def _placement(self) -> Placement:
-        return Placement(self.by_positions)
+    def _placement(self) -> OrderIdeals:
+        return OrderIdeals(self.by_positions)
 
     @cached_property
     def by_positions(self) -> list[dict[Mask, int]]:

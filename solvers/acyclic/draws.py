@@ -13,11 +13,11 @@ from math import prod
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from calibrant.solvers.acyclic.backward import Backward
+from calibrant.solvers.acyclic.backward_sampling import BackwardSampler
 from calibrant.solvers.acyclic.count import MAX_TERMS, Layers, Weights
+from calibrant.solvers.acyclic.fixed_width_sums import MAX_POSITIONS
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.acyclic.marginals import Marginals
-from calibrant.solvers.acyclic.words import MAX_POSITIONS
 from calibrant.solvers.budget import Budget, BudgetSpent
 
 MAX_LAYER_TERMS = 4 * MAX_TERMS  # 12 variables in any order; gone through once for all draws
@@ -79,7 +79,7 @@ class Draws:
         return _affordable(self.weights)
 
     @cached_property
-    def _parts(self) -> list[_ByLayers | _ByElimination | _ByShares]:
+    def _parts(self) -> list[_ByLayers | _ByElimination | _SequentialSampler]:
         return [_part(component) for component in self._components]
 
 
@@ -109,13 +109,13 @@ def _found(ask: Callable[[], object]) -> bool:
     return True
 
 
-def _part(weights: Weights) -> _ByLayers | _ByElimination | _ByShares:
+def _part(weights: Weights) -> _ByLayers | _ByElimination | _SequentialSampler:
     if weights.elimination is not None:
         by_elimination = _ByElimination(weights)
         if _found(lambda: by_elimination.total):
             return by_elimination
     layers = _affordable(weights)
-    return _ByShares(weights) if layers is None else _ByLayers(layers)
+    return _SequentialSampler(weights) if layers is None else _ByLayers(layers)
 
 
 class _ByLayers:
@@ -138,10 +138,10 @@ class _ByElimination:
                 masks.setdefault(weights.inside(mask), []).append((mask, weight))
 
     @cached_property
-    def _backward(self) -> Backward:
+    def _backward(self) -> BackwardSampler:
         assert self.weights.elimination is not None
         budget = Budget(MAX_TERMS if self.weights.terms is None else self.weights.terms)
-        return Backward(self.weights.by_positions, self.weights.elimination, budget)
+        return BackwardSampler(self.weights.by_positions, self.weights.elimination, budget)
 
     @property
     def total(self) -> int:
@@ -153,7 +153,7 @@ class _ByElimination:
         return {v: weighted(rng, sets[inside[i]], whole[inside[i]]) for i, (v, sets, whole) in enumerate(variables)}
 
 
-class _ByShares:
+class _SequentialSampler:
     """One variable after another, by the shares that its parent sets have given those drawn before."""
 
     def __init__(self, weights: Weights) -> None:

@@ -40,7 +40,7 @@ RUNS = 16
 EXACT = "exact"
 AHEAD = 0.3  # for each parent that a set misses, how likely it is thought to be placed before the variable comes
 CONFIDENCE = 0.95
-FEW = 0.5  # of the particles: with fewer of them in effect they are drawn again
+RESAMPLE_THRESHOLD = 0.5  # of the particles: with fewer of them in effect they are drawn again
 MOST_BITS = 10_000  # of a number that is written in digits
 FARTHEST = 100_000  # powers of e above the runs, where an interval tells nothing any more
 CELLS = 1 << 22  # of a matrix of particles by parent sets
@@ -278,7 +278,7 @@ class _Run:
         if average == -np.inf:
             return average
         shares = np.exp(self.logs - self.logs.max())
-        if shares.sum() ** 2 >= FEW * len(shares) * (shares**2).sum():
+        if shares.sum() ** 2 >= RESAMPLE_THRESHOLD * len(shares) * (shares**2).sum():
             return 0.0
         up_to = np.cumsum(shares)
         points = (self.random.random() + np.arange(len(shares))) / len(shares) * up_to[-1]

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.count import Weights, beginnings, total
 from calibrant.solvers.acyclic.elimination import eliminated_total
+from calibrant.solvers.acyclic.fixed_width_sums import WordWeights
 from calibrant.solvers.acyclic.least_cost import Mask, members_of
-from calibrant.solvers.acyclic.words import WordWeights
 from calibrant.solvers.budget import Budget, BudgetSpent
 
 DIGIT = 16  # bits: sums of 2**37 digits are exact in floating point

@@ -129,7 +129,7 @@ class _Search:
             chosen, left = placed(taken)
             if not left:
                 return chosen
-            for cluster in clusters(taken, left):
+            for cluster in violated_clusters(taken, left):
                 within = sum(1 << v for v in cluster)
                 self.search.add(
                     [x for v in cluster for parents, x in self.encoding.taken[v].items() if not parents & within]
@@ -158,7 +158,7 @@ def placed(taken: Mapping[int, Sequence[Mask]]) -> tuple[dict[int, Mask], list[i
         waiting = [v for v in waiting if v not in ready]
 
 
-def clusters(taken: Mapping[int, Sequence[Mask]], left: Sequence[int]) -> list[tuple[int, ...]]:
+def violated_clusters(taken: Mapping[int, Sequence[Mask]], left: Sequence[int]) -> list[tuple[int, ...]]:
     """Groups of variables in which every set of each has a parent of the group.
 
     left: variables of which every set has a parent among them

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from calibrant.solvers.acyclic.branching import least_branching
 from calibrant.solvers.acyclic.least_cost import MAX_FREE_VARIABLES, Cost, Mask, best_structure, distinct, total_size
 from calibrant.solvers.acyclic.maxsat import least_by_maxsat
-from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import good_choice
 from calibrant.solvers.acyclic.reduction import Part, parts
 from calibrant.solvers.budget import Budget, Undecided
 

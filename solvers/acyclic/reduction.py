@@ -51,7 +51,7 @@ def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
     waiting = [sets] if sets else []
     while waiting:
         group = waiting.pop()
-        part = without_forced_descendants({v: undominated(sets, group.keys()) for v, sets in group.items()})
+        part = without_forced_descendants({v: remove_dominated(sets, group.keys()) for v, sets in group.items()})
         if part is None:
             return None
         splits = _components(part)
@@ -62,7 +62,7 @@ def split(sets: Mapping[int, Collection[ParentSet]]) -> list[Part] | None:
     return sorted(found, key=min)
 
 
-def undominated(sets: Collection[ParentSet], group: Collection[int]) -> dict[Mask, ParentSet]:
+def remove_dominated(sets: Collection[ParentSet], group: Collection[int]) -> dict[Mask, ParentSet]:
     """The sets that no cheaper one makes superfluous, by their parents in the group."""
     within = sum(1 << v for v in group)
     kept: dict[Mask, ParentSet] = {}

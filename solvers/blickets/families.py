@@ -11,7 +11,7 @@ from calibrant.dsl.blickets.conditions import condition_of
 from calibrant.dsl.blickets.item import BlicketItem, Condition, Sealed, SwitchBy, Task
 from calibrant.dsl.blickets.readings import steps_with_state
 from calibrant.dsl.episode import Step
-from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.graded import GradedSpace
 from calibrant.solvers.blickets.learner import Greedy, Learner, Static

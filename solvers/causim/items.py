@@ -16,7 +16,7 @@ from calibrant.dsl.causim.networks import NETWORKS, network
 from calibrant.dsl.causim.prompt import View
 from calibrant.dsl.causim.question import TYPES, QuestionType, Scenario
 from calibrant.dsl.causim.render import bundle_of
-from calibrant.solvers.causim.asking import SEEDS, Asked, questions
+from calibrant.solvers.causim.question_sampling import SEEDS, LabelledQuestion, questions
 
 SIZES = (2, 4, 6, 8, 10)
 ASKED: tuple[tuple[QuestionType, Scenario | None], ...] = (
@@ -53,7 +53,7 @@ def items_of_version(
 
 
 def item_of(
-    found: Asked, name: str, source: str, *, scm_id: str, version: int, topology: str, view: View = "code"
+    found: LabelledQuestion, name: str, source: str, *, scm_id: str, version: int, topology: str, view: View = "code"
 ) -> CausimItem:
     """An item from a labelled question about a program."""
     all_change, some_change = found.effect or (None, None)

@@ -16,7 +16,7 @@ from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.draws import below, weighted
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.replayscm._kernels_worlds import agreeing_sizes, outcomes
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, Rows
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, Rows
 from calibrant.solvers.replayscm.member_sampling import completion, mechanism
 
 U64 = npt.NDArray[np.uint64]
@@ -31,7 +31,7 @@ class Members:
     order: [d, m] endogenous variables, parents first; masks: [d, m] their parent sets; tables: [d, m] their functions
     """
 
-    space: ImaginedSpace
+    space: ConditionedSpace
     order: I64
     masks: I64
     tables: U64
@@ -58,7 +58,7 @@ class Members:
         )
 
 
-def draw(space: ImaginedSpace, rng: Random, num_members: int) -> Members:
+def draw(space: ConditionedSpace, rng: Random, num_members: int) -> Members:
     """Independent members; `ValueError` from an empty space, or if one of them cannot be written as formulas."""
     draws = _Draws(space, rng)
     members = [draws.member() for _ in range(num_members)]
@@ -76,7 +76,7 @@ def draw(space: ImaginedSpace, rng: Random, num_members: int) -> Members:
 class _Draws:
     """The draws from one space; what is counted for one is kept for the next."""
 
-    def __init__(self, space: ImaginedSpace, rng: Random) -> None:
+    def __init__(self, space: ConditionedSpace, rng: Random) -> None:
         self.sets = space.sets
         self.space = space
         self.rng = rng
@@ -95,7 +95,7 @@ class _Draws:
         return [(v, mask, tables[v]) for v, mask in chosen.items()]
 
     def _function(self, variable: int, mask: Mask) -> int:
-        place = self.sets.places[variable][mask]
+        place = self.sets.set_offsets[variable][mask]
         bits = self._bits(place, mask)
         if not mask and variable not in self._constants_written:
             mechanism(self.sets.space, self.space.roots, variable, mask, TruthTable(0, bits))  # or it cannot be said

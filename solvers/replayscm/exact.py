@@ -28,7 +28,7 @@ from calibrant.dsl.replayscm.problem import Task
 from calibrant.dsl.replayscm.scm import Scm
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import good_choice
 from calibrant.solvers.budget import LEAST_SCM_STATES, Budget, Undecided
 from calibrant.solvers.formulas.least import LeastSize, least_formula
 from calibrant.solvers.formulas.literals import require_literals_alone
@@ -226,7 +226,7 @@ class _Search:
         met: a choice of parent sets, and the root set under which it was met
         """
         least = total_size(at_least)
-        reached = f"every train-exact SCM of the class{_among(note)} has total size at least {least}"
+        reached = f"every train-exact SCM of the class{_class_note(note)} has total size at least {least}"
         models = [
             model
             for roots in sorted(hypotheses, key=lambda roots: (self._floor(roots), roots))[:MAX_ROOT_SETS_TRIED]
@@ -305,7 +305,7 @@ class _Search:
 
     def _provenance(self, note: str) -> dict[str, Any]:
         return {
-            "class": f"every mechanism mentions at most {self.search.max_parents} variables{_among(note)}",
+            "class": f"every mechanism mentions at most {self.search.max_parents} variables{_class_note(note)}",
             "operators": list(self.operators),
             "nested_roots": note,
             "states": self.budget.used,
@@ -325,6 +325,6 @@ class _Search:
         return outcome.value
 
 
-def _among(note: str) -> str:
+def _class_note(note: str) -> str:
     """Return what a note about root sets adds to the class in words."""
     return ", roots with nested columns" if note == ONLY_NESTED else ""

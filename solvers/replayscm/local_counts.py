@@ -101,7 +101,7 @@ def size_counts(space: LocalSpace, functions: EssentialFunctions, constants: Map
     return histograms
 
 
-def capped(space: LocalSpace, histograms: I64, functions: EssentialFunctions, max_size: int) -> LocalSpace:
+def limit_size(space: LocalSpace, histograms: I64, functions: EssentialFunctions, max_size: int) -> LocalSpace:
     """The part of a space whose formulas have at most `max_size` nodes; histograms: what `size_counts` counted.
 
     `ValueError` if not all functions of that size are listed for some number of parents.
@@ -118,7 +118,7 @@ def sized_local_space(
     space: LocalSpace, functions: EssentialFunctions, constants: Mapping[int, int], max_size: int
 ) -> LocalSpace:
     """The part of a space whose formulas have at most `max_size` nodes, counted by least size."""
-    return capped(space, size_counts(space, functions, constants), functions, max_size)
+    return limit_size(space, size_counts(space, functions, constants), functions, max_size)
 
 
 def _tables(packed: PackedPanels, target: int, candidates: Sequence[int], max_parents: int) -> tuple[I64, U64, U64]:

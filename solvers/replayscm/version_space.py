@@ -24,14 +24,14 @@ from calibrant.solvers.acyclic.draws import Draws
 from calibrant.solvers.acyclic.estimate import PARTICLES, RUNS, Estimate, estimate, together
 from calibrant.solvers.acyclic.least_cost import Mask
 from calibrant.solvers.acyclic.marginals import Marginals
-from calibrant.solvers.acyclic.placement import minimal, orderable
+from calibrant.solvers.acyclic.order_ideals import minimal, orderable
 from calibrant.solvers.budget import BudgetSpent
 from calibrant.solvers.formulas.essential import EssentialFunctions, constant_sizes, essential_functions, synthesised
 from calibrant.solvers.formulas.expressible import expresses_everything
 from calibrant.solvers.formulas.literals import require_literals_alone
 from calibrant.solvers.outcome import Found, OutOfBudget
 from calibrant.solvers.replayscm.function_index import FunctionIndex, function_index
-from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, capped, local_space, size_counts
+from calibrant.solvers.replayscm.local_counts import I64, LocalSpace, limit_size, local_space, size_counts
 from calibrant.solvers.replayscm.roots import nested_variables, root_sets
 
 MAX_PARENTS = 6  # tables of 2**6 rows fill one word
@@ -94,7 +94,7 @@ class VersionSpace:
 
     @property
     def functions(self) -> EssentialFunctions:
-        """The functions by size that a capped class is enumerated from."""
+        """The functions by size that a limit_size class is enumerated from."""
         return essential_functions(self.model_class.max_parents, synthesised(self.task.grammar))
 
     @property
@@ -107,7 +107,7 @@ class VersionSpace:
         if variable not in self._spaces:
             cap = self.model_class.max_size
             if cap is not None:
-                space = capped(self._any_size(variable), self.size_counts(variable), self.functions, cap)
+                space = limit_size(self._any_size(variable), self.size_counts(variable), self.functions, cap)
             else:
                 space = self._any_size(variable)
             self._spaces[variable] = space

@@ -13,7 +13,7 @@ import numpy as np
 
 from calibrant.audits.replayscm.behaviour import rows_of
 from calibrant.dsl.replayscm.world import World
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import VersionSpace
 
 AT_ONCE = 4_000_000  # weights of parent sets that are held at a time
@@ -34,10 +34,10 @@ class Members:
         self._roots = roots
 
     @cached_property
-    def _parts(self) -> tuple[ImaginedSpace, ...]:
+    def _parts(self) -> tuple[ConditionedSpace, ...]:
         """The members by root set."""
         able = self.space.counts_by_roots if self._roots is None else self._roots
-        parts = (ImaginedSpace(self._sets, roots) for roots in able)
+        parts = (ConditionedSpace(self._sets, roots) for roots in able)
         return tuple(part for part in parts if part.mass)
 
     @property

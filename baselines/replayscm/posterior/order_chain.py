@@ -27,7 +27,7 @@ from calibrant.baselines.replayscm.posterior.prior import CONFIGURATIONS, Config
 from calibrant.baselines.replayscm.posterior.root_evidence import root_probability
 from calibrant.dsl.replayscm.problem import Task
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.placement import minimal
+from calibrant.solvers.acyclic.order_ideals import minimal
 from calibrant.solvers.budget import BudgetSpent
 
 CHAINS = 4

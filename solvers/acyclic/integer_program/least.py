@@ -14,11 +14,11 @@ from time import monotonic
 import numpy as np
 
 from calibrant.solvers.acyclic.integer_program.cutting import Bits
-from calibrant.solvers.acyclic.integer_program.known import Column, Known, LateError, Value
+from calibrant.solvers.acyclic.integer_program.incumbent import Column, Incumbent, TimeLimitReached, Value
 from calibrant.solvers.acyclic.integer_program.tree import Tree
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, by_size, total_size
 from calibrant.solvers.acyclic.maxsat import CRITERIA
-from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import good_choice
 from calibrant.solvers.acyclic.reduction import Part, split
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.highs import require_highs
@@ -44,7 +44,7 @@ def least_by_program(part: Part, *, seconds: float | None = None) -> dict[int, M
         least = sum(min(candidates.values()).cost for candidates in part.values())
         reached = f"sizes differ by more than {LARGEST_SUM:,} in all: too much for floating point"
         raise Undecided(least, reached, known)
-    return _Search(Known(part, known, until)).least()
+    return _Search(Incumbent(part, known, until)).least()
 
 
 class _Search:
@@ -53,7 +53,7 @@ class _Search:
     groups: per column whether it is allowed; every choice that may be the least one is in one of them
     """
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Incumbent) -> None:
         self.known = known
         self.part = known.part
         self.variables = known.variables
@@ -65,7 +65,7 @@ class _Search:
         for number, criterion in enumerate(CRITERIA):
             try:
                 sums[number] = self._settle(lambda v, own, by=criterion: by(self.part[v][own].cost))  # type: ignore[misc]
-            except LateError as late:
+            except TimeLimitReached as late:
                 sums[number] = late.at_least
                 raise Undecided(_cost(sums), None, self.known.chosen) from None
             if number == 0 and (chosen := self._apart(sums)) is not None:
@@ -75,7 +75,7 @@ class _Search:
             ranks = {parents: rank for rank, (_, parents) in enumerate(ranked)}
             try:
                 self._settle(lambda u, own, v=v, ranks=ranks: ranks[own] if u == v else 0)  # type: ignore[misc]
-            except LateError:
+            except TimeLimitReached:
                 raise Undecided(_cost(sums), None, self.known.chosen) from None
         return self.known.chosen
 
@@ -114,8 +114,8 @@ class _Search:
             tree = Tree(self.known, self.columns, above)
             try:
                 groups = tree.grow(self.groups)
-            except LateError as late:
-                raise LateError(base + late.at_least) from None
+            except TimeLimitReached as late:
+                raise TimeLimitReached(base + late.at_least) from None
             total = base + tree.most
             self.known.settled.append((above, tree.most))
         needed = np.logical_or.reduce(groups)

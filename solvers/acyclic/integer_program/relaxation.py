@@ -103,7 +103,7 @@ class Relaxation:
         self.unpriced = np.array([status == highspy.HighsBasisStatus.kBasic for status in statuses], np.bool_)
         return (np.clip(taken, 0.0, 1.0) if is_solved else None), proof
 
-    def tried(self, allowed: Bits, steps: int) -> Proof:
+    def improve_bound(self, allowed: Bits, steps: int) -> Proof:
         """Return what a few steps of the simplex prove, from the last solution on, which is the last one after it too.
 
         allowed: shape (columns,)

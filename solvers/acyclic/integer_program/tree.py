@@ -26,12 +26,12 @@ from calibrant.solvers.acyclic.integer_program.cutting import (
     most_violated,
     violated,
 )
-from calibrant.solvers.acyclic.integer_program.known import Column, Known, LateError, Value
+from calibrant.solvers.acyclic.integer_program.incumbent import Column, Incumbent, TimeLimitReached, Value
+from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.integer_program.relaxation import Proof, Relaxation, Row
-from calibrant.solvers.acyclic.integer_program.stirring import Stirring
 from calibrant.solvers.acyclic.least_cost import Cost, Mask
-from calibrant.solvers.acyclic.maxsat import clusters, placed
-from calibrant.solvers.acyclic.order_search import Orders
+from calibrant.solvers.acyclic.maxsat import placed, violated_clusters
+from calibrant.solvers.acyclic.ordering_search import Orders
 
 TAKEN = 1e-6  # of a column, below which it counts as not taken
 LITTLE = 0.02  # of the gap, by which a bound has to rise for more cuts to be sought
@@ -66,7 +66,7 @@ class Tree:
     most: what the known choice comes to; ended: nodes in which no choice is better, and some may be as good
     """
 
-    def __init__(self, known: Known, columns: Sequence[Column], value: Value) -> None:
+    def __init__(self, known: Incumbent, columns: Sequence[Column], value: Value) -> None:
         self.known = known
         self.columns = columns
         self.value = value
@@ -83,7 +83,7 @@ class Tree:
         self.ended: list[_Node] = []
         self.queue: list[_Node] = []
         self.numbers = count()
-        self.stirring = Stirring(
+        self.stirring = OrderLocalSearch(
             {v: {parents: one.cost for parents, one in sets.items()} for v, sets in known.part.items()}
         )
         for settled, total in known.settled:
@@ -142,7 +142,7 @@ class Tree:
             sets = {self.columns[place][0]: [self.columns[place][1]] for place, _ in shares}
             _, left = placed(sets)
             position = {v: i for i, v in enumerate(self.variables)}
-            return {Cluster(tuple(position[v] for v in group)) for group in clusters(sets, left)}
+            return {Cluster(tuple(position[v] for v in group)) for group in violated_clusters(sets, left)}
         places = [place for place, _ in shares]
         support = Support(self.owner[places], self.parents[places], np.array([share for _, share in shares]))
         return violated(support) or (most_violated(support, self.known.left()) if root else set())
@@ -202,7 +202,7 @@ class Tree:
     def _wander(self) -> None:
         """Tries orders from anywhere."""
         for _ in range(0 if self.known.settled else WALKS):
-            if not self.known.is_late() and (chosen := self.stirring.anew(STIRRED_FIRST * len(self.variables))):
+            if not self.known.is_late() and (chosen := self.stirring.restart(STIRRED_FIRST * len(self.variables))):
                 self._meet(chosen)
 
     def _branches(self, taken: F64, allowed: Bits, bound: float) -> Sequence[_Side]:
@@ -237,7 +237,7 @@ class Tree:
         if not self._some_left(allowed):
             return _Side(self.most + 1.0, allowed)
         self._in_time(bound)
-        proof = self.relaxed.tried(allowed, TRIED_STEPS)
+        proof = self.relaxed.improve_bound(allowed, TRIED_STEPS)
         allowed = self._within_reach(allowed, proof)
         return _Side(max(bound, ceil(proof.bound)) if self._some_left(allowed) else self.most + 1.0, allowed)
 
@@ -259,4 +259,4 @@ class Tree:
 
     def _in_time(self, bound: float) -> None:
         if self.known.is_late():
-            raise LateError(int(min([self.most, bound, *(node.bound for node in self.queue)])))
+            raise TimeLimitReached(int(min([self.most, bound, *(node.bound for node in self.queue)])))

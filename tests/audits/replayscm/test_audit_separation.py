@@ -33,8 +33,8 @@ from calibrant.dsl.replayscm.disclosure import HiddenOrder
 from calibrant.dsl.replayscm.problem import Problem
 from calibrant.dsl.replayscm.scm import Scm, scm
 from calibrant.dsl.replayscm.world import Intervention, World
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import Members
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.effort import examples
 from tests.support.replayscm.brute_force import Member
@@ -205,7 +205,7 @@ def test_bounds_hold_and_the_estimate_has_its_expectation_when_the_budget_is_sho
 
 def as_drawn(space: VersionSpace, models: Sequence[Scm]) -> Members:
     """SCMs as if they had been drawn: their local functions over the variables by column."""
-    imagined = ImaginedSpace(ParentSets(space, None), models[0].roots)
+    imagined = ConditionedSpace(ParentSets(space, None), models[0].roots)
     order, masks, tables = [], [], []
     for model in models:
         order.append([space.index[v] for v in model.order])

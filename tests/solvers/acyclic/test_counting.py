@@ -12,7 +12,7 @@ import pytest
 from calibrant.solvers.acyclic import count
 from calibrant.solvers.acyclic.bounds import bounds
 from calibrant.solvers.acyclic.count import Layers, Weights, total
-from calibrant.solvers.acyclic.placement import minimal, orderable
+from calibrant.solvers.acyclic.order_ideals import minimal, orderable
 from calibrant.solvers.budget import BudgetSpent
 from tests.solvers.acyclic.test_structure import is_acyclic
 

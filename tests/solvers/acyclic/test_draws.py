@@ -94,7 +94,7 @@ def by_elimination(weights: Weights, rng: Random) -> Draw:
 
 
 def by_shares(weights: Weights, rng: Random) -> Draw:
-    shared = draws._ByShares(weights)
+    shared = draws._SequentialSampler(weights)
     assert shared.total == sum_of(weights)
     return lambda: shared.draw(rng)
 
@@ -146,7 +146,7 @@ def test_where_only_the_sum_is_in_reach() -> None:
     weights = dense(8, 10**11, 0, terms=7_000)
     assert weights.words is None
     several = Draws(weights)
-    assert {type(part) for part in several._parts} == {draws._ByShares}
+    assert {type(part) for part in several._parts} == {draws._SequentialSampler}
     assert several.total == total(dense(8, 10**11, 0))
     assert acyclic(several.draw(Random(0)))
 

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from calibrant.solvers.acyclic.least_cost import Cost, Mask, best_structure, by_size, distinct, without_tie_break
-from calibrant.solvers.acyclic.maxsat import clusters, placed
+from calibrant.solvers.acyclic.maxsat import placed, violated_clusters
 from calibrant.solvers.acyclic.optimum import Choice, optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, Part, parts, undominated
+from calibrant.solvers.acyclic.reduction import ParentSet, Part, parts, remove_dominated
 from calibrant.solvers.budget import Budget, Undecided
 from tests.solvers.acyclic.test_structure import is_acyclic
 
@@ -145,7 +145,7 @@ def test_bounds_hold_at_every_budget_and_answers_stay_what_they_are() -> None:
 
 def test_what_is_dominated() -> None:
     sets = [ParentSet(9, 0b0110), ParentSet(5, 0b0010), ParentSet(5, 0b10010), ParentSet(4, 0b1100), ParentSet(6, 0b1)]
-    assert undominated(sets, [1, 2, 3]) == {0b0010: (5, 0b0010), 0b1100: (4, 0b1100), 0b0: (6, 0b1)}
+    assert remove_dominated(sets, [1, 2, 3]) == {0b0010: (5, 0b0010), 0b1100: (4, 0b1100), 0b0: (6, 0b1)}
 
 
 def test_parents_in_other_components_close_no_cycle() -> None:
@@ -170,7 +170,7 @@ def test_every_cluster_is_left_without_a_way_in() -> None:
         chosen, left = placed(taken)
         assert chosen.keys() | set(left) == options.keys()
         assert is_acyclic(chosen)
-        groups = clusters(taken, left) if left else []
+        groups = violated_clusters(taken, left) if left else []
         assert bool(groups) == bool(left)
         for group in groups:
             within = sum(1 << v for v in group)

@@ -17,7 +17,7 @@ from calibrant.dsl.blickets.item import BlicketItem, Condition, Count, Mechanism
 from calibrant.dsl.blickets.readings import apply_move, readings
 from calibrant.dsl.blickets.reference import is_active
 from calibrant.dsl.blickets.rule import Form, Rule, all_rules, set_of
-from calibrant.solvers.blickets.aware import Seek, SwitchAware
+from calibrant.solvers.blickets.aware_learners import Seek, SwitchAware
 from calibrant.solvers.blickets.certificate import certifiable, missing_probes
 from calibrant.solvers.blickets.chains import ChainLearner, ChainSpace
 from calibrant.solvers.blickets.geometry import Sequences, Sets

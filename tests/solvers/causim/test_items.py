@@ -21,8 +21,8 @@ from calibrant.dsl.causim.reference import work_out
 from calibrant.dsl.causim.topology import TOPOLOGIES
 from calibrant.dsl.errors import PoolError
 from calibrant.solvers.causim.answers import AnswerSet
-from calibrant.solvers.causim.asking import asked
 from calibrant.solvers.causim.items import built_in_items, drawn_items, generated_items
+from calibrant.solvers.causim.question_sampling import sample_question
 from calibrant.solvers.outcome import Found
 
 
@@ -69,7 +69,7 @@ def test_a_scenario_that_is_asked_for_is_the_scenario_that_comes(items: list[Cau
     model = items[-1].task.model
     for scenario in ("deterministic", "stochastic"):
         for seed in range(5):
-            found = asked(model, kind, seed, scenario=scenario, with_effect=kind == "intervention")  # type: ignore[arg-type]
+            found = sample_question(model, kind, seed, scenario=scenario, with_effect=kind == "intervention")  # type: ignore[arg-type]
             if isinstance(found, Found):
                 assert found.value.scenario == scenario
                 if kind == "intervention":

@@ -14,7 +14,7 @@ from calibrant.dsl.replayscm.submission import illegality
 from calibrant.dsl.replayscm.world import Intervention, Panel, World
 from calibrant.solvers.acyclic.least_cost import by_size
 from calibrant.solvers.acyclic.optimum import STATES_PER_CONFLICT, Choice, optimal_choice
-from calibrant.solvers.acyclic.reduction import ParentSet, undominated
+from calibrant.solvers.acyclic.reduction import ParentSet, remove_dominated
 from calibrant.solvers.budget import Undecided
 from calibrant.solvers.outcome import BestSoFar, Found, OutOfBudget
 from calibrant.solvers.replayscm import exact
@@ -99,7 +99,7 @@ def test_sets_left_out_beside_free_variables_are_dominated() -> None:
         every, fewer = search.parent_sets(v, candidates), search.parent_sets(v, candidates, free=free)
         assert {one.mask for one in fewer} <= {one.mask for one in every}
         left = [
-            undominated([ParentSet(by_size(one.at_least, one.mask), one.mask) for one in sets], endogenous)
+            remove_dominated([ParentSet(by_size(one.at_least, one.mask), one.mask) for one in sets], endogenous)
             for sets in (every, fewer)
         ]
         assert left[0] == left[1]

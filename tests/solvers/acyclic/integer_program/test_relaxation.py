@@ -42,7 +42,7 @@ def test_what_is_tried_and_dropped_leaves_the_solution_as_it_was() -> None:
         everything = np.ones(2 * num, np.bool_)
         taken, proof = relaxed.solve(everything)
         without = everything & ~((np.arange(2 * num) == 7) | (np.arange(2 * num) == 20))
-        few, many = relaxed.tried(without, 1), relaxed.tried(without, 1000)
+        few, many = relaxed.improve_bound(without, 1), relaxed.improve_bound(without, 1000)
         assert few.bound <= many.bound + 1e-6 * many.bound
         assert many.bound >= proof.bound - 1e-6 * proof.bound
         assert np.isinf(many.dearer[[7, 20]]).all()

@@ -18,7 +18,7 @@ FREELY_PLACED = 1_000  # beginnings from which on all subsets are worth a table
 MAX_POSITIONS = 62  # a set is a signed word
 
 
-class Placement:
+class OrderIdeals:
     """The parent sets of each variable as arrays.
 
     options: per variable its parent sets, endogenous part only, and their weights, all positive

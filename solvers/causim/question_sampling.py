@@ -20,7 +20,7 @@ SEEDS = 200
 
 
 @dataclass(frozen=True)
-class Asked:
+class LabelledQuestion:
     """A question with its labels.
 
     world: the world it was drawn from
@@ -38,7 +38,7 @@ class Asked:
     copy: bool | None
 
 
-def asked(
+def sample_question(
     model: Model,
     kind: QuestionType,
     seed: int,
@@ -47,7 +47,7 @@ def asked(
     scenario: Scenario | None = None,
     options: QuestionOptions | None = None,
     with_effect: bool = False,
-) -> Outcome[Asked]:
+) -> Outcome[LabelledQuestion]:
     """The first question of at most ATTEMPTS draws of this seed that has the scenario, and an effect where asked for.
 
     key: what else the draws depend on, such as the program's id. Deductions and interventions that are to have one
@@ -68,7 +68,9 @@ def asked(
             continue
         label = scenario_of(size.value)
         trivial = drawn.question.is_trivial(model)
-        return Found(Asked(drawn.question, seed, drawn.world, label, size.value, trivial, effect, members.copy))
+        return Found(
+            LabelledQuestion(drawn.question, seed, drawn.world, label, size.value, trivial, effect, members.copy)
+        )
     return OutOfBudget(f"no such question in {ATTEMPTS} attempts")
 
 
@@ -85,13 +87,15 @@ def questions(
     scenario: Scenario | None = None,
     options: QuestionOptions | None = None,
     with_effect: bool = False,
-) -> Iterator[Asked]:
+) -> Iterator[LabelledQuestion]:
     """Up to that many different questions, from seeds 0, 1, ... below SEEDS; fewer where the model has no more."""
 
-    def different() -> Iterator[Asked]:
+    def different() -> Iterator[LabelledQuestion]:
         seen: list[Question] = []
         for seed in range(SEEDS):
-            found = asked(model, kind, seed, key=key, scenario=scenario, options=options, with_effect=with_effect)
+            found = sample_question(
+                model, kind, seed, key=key, scenario=scenario, options=options, with_effect=with_effect
+            )
             if isinstance(found, Found) and found.value.question not in seen:
                 seen.append(found.value.question)
                 yield found.value

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from calibrant.solvers.acyclic.least_cost import best_structure, distinct
-from calibrant.solvers.acyclic.order_search import good_choice
+from calibrant.solvers.acyclic.ordering_search import good_choice
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]

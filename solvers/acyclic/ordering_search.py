@@ -19,7 +19,7 @@ def good_choice(options: Mapping[int, Mapping[Mask, Cost]], roots: Mask) -> tupl
     """
     orders = Orders(options, roots)
     first = orders.cheapest_first()
-    return None if first is None else orders.improved(first)
+    return None if first is None else orders.improve_order(first)
 
 
 class Orders:
@@ -49,7 +49,7 @@ class Orders:
             placed |= 1 << order[-1]
         return order
 
-    def improved(self, order: Sequence[int]) -> tuple[Cost, dict[int, Mask]]:
+    def improve_order(self, order: Sequence[int]) -> tuple[Cost, dict[int, Mask]]:
         """Return what a possible order comes to after moves of one variable, to the best place each, while they
         improve it.
         """

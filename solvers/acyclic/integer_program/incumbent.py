@@ -18,7 +18,7 @@ Value: TypeAlias = Callable[[int, Mask], int]
 """What a column costs, by one criterion."""
 
 
-class LateError(Exception):
+class TimeLimitReached(Exception):  # noqa: N818 - no fault: the search returns its bound
     """Time ran out.
 
     at_least: no choice costs less, by the criterion
@@ -29,7 +29,7 @@ class LateError(Exception):
         self.at_least = at_least
 
 
-class Known:
+class Incumbent:
     """The best choice so far, by all criteria.
 
     until: a time of the clock; settled: of each sum that is known what the columns add to it, and what it comes to

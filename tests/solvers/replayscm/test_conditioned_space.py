@@ -14,8 +14,8 @@ from calibrant.audits.replayscm.behaviour import rows_of
 from calibrant.dsl.replayscm.problem import Problem, Task
 from calibrant.dsl.replayscm.reference import replays_exactly
 from calibrant.dsl.replayscm.world import Panel, World
+from calibrant.solvers.replayscm.conditioned_space import ConditionedSpace, ParentSets
 from calibrant.solvers.replayscm.drawn_members import draw
-from calibrant.solvers.replayscm.imagined import ImaginedSpace, ParentSets
 from calibrant.solvers.replayscm.member_sampling import sample
 from calibrant.solvers.replayscm.version_space import ModelClass, VersionSpace
 from tests.support.replayscm.brute_force import member_size
@@ -36,9 +36,9 @@ def problems(number: int) -> Iterator[tuple[Problem, Task, tuple[World, ...]]]:
             yield problem, task, (one, other)
 
 
-def spaces(space: VersionSpace, penalty: int | None) -> list[ImaginedSpace]:
+def spaces(space: VersionSpace, penalty: int | None) -> list[ConditionedSpace]:
     sets = ParentSets(space, penalty)
-    return [ImaginedSpace(sets, roots) for roots in space.root_sets]
+    return [ConditionedSpace(sets, roots) for roots in space.root_sets]
 
 
 def enumerated(task: Task, model_class: ModelClass, penalty: int | None, worlds: Sequence[World]) -> Fraction:
@@ -97,7 +97,7 @@ def test_draws_are_those_of_the_sampler(model_class: ModelClass, penalty: int | 
         for roots in list(space.counts_by_roots)[:2]:
             told = space if task.disclosure.roots is not None else space.given_roots(roots)
             for worlds in ((), more[:1]):
-                here = ImaginedSpace(ParentSets(told, penalty), roots).given(rows_of(worlds, task.variables))
+                here = ConditionedSpace(ParentSets(told, penalty), roots).given(rows_of(worlds, task.variables))
                 if not here.mass:
                     continue
                 members = draw(here, Random(problem.id), 6)

@@ -20,7 +20,7 @@ Weighted: TypeAlias = Callable[[Iterable[tuple[Any, int]], int], Any]
 """One of several things with their weights, which add up to the number."""
 
 
-class Backward:
+class BackwardSampler:
     """Backward sampler along an elimination; it stores as many pairs of relations as were joined."""
 
     def __init__(self, options: Sequence[Mapping[Mask, int]], order: Sequence[int], budget: Budget) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from calibrant.solvers.acyclic.integer_program._kernels_orders import IMPOSSIBLE, improve
-from calibrant.solvers.acyclic.integer_program.stirring import Stirring
+from calibrant.solvers.acyclic.integer_program.order_local_search import OrderLocalSearch
 from calibrant.solvers.acyclic.least_cost import best_structure
-from calibrant.solvers.acyclic.order_search import Orders
-from tests.solvers.acyclic.test_order_search import random_options
+from calibrant.solvers.acyclic.ordering_search import Orders
+from tests.solvers.acyclic.test_ordering_search import random_options
 from tests.solvers.acyclic.test_structure import is_acyclic
 
 Options = dict[int, dict[int, int]]
@@ -48,7 +48,7 @@ def moved(order: list[int], v: int, place: int) -> list[int]:
 @pytest.mark.parametrize("seed", range(40))
 def test_an_improved_order_costs_what_is_said_and_no_move_makes_it_cheaper(seed: int) -> None:
     options = drawn(seed)
-    stirring = Stirring(options)
+    stirring = OrderLocalSearch(options)
     places = np.random.default_rng(seed).permutation(len(options))
     said = improve(places, stirring.starts, stirring.masks, stirring.costs)
     order = [stirring.variables[place] for place in places.tolist()]
@@ -67,8 +67,12 @@ def test_choices_have_no_cycle_and_are_mostly_the_least() -> None:
     least = tried = 0
     for seed in range(60):
         options = drawn(seed)
-        best, first, stirring = best_structure(options, 0), Orders(options, 0).cheapest_first(), Stirring(options)
-        fresh = stirring.anew(20)
+        best, first, stirring = (
+            best_structure(options, 0),
+            Orders(options, 0).cheapest_first(),
+            OrderLocalSearch(options),
+        )
+        fresh = stirring.restart(20)
         assert (best is None) == (first is None)
         if best is None or first is None:
             assert fresh is None
@@ -86,4 +90,4 @@ def test_choices_have_no_cycle_and_are_mostly_the_least() -> None:
 
 def test_the_same_from_the_same_beginning() -> None:
     options = drawn(3)
-    assert Stirring(options).anew(5) == Stirring(options).anew(5)
+    assert OrderLocalSearch(options).restart(5) == OrderLocalSearch(options).restart(5)

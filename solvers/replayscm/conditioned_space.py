@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from calibrant.solvers.acyclic.count import Weights, total
 from calibrant.solvers.acyclic.draws import Draws
+from calibrant.solvers.acyclic.fixed_width_sums import WordWeights, limbs_for
 from calibrant.solvers.acyclic.least_cost import Mask
-from calibrant.solvers.acyclic.words import WordWeights, limbs_for
 from calibrant.solvers.formulas.essential import constant_sizes
 from calibrant.solvers.replayscm._kernels_worlds import after_rows, subsets_below, weights_after
 from calibrant.solvers.replayscm.function_index import NOT_LISTED
@@ -135,7 +135,7 @@ class ParentSets:
         return slice(int(self.starts[variable]), int(self.starts[variable + 1]))
 
     @cached_property
-    def places(self) -> list[dict[Mask, int]]:
+    def set_offsets(self) -> list[dict[Mask, int]]:
         """Return the offset of each parent set, per variable."""
         masks, starts = self.masks.tolist(), self.starts.tolist()
         return [dict(zip(masks[a:b], range(a, b), strict=True)) for a, b in pairwise(starts)]
@@ -167,7 +167,7 @@ class ParentSets:
         return WordWeights(weights, entries, inside, starts, limbs)
 
 
-class ImaginedSpace:
+class ConditionedSpace:
     """The members with one root set, given the evidence and the rows that were added.
 
     sets: the parent sets; roots: the root set; cares, values: [e] what evidence and rows say together
@@ -184,9 +184,9 @@ class ImaginedSpace:
         self._in_words = len(self._groups) == len(groups)
         self._together = sets.group(together.endogenous, weights)
 
-    def given(self, rows: Rows) -> ImaginedSpace:
+    def given(self, rows: Rows) -> ConditionedSpace:
         """The members that show these rows as well."""
-        other = ImaginedSpace.__new__(ImaginedSpace)
+        other = ConditionedSpace.__new__(ConditionedSpace)
         other.sets, other.roots, other._together = self.sets, self.roots, self._together
         other._groups, other._in_words = self._groups, self._in_words
         other.cares, other.values = np.empty_like(self.cares), np.empty_like(self.values)

@@ -17,7 +17,7 @@ from calibrant.solvers.acyclic.least_cost import Cost, Mask, members_of
 MOVED = 4  # variables at a time
 
 
-class Stirring:
+class OrderLocalSearch:
     """Random moves are drawn from a stream that begins with the object.
 
     options: per variable its possible parent sets, of at most 63 variables in all, and what they cost: whole numbers
@@ -43,7 +43,7 @@ class Stirring:
         self._stir(places, times)
         return self._choice(places)
 
-    def anew(self, times: int) -> dict[int, Mask] | None:
+    def restart(self, times: int) -> dict[int, Mask] | None:
         """Restart from a random order and improve it; None if no feasible order is met."""
         places = self.random.permutation(len(self.variables))
         return self._choice(places) if self._stir(places, times) < IMPOSSIBLE else None
