@@ -109,8 +109,10 @@ class ChainSpace:
             backward.append(after)
             after = _others(places[:, place] * after)
         choices = np.arange(len(self.points))
-        found: npt.NDArray[np.float64] = np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
-        return found
+        products: npt.NDArray[np.float64] = (
+            np.stack(forward, 1)[choices, now] * np.stack(backward[::-1], 1)[choices, now]
+        )
+        return products
 
     def _now(self) -> npt.NDArray[np.intp]:
         """For each choice of switch points the place in the chain that the next reading is about."""
@@ -118,8 +120,8 @@ class ChainSpace:
 
     def fits(self, member: Chain) -> bool:
         rules = [rule.canonical for rule in member.rules]
-        known = member.points in self.points and member.p in self.levels and len(rules) == self.logs.shape[1]
-        if not known or any(one == other for one, other in pairwise(rules)):
+        representable = member.points in self.points and member.p in self.levels and len(rules) == self.logs.shape[1]
+        if not representable or any(rule == following_rule for rule, following_rule in pairwise(rules)):
             return False
         numbers = [rule_numbers(self.n)[rule] for rule in rules]
         at = self.logs[self.points.index(member.points), :, self.levels.index(member.p)]
@@ -133,7 +135,7 @@ class ChainSpace:
         totals = (possible[:, 0] * behind[-1]).sum(axis=2)
         if not totals.any():
             raise ValueError("the space is empty")
-        drawn = []
+        members = []
         for flat in rng.choice(totals.size, size=n, p=(totals / totals.sum()).ravel()):
             choice, level = divmod(int(flat), len(self.levels))
             numbers: list[int] = []
@@ -142,8 +144,8 @@ class ChainSpace:
                 weights[numbers[-1:]] = 0  # neighbours differ
                 numbers.append(int(rng.choice(len(weights), p=weights / weights.sum())))
             rules = tuple(all_rules(self.n)[number] for number in numbers)
-            drawn.append(Chain(rules, self.points[choice], self.levels[level]))
-        return drawn
+            members.append(Chain(rules, self.points[choice], self.levels[level]))
+        return members
 
     # --- readings -----------------------------------------------------------------------------------------------------
 
@@ -154,9 +156,9 @@ class ChainSpace:
         levels = np.array(self.levels)[:, None]
         with np.errstate(divide="ignore"):
             heard, unheard = np.log(levels), np.log1p(-levels)
-        told = np.where(satisfied, heard, -np.inf) if active else np.where(satisfied, unheard, 0.0)
+        log_likelihoods = np.where(satisfied, heard, -np.inf) if active else np.where(satisfied, unheard, 0.0)
         logs = self.logs.copy()
-        logs[np.arange(len(self.points)), self._now()] += told
+        logs[np.arange(len(self.points)), self._now()] += log_likelihoods
         counts = active and (self.count_by is Count.LEVEL or not self.active)
         progress = self.progress + (counts and self.switch_by is SwitchBy.ACTIVATIONS)
         return replace(self, logs=logs, progress=progress, active=active)

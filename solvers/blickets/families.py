@@ -62,8 +62,8 @@ def class_of(item: BlicketItem) -> DetectorSpace:
 
 def after_step(space: DetectorSpace, placed: tuple[int, ...], step: Step[str]) -> DetectorSpace:
     """Return what a step leaves of a space. placed: what is on the detector after it"""
-    left = space if step.reading is None else space.after(placed, step.reading)
-    return left.spent(step.cost) if isinstance(left, ChainSpace) else left
+    remaining_space = space if step.reading is None else space.after(placed, step.reading)
+    return remaining_space.spent(step.cost) if isinstance(remaining_space, ChainSpace) else remaining_space
 
 
 def space_after(space: DetectorSpace, task: Task, steps: Iterable[Step[str]]) -> DetectorSpace:
@@ -122,7 +122,7 @@ def chain_class(item: BlicketItem) -> ChainSpace | None:
         and sealed.switches[-1] <= last
         and sealed.p in levels
         and all(mechanism.order is None for mechanism in sealed.mechanisms)
-        and all(one != other for one, other in pairwise(rules))
+        and all(rule != following_rule for rule, following_rule in pairwise(rules))
     )
     if not is_member or comb(last, len(sealed.switches)) > MAX_CHOICES:
         return None

@@ -80,25 +80,27 @@ class Sequences:
         return _sequence_distances(self.n, placed)
 
     def toward(self, placed: tuple[int, ...], target: int) -> tuple[Toggle, ...]:
-        wanted = sequences(self.n)[target]
-        kept = set(wanted[: _kept(placed, wanted)])
-        removed = tuple(("remove", index) for index in placed if index not in kept)
-        return removed or tuple(("place", index) for index in wanted[len(placed) : len(placed) + 1])
+        target_sequence = sequences(self.n)[target]
+        placed_prefix = set(target_sequence[: _prefix_length(placed, target_sequence)])
+        removed = tuple(("remove", index) for index in placed if index not in placed_prefix)
+        return removed or tuple(("place", index) for index in target_sequence[len(placed) : len(placed) + 1])
 
 
-def _kept(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:
+def _prefix_length(placed: tuple[int, ...], wanted: tuple[int, ...]) -> int:
     """Return how many objects may stay: the longest beginning of what is wanted that is on the detector in this
     order.
     """
-    kept = 0
+    prefix_length = 0
     for index in placed:
-        if kept < len(wanted) and index == wanted[kept]:
-            kept += 1
-    return kept
+        if prefix_length < len(wanted) and index == wanted[prefix_length]:
+            prefix_length += 1
+    return prefix_length
 
 
 @cache
 def _sequence_distances(n: int, placed: tuple[int, ...]) -> Distances:
-    moves = np.array([len(placed) + len(wanted) - 2 * _kept(placed, wanted) for wanted in sequences(n)], np.float64)
+    moves = np.array(
+        [len(placed) + len(sequence) - 2 * _prefix_length(placed, sequence) for sequence in sequences(n)], np.float64
+    )
     moves[sequence_numbers(n)[placed]] = np.inf
     return moves

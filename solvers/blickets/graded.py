@@ -31,11 +31,11 @@ def by_level(n: int) -> tuple[Mapping[int, int], ...]:
 def level_tensor(n: int) -> Weights:
     """Levels by rules by sets: 1 where the rule reads that level."""
     size = len(all_rules(n))
-    made = np.zeros((n + 1, size, 1 << n))
+    table = np.zeros((n + 1, size, 1 << n))
     for present, levels in enumerate(by_level(n)):
         for level, bits in levels.items():
-            made[level, :, present] = as_weights(bits, size)
-    return made
+            table[level, :, present] = as_weights(bits, size)
+    return table
 
 
 @dataclass(frozen=True, slots=True, repr=False)

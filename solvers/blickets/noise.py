@@ -68,8 +68,8 @@ class NoiseSpace:
         rules = members_of(self.bits, self.n)
         if not rules:
             raise ValueError("the space is empty")
-        drawn = rng.integers(len(rules) * len(RELIABILITIES), size=n)
-        return [(rules[k // len(RELIABILITIES)], RELIABILITIES[k % len(RELIABILITIES)]) for k in drawn]
+        indices = rng.integers(len(rules) * len(RELIABILITIES), size=n)
+        return [(rules[k // len(RELIABILITIES)], RELIABILITIES[k % len(RELIABILITIES)]) for k in indices]
 
     def after(self, experiment: tuple[int, ...], reading: str) -> NoiseSpace:
         satisfied = activating(self.n)[set_of(experiment)]
@@ -93,8 +93,8 @@ class NoiseSpace:
         """Natural logarithm of the probability of the readings; rows: rules that are left, columns: reliabilities."""
         unheard = np.array(self.unheard)[_places(self.bits, len(self.unheard))]
         p = np.array(RELIABILITIES)
-        found: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
-        return found
+        log_likelihoods: Weights = self.heard * np.log(p) + unheard[:, None] * np.log1p(-p)
+        return log_likelihoods
 
     @property
     def log_scale(self) -> float:
@@ -103,11 +103,11 @@ class NoiseSpace:
 
     def likelihoods(self) -> Weights:
         """The probability of the readings by distinct rule (rows) and reliability (columns), the greatest set to 1."""
-        found = np.zeros((len(self.unheard), len(RELIABILITIES)))
+        likelihoods = np.zeros((len(self.unheard), len(RELIABILITIES)))
         if self.bits:
             logs = self._log_likelihoods()
-            found[_places(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
-        return found
+            likelihoods[_places(self.bits, len(self.unheard))] = np.exp(logs - logs.max())
+        return likelihoods
 
     def posterior(self) -> Mapping[Rule, float]:
         if not self.bits:
@@ -118,13 +118,13 @@ class NoiseSpace:
 
     def masses(self) -> Weights:
         """`likelihoods`, summed over reliabilities: a vector over the distinct rules."""
-        found: Weights = self.likelihoods().sum(axis=1)
-        return found
+        rule_weights: Weights = self.likelihoods().sum(axis=1)
+        return rule_weights
 
     def heard_masses(self) -> Weights:
         """Return the masses by answer if one more reading is ACTIVE and the rule is satisfied at it."""
-        found: Weights = self.likelihoods() @ np.array(RELIABILITIES)
-        return found
+        expected_reliability: Weights = self.likelihoods() @ np.array(RELIABILITIES)
+        return expected_reliability
 
     def information(self) -> Weights:
         return information(self.masses(), self.heard_masses()[:, None] * activation_matrix(self.n))

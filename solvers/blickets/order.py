@@ -120,8 +120,8 @@ class OrderSpace:
 
     def verdicts(self) -> Mapping[Rule, int]:
         """Members by their set, as a conjunctive rule: the order is never asked for."""
-        found = Counter(_answer(order) for order in self.members())
-        return dict(sorted(found.items()))
+        answer_counts = Counter(_answer(order) for order in self.members())
+        return dict(sorted(answer_counts.items()))
 
     def posterior(self) -> Mapping[Rule, float]:
         """With each set of blickets equally likely beforehand, and each order of a set."""
@@ -140,15 +140,15 @@ class OrderSpace:
 
     def activated_masses(self) -> Weights:
         """Return weights by answer (rows) and placement sequence (columns), of members that the sequence activates."""
-        found = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
+        masses = np.zeros((len(all_rules(self.n)), len(sequences(self.n))))
         weights = self.weights()
-        left = np.flatnonzero(weights)
-        if len(left):
-            by_answer = left[np.argsort(answers(self.n)[left], kind="stable")]
+        positive = np.flatnonzero(weights)
+        if len(positive):
+            by_answer = positive[np.argsort(answers(self.n)[positive], kind="stable")]
             rules, starts = np.unique(answers(self.n)[by_answer], return_index=True)
             active = order_matrix(self.n, self.order_reading)[by_answer] * weights[by_answer, None]
-            found[rules] = np.add.reduceat(active, starts, axis=0)
-        return found
+            masses[rules] = np.add.reduceat(active, starts, axis=0)
+        return masses
 
     def information(self) -> Weights:
         """About the member, order included: it determines the reading."""

@@ -87,15 +87,15 @@ class SwitchSpace:
         pairs = np.array([self._pairs(k) for k in range(len(self.firsts))], np.float64)
         if not pairs.any():
             raise ValueError("the space is empty")
-        drawn = []
+        members = []
         for k in rng.choice(len(pairs), size=n, p=pairs / pairs.sum()):
             firsts, seconds = members_of(self.firsts[k], self.n), members_of(self.seconds[k], self.n)
             while True:  # the rules differ; at most one of a first rule's pairs is refused
                 first, second = firsts[rng.integers(len(firsts))], seconds[rng.integers(len(seconds))]
                 if first != second:
                     break
-            drawn.append(Switching(first, second, int(k) + 1))
-        return drawn
+            members.append(Switching(first, second, int(k) + 1))
+        return members
 
     def after(self, experiment: tuple[int, ...], reading: str) -> SwitchSpace:
         active = is_active(reading)
@@ -126,10 +126,10 @@ class SwitchSpace:
         size = len(all_rules(self.n))
         total = np.zeros(size)
         for k, (first, second) in enumerate(zip(self.firsts, self.seconds, strict=True)):
-            current, other = (second, first) if k < self.activations else (first, second)
-            if current and other:
+            current, inactive = (second, first) if k < self.activations else (first, second)
+            if current and inactive:
                 members = as_weights(current, size)
-                total += members * (other.bit_count() - as_weights(other, size))
+                total += members * (inactive.bit_count() - as_weights(inactive, size))
         return total
 
     def posterior(self) -> Mapping[Rule, float]:

@@ -93,14 +93,14 @@ class UniversalSpace:
             case (Family.NOISE, (Rule() as rule, float(p))):
                 return self.noise.fits((rule, p))
             case (Family.ORDER, tuple(order)):
-                return any(order == kept for kept in self.order.members())
+                return any(order == member_order for member_order in self.order.members())
         return False
 
     def sample(self, rng: np.random.Generator, n: int) -> Sequence[Member]:
         numbers = np.array(list(self.counts.values()), np.float64)
         if not numbers.any():
             raise ValueError("the space is empty")
-        drawn: list[Member] = []
+        members: list[Member] = []
         for k in rng.choice(len(numbers), size=n, p=numbers / numbers.sum()):
             family = list(Family)[k]
             space = {
@@ -109,8 +109,8 @@ class UniversalSpace:
                 Family.ORDER: self.order,
                 Family.NOISE: self.noise,
             }[family]
-            drawn.append((family, space.sample(rng, 1)[0]))  # type: ignore[attr-defined]
-        return drawn
+            members.append((family, space.sample(rng, 1)[0]))  # type: ignore[attr-defined]
+        return members
 
     def after(self, experiment: tuple[int, ...], reading: str) -> UniversalSpace:
         return UniversalSpace(
@@ -121,16 +121,16 @@ class UniversalSpace:
         )
 
     def outcomes(self, experiment: tuple[int, ...]) -> Mapping[str, int]:
-        found: Counter[str] = Counter()
+        answer_counts: Counter[str] = Counter()
         for space in (self.static, self.switch, self.order, self.noise):
-            found.update(space.outcomes(experiment))
-        return dict(found)
+            answer_counts.update(space.outcomes(experiment))
+        return dict(answer_counts)
 
     def verdicts(self) -> Mapping[Rule, int]:
-        found: Counter[Rule] = Counter()
+        rule_counts: Counter[Rule] = Counter()
         for space in (self.static, self.switch, self.order, self.noise):
-            found.update(space.verdicts())
-        return {rule: found[rule] for rule in all_rules(self.n) if found[rule]}
+            rule_counts.update(space.verdicts())
+        return {rule: rule_counts[rule] for rule in all_rules(self.n) if rule_counts[rule]}
 
     def posterior(self) -> Mapping[Rule, float]:
         weights = self._masses().sum(axis=0)
@@ -167,9 +167,9 @@ class UniversalSpace:
 
     def _noise_scale(self) -> float:
         """Return what makes the noisy members comparable; they may be as they are once no other family is left."""
-        others = self.static.count or self.switch.count or self.order.count
+        other_counts = self.static.count or self.switch.count or self.order.count
         prior = 1 / (len(all_rules(self.n)) * len(RELIABILITIES))
-        return prior * float(np.exp(self.noise.log_scale)) if others else prior
+        return prior * float(np.exp(self.noise.log_scale)) if other_counts else prior
 
 
 @cache

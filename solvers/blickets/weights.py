@@ -21,8 +21,8 @@ def binary_entropy(share: Weights) -> Weights:
 
 def spread(weights: Weights) -> Weights:
     """For each column, of mass m: m times the entropy of the column divided by m, in bits."""
-    found: Weights = _times_log(weights).sum(axis=0) - _times_log(weights.sum(axis=0))
-    return found
+    spreads: Weights = _times_log(weights).sum(axis=0) - _times_log(weights.sum(axis=0))
+    return spreads
 
 
 def information(masses: Weights, active: Weights) -> Weights:
@@ -37,12 +37,12 @@ def information(masses: Weights, active: Weights) -> Weights:
     possible = np.flatnonzero(masses)
     before = masses[possible] / total
     heard = active[possible] / total
-    found: Weights = spread(before) - spread(heard) - spread(before[:, None] - heard)
-    return found
+    gains: Weights = spread(before) - spread(heard) - spread(before[:, None] - heard)
+    return gains
 
 
 def _times_log(weights: Weights) -> Weights:
     """- w log2 w, 0 where w is 0 or (by rounding) below."""
     positive = weights > 0
-    found: Weights = np.where(positive, -weights * np.log2(np.where(positive, weights, 1.0)), 0.0)
-    return found
+    entropies: Weights = np.where(positive, -weights * np.log2(np.where(positive, weights, 1.0)), 0.0)
+    return entropies

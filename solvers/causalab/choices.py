@@ -26,22 +26,22 @@ def edge_numbers(options: Options, nodes: Sequence[str]) -> dict[Edge, int]:
         return {}
     groups = Weights(options, 0).components()
     numbers = [total(group) for group in groups]
-    found = {}
+    parent_sets = {}
     for child, (group, beside) in sorted(_beside(groups, numbers).items()):
-        own = dict(zip(group.endogenous, group.options, strict=True))
-        roots = group.available & ~sum(1 << node for node in own)
+        options_by_node = dict(zip(group.endogenous, group.options, strict=True))
+        roots = group.available & ~sum(1 << node for node in options_by_node)
         for parent in range(len(nodes)):
-            having = {mask: number for mask, number in own[child].items() if mask >> parent & 1}
-            if having and beside and (number := total(Weights({**own, child: having}, roots))):
-                found[nodes[parent], nodes[child]] = number * beside
-    return found
+            having = {mask: number for mask, number in options_by_node[child].items() if mask >> parent & 1}
+            if having and beside and (number := total(Weights({**options_by_node, child: having}, roots))):
+                parent_sets[nodes[parent], nodes[child]] = number * beside
+    return parent_sets
 
 
 def _beside(groups: Sequence[Weights], numbers: Sequence[int]) -> dict[int, tuple[Weights, int]]:
     """For each node the group of those that it may lie on a cycle with, and the number of choices of all others."""
     return {
-        node: (group, prod(number for other, number in enumerate(numbers) if other != own))
-        for own, group in enumerate(groups)
+        node: (group, prod(number for index, number in enumerate(numbers) if index != group_index))
+        for group_index, group in enumerate(groups)
         for node in group.endogenous
     }
 
@@ -56,13 +56,13 @@ def graph_number(options: Options, edges: Set[Edge], nodes: Sequence[str]) -> in
 
 
 def _acyclic(parents: Sequence[int]) -> bool:
-    placed, rest = 0, list(enumerate(parents))
-    while rest:
-        left = [(node, mask) for node, mask in rest if mask & ~placed]
-        if len(left) == len(rest):
+    placed, waiting = 0, list(enumerate(parents))
+    while waiting:
+        blocked = [(node, mask) for node, mask in waiting if mask & ~placed]
+        if len(blocked) == len(waiting):
             return False
-        placed |= sum(1 << node for node, mask in rest if not mask & ~placed)
-        rest = left
+        placed |= sum(1 << node for node, mask in waiting if not mask & ~placed)
+        waiting = blocked
     return True
 
 

@@ -61,7 +61,9 @@ class Evidence:
     @cached_property
     def table(self) -> Floats:
         """(readings, nodes)"""
-        return np.array([seen.values for seen in self.seen], dtype=np.float64).reshape(-1, len(self.nodes))
+        return np.array([observation.values for observation in self.seen], dtype=np.float64).reshape(
+            -1, len(self.nodes)
+        )
 
     @cached_property
     def reactor(self) -> Floats:
@@ -72,14 +74,14 @@ class Evidence:
         """The readings over which the node's base is one number, as indices. For the frequency that is all of them."""
         if node == self.frequency:
             return [list(range(len(self.seen)))]
-        found: list[list[int]] = []
+        pairs: list[list[int]] = []
         last: dict[int, list[int]] = {}
-        for i, seen in enumerate(self.seen):
-            if seen.crystal not in last or seen.changed == node:
-                last[seen.crystal] = []
-                found.append(last[seen.crystal])
-            last[seen.crystal].append(i)
-        return found
+        for i, observation in enumerate(self.seen):
+            if observation.crystal not in last or observation.changed == node:
+                last[observation.crystal] = []
+                pairs.append(last[observation.crystal])
+            last[observation.crystal].append(i)
+        return pairs
 
     def differences(self, node: int) -> Floats:
         """(equations, nodes): each reading minus the one before it in the same stretch, both within LARGEST."""
@@ -88,8 +90,8 @@ class Evidence:
             return np.empty((0, len(self.nodes)))
         before, after = np.array(pairs).T
         exact = np.all(np.abs(self.table) <= LARGEST, axis=1)
-        kept = exact[before] & exact[after]
-        return np.asarray(self.table[after[kept]] - self.table[before[kept]])
+        usable = exact[before] & exact[after]
+        return np.asarray(self.table[after[usable]] - self.table[before[usable]])
 
     @property
     def step(self) -> Floats:
@@ -100,39 +102,39 @@ class Evidence:
     def after(self, changed: str, setting: float, reading: Values) -> Evidence:
         """With one more reading of the manipulator crystal."""
         node = self.task.properties.index(changed) if changed in self.task.properties else None
-        seen = Seen(_row(self.nodes, reading), self.manipulator, node, setting, self.task.noise)
-        return replace(self, seen=(*self.seen, seen))
+        observation = Seen(_row(self.nodes, reading), self.manipulator, node, setting, self.task.noise)
+        return replace(self, seen=(*self.seen, observation))
 
     @property
     def manipulator(self) -> int:
-        return max(seen.crystal for seen in self.seen)
+        return max(observation.crystal for observation in self.seen)
 
 
 def evidence_of(task: Task, steps: Iterable[LabStep] = ()) -> Evidence:
     """All that was shown at the start and read since. Answers of the reactor are left out."""
-    seen = [Seen(_row(task.nodes, record), i) for i, record in enumerate(task.records)]
-    seen += _trace(task, len(seen))
-    crystal = max((s.crystal for s in seen), default=-1) + 1
-    seen.append(Seen(_row(task.nodes, task.baseline), crystal))
-    found = Evidence(task, tuple(seen), frozenset({*range(len(task.records)), crystal}))
+    observations = [Seen(_row(task.nodes, record), i) for i, record in enumerate(task.records)]
+    observations += _trace(task, len(observations))
+    crystal = max((s.crystal for s in observations), default=-1) + 1
+    observations.append(Seen(_row(task.nodes, task.baseline), crystal))
+    evidence = Evidence(task, tuple(observations), frozenset({*range(len(task.records)), crystal}))
     for step in steps:
         if "set" in step.action and step.reading is not None:
-            found = found.after(str(step.action["set"]), float(step.action["value"]), step.reading)
-    return found
+            evidence = evidence.after(str(step.action["set"]), float(step.action["value"]), step.reading)
+    return evidence
 
 
 def _trace(task: Task, first: int) -> list[Seen]:
     """Entries without a setting are crystals of their own; settings go on from entry 0."""
-    found: list[Seen] = []
+    trace: list[Seen] = []
     crystals = 0
     for entry in task.trace:
         row = _row(task.nodes, entry.values)
         if entry.property is None:
-            found.append(Seen(row, first + crystals))
+            trace.append(Seen(row, first + crystals))
             crystals += 1
         else:
-            found.append(Seen(row, first, task.properties.index(entry.property), entry.value or 0.0))
-    return found
+            trace.append(Seen(row, first, task.properties.index(entry.property), entry.value or 0.0))
+    return trace
 
 
 def _row(nodes: Sequence[str], reading: Mapping[str, float]) -> tuple[float, ...]:

@@ -46,8 +46,8 @@ def solve_frequency_parent(episode: LabEpisode) -> Outcome[Answer]:
         return moved
     evidence = evidence_of(episode.task, episode.steps)
     try:
-        drawn = weighted_dags(evidence, bounded=True)
-        left = drawn if drawn.count else weighted_dags(evidence, bounded=False)
+        bounded_dags = weighted_dags(evidence, bounded=True)
+        dags = bounded_dags if bounded_dags.count else weighted_dags(evidence, bounded=False)
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
-    return simplest(left) if left.count else Impossible(left.in_words)
+    return simplest(dags) if dags.count else Impossible(dags.in_words)

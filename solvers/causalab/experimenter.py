@@ -22,12 +22,12 @@ def solve_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> Outcom
     """
     try:
         space = weighted_dags(evidence_of(episode.task, episode.steps), bounded=bounded)
-        left = played(episode, space)
-        if not left.count:
-            return Impossible(left.in_words)
-        if left.count > MAX_LISTED:
-            return OutOfBudget(f"{left.count} members left and no setting")
-        return simplest(left)
+        remaining_space = played(episode, space)
+        if not remaining_space.count:
+            return Impossible(remaining_space.in_words)
+        if remaining_space.count > MAX_LISTED:
+            return OutOfBudget(f"{remaining_space.count} members left and no setting")
+        return simplest(remaining_space)
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
 
@@ -55,9 +55,9 @@ def next_setting(space: WeightedDags) -> Setting | None:
     Where members are too many to list, the first property that was not set yet.
     """
     if space.count <= MAX_LISTED:
-        found = best_experiment(space, candidates(space), lambda _: 1)
-        return found.value.experiment if isinstance(found, Found) else None
-    moved = {seen.changed for seen in space.evidence.seen}
+        experiment = best_experiment(space, candidates(space), lambda _: 1)
+        return experiment.value.experiment if isinstance(experiment, Found) else None
+    moved = {observation.changed for observation in space.evidence.seen}
     properties = space.evidence.task.properties
     return next(((n, v) for n, v in candidates(space) if properties.index(n) not in moved), None)
 

@@ -29,14 +29,14 @@ def solve_linear(episode: LabEpisode) -> Outcome[Answer]:
     evidence = evidence_of(task, episode.steps)
     for name in task.settable:
         node = task.properties.index(name)
-        tried = 0
+        num_trials = 0
         while _column(evidence, node) is None:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; {name} was not moved")
             value = far_from(evidence.seen[-1].values[node], FAR if task.weights is Weights.HUNDREDTHS else 0.0)
-            episode.act({"set": name, "value": value + tried})  # a base may happen to be the first value already
+            episode.act({"set": name, "value": value + num_trials})  # a base may happen to be the first value already
             evidence = evidence_of(task, episode.steps)
-            tried += 1
+            num_trials += 1
     return from_totals(evidence)
 
 
@@ -74,20 +74,20 @@ def certified(
 def total_effects(evidence: Evidence) -> Floats | None:
     """(nodes, properties): how much a change of each property by 1 changes each node; None if one was never moved."""
     columns = [_column(evidence, i) for i in range(evidence.frequency)]
-    known = [column for column in columns if column is not None]
-    return np.array(known).T if len(known) == len(columns) else None
+    complete_columns = [column for column in columns if column is not None]
+    return np.array(complete_columns).T if len(complete_columns) == len(columns) else None
 
 
 def _column(evidence: Evidence, node: int) -> Floats | None:
     """From the setting of the property that moved it most."""
     best: Floats | None = None
     last: dict[int, int] = {}
-    for i, seen in enumerate(evidence.seen):
-        if seen.changed == node:
-            change = evidence.table[i] - evidence.table[last[seen.crystal]]
+    for i, observation in enumerate(evidence.seen):
+        if observation.changed == node:
+            change = evidence.table[i] - evidence.table[last[observation.crystal]]
             if change[node] and (best is None or abs(change[node]) > abs(best[node])):
                 best = change
-        last[seen.crystal] = i
+        last[observation.crystal] = i
     return None if best is None else best / best[node]
 
 

@@ -25,12 +25,12 @@ MAX_PARENTS = 7  # 4 ** 7 vectors a node
 def _vectors(nodes: int, candidates: int) -> Integers:
     """(vectors, nodes): every vector of weights 0 to 3 that is 0 outside the candidates (a mask)."""
     places = [i for i in range(nodes) if candidates >> i & 1]
-    found = np.zeros(((MAX_WEIGHT + 1) ** len(places), nodes), dtype=np.int64)
-    numbers = np.arange(len(found))
+    vectors = np.zeros(((MAX_WEIGHT + 1) ** len(places), nodes), dtype=np.int64)
+    numbers = np.arange(len(vectors))
     for place in places:
-        numbers, found[:, place] = np.divmod(numbers, MAX_WEIGHT + 1)
-    found.flags.writeable = False
-    return found
+        numbers, vectors[:, place] = np.divmod(numbers, MAX_WEIGHT + 1)
+    vectors.flags.writeable = False
+    return vectors
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,27 @@ def local(evidence: Evidence, node: int, *, bounded: bool, reactor: Floats | Non
     candidates = (1 << k) - 1 & ~(1 << node)
     if not evidence.task.freq_parent:
         candidates &= ~(1 << frequency)
-    found = Local(node, _vectors(k, candidates)).explaining(evidence.differences(node))
+    local_space = Local(node, _vectors(k, candidates)).explaining(evidence.differences(node))
     if node == frequency:
-        found = found.where(np.asarray(found.vectors.any(axis=1)))
-        return _with_base_in(found, evidence.table[:1], FREQUENCY_BASE) if bounded else found
+        local_space = local_space.where(np.asarray(local_space.vectors.any(axis=1)))
+        return _with_base_in(local_space, evidence.table[:1], FREQUENCY_BASE) if bounded else local_space
     if evidence.task.reading is Reading.BASE:
-        found = _with_set_bases(found, evidence)
-    return _with_bounded_bases(found, evidence, evidence.reactor if reactor is None else reactor) if bounded else found
+        local_space = _with_set_bases(local_space, evidence)
+    return (
+        _with_bounded_bases(local_space, evidence, evidence.reactor if reactor is None else reactor)
+        if bounded
+        else local_space
+    )
 
 
 def _with_set_bases(found: Local, evidence: Evidence) -> Local:
     """In the paper's reading a setting of the manipulator crystal states the base."""
     node = evidence.manipulator
-    rows = [i for i, seen in enumerate(evidence.seen) if seen.changed == found.node and seen.crystal == node]
+    rows = [
+        i
+        for i, observation in enumerate(evidence.seen)
+        if observation.changed == found.node and observation.crystal == node
+    ]
     rows = [i for i in rows if np.abs(evidence.table[i]).max() <= LARGEST and abs(evidence.seen[i].setting) <= LARGEST]
     if not rows:
         return found
@@ -101,12 +109,15 @@ def _with_set_bases(found: Local, evidence: Evidence) -> Local:
 
 def _with_bounded_bases(found: Local, evidence: Evidence, reactor: Floats) -> Local:
     """Bases as drawn: in the first readings of fresh crystals, and of the reactor crystal as far as it is known."""
-    first = [next(i for i, seen in enumerate(evidence.seen) if seen.crystal == c) for c in sorted(evidence.fresh)]
+    first = [
+        next(i for i, observation in enumerate(evidence.seen) if observation.crystal == c)
+        for c in sorted(evidence.fresh)
+    ]
     found = _with_base_in(found, evidence.table[first], (LOWEST_BASE, HIGHEST_BASE))
-    shown = ~np.isnan(reactor)
-    if not shown[found.node]:
+    stated = ~np.isnan(reactor)
+    if not stated[found.node]:
         return found
-    seen_parents = ~np.any(found.vectors[:, ~shown] > 0, axis=1)
+    seen_parents = ~np.any(found.vectors[:, ~stated] > 0, axis=1)
     row = np.nan_to_num(reactor)[None, :]
     inside = _base_in(found, row, (LOWEST_BASE, HIGHEST_BASE))
     return found.where(inside | ~seen_parents)

@@ -41,8 +41,8 @@ def _proven(space: WeightedDags) -> Outcome[Answer]:
         return Impossible(space.in_words)
     weights = [_weights(local.vectors[0]) if len(local.vectors) == 1 else {} for local in space.locals[:-1]]
     row = frequency_equation(space)
-    seen = space.evidence.table[0]
-    base = float(np.rint((seen[-1] - seen @ row) * PER_UNIT) / PER_UNIT)
+    baseline = space.evidence.table[0]
+    base = float(np.rint((baseline[-1] - baseline @ row) * PER_UNIT) / PER_UNIT)
     return certified(space.evidence, [*weights, _weights(row)], base, unique=space.count == 1, in_words=IN_WORDS)
 
 

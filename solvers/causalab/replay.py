@@ -57,17 +57,17 @@ def misfit(
     nodes, worst = evidence.nodes, 0.0
     bases: dict[int, dict[str, float]] = {}
     try:
-        for seen in evidence.seen:
-            row = dict(zip(nodes, seen.values, strict=True))
-            if seen.crystal not in bases:
-                bases[seen.crystal] = bases_of(mechanism, row)
-            elif seen.changed is not None:
-                node, own = nodes[seen.changed], bases[seen.crystal]
-                meant = reading if seen.crystal == evidence.manipulator else Reading.VALUE
-                bases[seen.crystal] = bases_after(mechanism, own, node, seen.setting, meant)
-            possible = shifts if seen.noisy else (NO_SHIFT,)
-            found = [values(mechanism, bases[seen.crystal], shift) for shift in possible]
-            worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in found))
+        for observation in evidence.seen:
+            row = dict(zip(nodes, observation.values, strict=True))
+            if observation.crystal not in bases:
+                bases[observation.crystal] = bases_of(mechanism, row)
+            elif observation.changed is not None:
+                node, crystal_bases = nodes[observation.changed], bases[observation.crystal]
+                meant = reading if observation.crystal == evidence.manipulator else Reading.VALUE
+                bases[observation.crystal] = bases_after(mechanism, crystal_bases, node, observation.setting, meant)
+            possible = shifts if observation.noisy else (NO_SHIFT,)
+            predictions = [values(mechanism, bases[observation.crystal], shift) for shift in possible]
+            worst = max(worst, min(max(abs(f[node] - row[node]) for node in nodes) for f in predictions))
     except CalibrantError:
         return float("inf")
     return worst
@@ -75,13 +75,13 @@ def misfit(
 
 def predicted(mechanism: Mechanism, evidence: Evidence) -> float:
     """The reactor crystal's frequency, from what is shown of it; properties that are not shown have a middling base."""
-    shown = evidence.task.reactor
-    found: dict[str, float] = {}
+    reactor = evidence.task.reactor
+    reading: dict[str, float] = {}
     for node in mechanism.order:
-        if node in shown:
-            found[node] = shown[node]
+        if node in reactor:
+            reading[node] = reactor[node]
             continue
         equation = mechanism.equations[node]
         base = MIDDLE_BASE if equation.base is None else equation.base
-        found[node] = round(base + sum(t.weight * found[t.parent] ** t.power for t in equation.terms), 2) + 0.0
-    return found[FREQUENCY]
+        reading[node] = round(base + sum(t.weight * reading[t.parent] ** t.power for t in equation.terms), 2) + 0.0
+    return reading[FREQUENCY]

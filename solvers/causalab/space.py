@@ -51,7 +51,7 @@ class WeightedDags(GraphSpace):
 
     @cached_property
     def _options(self) -> dict[int, dict[int, int]]:
-        return {found.node: Counter(found.masks.tolist()) for found in self.locals}
+        return {local_space.node: Counter(local_space.masks.tolist()) for local_space in self.locals}
 
     @cached_property
     def count(self) -> int:
@@ -61,7 +61,7 @@ class WeightedDags(GraphSpace):
         """Return whether a mechanism is a member; its base has to be the one that its weights leave."""
         matrix = linear_matrix(member, self.evidence)
         return matrix is not None and all(
-            np.any(np.all(found.vectors == matrix[found.node], axis=1)) for found in self.locals
+            np.any(np.all(local_space.vectors == matrix[local_space.node], axis=1)) for local_space in self.locals
         )
 
     def _base(self, vector: Integers) -> float:
@@ -84,9 +84,9 @@ class WeightedDags(GraphSpace):
             for index in members_of(step.layer):
                 choices = layers.parent_sets(index, placed, last)
                 mask = choices[_pick(rng, [weight for _, weight in choices])][0]
-                found = self.locals[layers.weights.endogenous[index]]
-                rows = np.flatnonzero(found.masks == mask)
-                matrix[found.node] = found.vectors[rows[int(rng.integers(len(rows)))]]
+                local_space = self.locals[layers.weights.endogenous[index]]
+                rows = np.flatnonzero(local_space.masks == mask)
+                matrix[local_space.node] = local_space.vectors[rows[int(rng.integers(len(rows)))]]
             placed, last = placed | step.layer, step.layer
         return matrix
 
@@ -97,11 +97,11 @@ class WeightedDags(GraphSpace):
             raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
         k = len(self.locals)
         order = sorted(self.locals, key=lambda found: len(found.vectors))
-        found = np.zeros((self.count, k, k))
+        matrices = np.zeros((self.count, k, k))
         for i, rows in enumerate(acyclic_choices(order)):
             for choice, row in zip(order, rows, strict=True):
-                found[i, choice.node] = choice.vectors[row]
-        return found
+                matrices[i, choice.node] = choice.vectors[row]
+        return matrices
 
     def members(self) -> Iterator[Mechanism]:
         """Every member; `BudgetSpent` above MAX_LISTED."""
@@ -115,15 +115,17 @@ class WeightedDags(GraphSpace):
     def after(self, experiment: Setting, reading: Values | Outcome) -> WeightedDags:
         """The members that give this reading of the manipulator crystal."""
         name, value = experiment
-        read = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
-        evidence = self.evidence.after(name, value, read)
+        values = reading if isinstance(reading, Mapping) else dict(zip(self.evidence.nodes, reading, strict=True))
+        evidence = self.evidence.after(name, value, values)
         changed = evidence.seen[-1].changed
         row = evidence.step
-        kept = tuple(found if found.node == changed else found.explaining(row) for found in self.locals)
+        narrowed = tuple(
+            local_space if local_space.node == changed else local_space.explaining(row) for local_space in self.locals
+        )
         if evidence.task.reading is Reading.BASE and changed is not None:
             stated = local(evidence, changed, bounded=self.bounded)
-            kept = tuple(stated if found.node == changed else found for found in kept)
-        return WeightedDags(evidence, self.bounded, kept)
+            narrowed = tuple(stated if local_space.node == changed else local_space for local_space in narrowed)
+        return WeightedDags(evidence, self.bounded, narrowed)
 
     def outcomes(self, experiment: Setting) -> Mapping[Outcome, int]:
         """Return how many members give each reading; `BudgetSpent` above MAX_LISTED."""
@@ -136,8 +138,8 @@ class WeightedDags(GraphSpace):
     @cached_property
     def totals(self) -> Floats:
         """(members, nodes, nodes): total effects of the listed members."""
-        found: Floats = np.rint(np.linalg.inv(np.eye(len(self.locals)) - self.matrices))
-        return found
+        totals: Floats = np.rint(np.linalg.inv(np.eye(len(self.locals)) - self.matrices))
+        return totals
 
     def verdicts(self) -> Mapping[float, int]:
         """Return how many members predict each frequency of the reactor crystal.
@@ -154,11 +156,11 @@ class WeightedDags(GraphSpace):
             return self._verdicts_by_listing()
         frequency = self.locals[-1]
         values = frequencies(frequency, self.evidence)
-        found: dict[float, int] = {}
+        value_counts: dict[float, int] = {}
         for value in sorted(set(values.tolist())):
             group = frequency.where(values == value)
-            found[value / PER_UNIT] = choices({**self._options, group.node: Counter(group.masks.tolist())})
-        return {value: number for value, number in found.items() if number}
+            value_counts[value / PER_UNIT] = choices({**self._options, group.node: Counter(group.masks.tolist())})
+        return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def predicts(self) -> bool:
@@ -187,25 +189,27 @@ def weighted_dags(evidence: Evidence, *, bounded: bool) -> WeightedDags:
     possible = frequencies(frequency, evidence)
     if len(set(possible.tolist())) == 1:  # then bases of the frequency's children have limits in that crystal too
         reactor[-1] = possible[0] / PER_UNIT
-    found = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
-    return WeightedDags(evidence, bounded, (*found, frequency))
+    local_spaces = [local(evidence, node, bounded=bounded, reactor=reactor) for node in range(evidence.frequency)]
+    return WeightedDags(evidence, bounded, (*local_spaces, frequency))
 
 
 def frequencies(frequency: Local, evidence: Evidence) -> Floats:
     """The reactor crystal's frequency in hundredths for each vector; NaN where it has a parent that is not shown."""
     row = evidence.reactor[:-1]
-    seen = evidence.table[0]
-    apart = np.rint((np.nan_to_num(row) - seen[:-1]) * PER_UNIT)
-    found = np.rint(seen[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ apart
+    baseline = evidence.table[0]
+    apart = np.rint((np.nan_to_num(row) - baseline[:-1]) * PER_UNIT)
+    found = np.rint(baseline[-1] * PER_UNIT) + frequency.vectors[:, :-1] @ apart
     return np.where(np.any(frequency.vectors[:, :-1][:, np.isnan(row)] > 0, axis=1), np.nan, found)
 
 
 def frequency_equation(space: WeightedDags) -> Integers:
     """The frequency's vector whose prediction most members share; of equals the one with fewest parents."""
     verdicts = space.verdicts()
-    said = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
+    possible_values = (frequencies(space.locals[-1], space.evidence) / PER_UNIT).tolist()
     rows: list[list[int]] = space.locals[-1].vectors.tolist()
-    ranked = sorted(range(len(rows)), key=lambda i: (-verdicts.get(said[i], 0), sum(map(bool, rows[i])), rows[i]))
+    ranked = sorted(
+        range(len(rows)), key=lambda i: (-verdicts.get(possible_values[i], 0), sum(map(bool, rows[i])), rows[i])
+    )
     return np.asarray(space.locals[-1].vectors[ranked[0]])
 
 
@@ -233,7 +237,7 @@ def readings_of(matrices: Floats, totals: Floats, evidence: Evidence, experiment
 
 def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
     """Every choice of one vector for each node, as row numbers, that leaves no cycle."""
-    masks = [found.masks.tolist() for found in order]
+    masks = [local_space.masks.tolist() for local_space in order]
 
     def choose(position: int, ancestors: dict[int, int], rows: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if position == len(order):
@@ -242,13 +246,13 @@ def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
         node = order[position].node
         for row, mask in enumerate(masks[position]):
             above = mask
-            for other, further in ancestors.items():
-                if mask >> other & 1:
+            for ancestor_node, further in ancestors.items():
+                if mask >> ancestor_node & 1:
                     above |= further
             if above >> node & 1:
                 continue
-            grown = {other: a | (above if a >> node & 1 else 0) for other, a in ancestors.items()}
-            if not any(a >> other & 1 for other, a in grown.items()):
+            grown = {descendant: a | (above if a >> node & 1 else 0) for descendant, a in ancestors.items()}
+            if not any(a >> descendant & 1 for descendant, a in grown.items()):
                 yield from choose(position + 1, {**grown, node: above}, (*rows, row))
 
     return choose(0, {}, ())
@@ -256,14 +260,14 @@ def acyclic_choices(order: Sequence[Local]) -> Iterator[tuple[int, ...]]:
 
 def _pick(rng: np.random.Generator, weights: Sequence[int]) -> int:
     """An index with probability proportional to an integer weight of any size."""
-    whole = sum(weights)
-    bits = whole.bit_length()
+    total = sum(weights)
+    bits = total.bit_length()
     while True:
-        drawn = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
-        if drawn < whole:
+        number = int.from_bytes(rng.bytes((bits + 7) // 8), "little") >> (-bits % 8)
+        if number < total:
             break
     for index, weight in enumerate(weights):
-        drawn -= weight
-        if drawn < 0:
+        number -= weight
+        if number < 0:
             return index
     raise AssertionError("weights do not add up")

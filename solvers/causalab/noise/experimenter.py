@@ -31,22 +31,22 @@ def solve_noisy_by_experiments(episode: LabEpisode, *, bounded: bool = True) -> 
         start = weighted_dags(evidence_of(replace(task, noise=False)), bounded=bounded)
         if not start.count:
             return Impossible(start.in_words)
-        left, space = list(start.members()), noisy_dags(evidence_of(task), bounded=bounded)
-        while len(left) > 1 and episode.left > 0:
-            name = _telling(task.settable, task.properties, left)
+        candidates, space = list(start.members()), noisy_dags(evidence_of(task), bounded=bounded)
+        while len(candidates) > 1 and episode.left > 0:
+            name = _telling(task.settable, task.properties, candidates)
             if name is None:
                 break
             value = far_from(space.evidence.seen[-1].values[task.properties.index(name)])
             step = episode.act({"set": name, "value": value})
             space = space.after((name, value), step.reading or {})
-            left = space.mechanisms()
+            candidates = space.mechanisms()
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
-    return _answered(start, space, left)
+    return _answered(start, space, candidates)
 
 
 def _answered(start: WeightedDags, space: NoisyDags, left: list[Mechanism]) -> Outcome[Answer]:
-    noisy = any(seen.noisy for seen in space.evidence.seen)
+    noisy = any(observation.noisy for observation in space.evidence.seen)
     for member in left:
         quiet = misfit(member, start.evidence, reading=Reading.VALUE, shifts=()) <= EXACT
         if quiet and (not noisy or replays(space, member)):

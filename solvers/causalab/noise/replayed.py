@@ -63,30 +63,30 @@ class ReplayedDags(GraphSpace):
         """The weight of members that predict each frequency of the reactor crystal; NaN where a parent is not shown."""
         unknown = float("nan")  # one object, so that it is one key
         values = frequencies(Local(self.evidence.frequency, self.matrices[:, -1]), self.evidence)
-        found: Counter[float] = Counter()
+        value_counts: Counter[float] = Counter()
         for value, weight in zip(values.tolist(), self.weights, strict=True):
-            found[unknown if value != value else value / PER_UNIT] += weight
-        return found
+            value_counts[unknown if value != value else value / PER_UNIT] += weight
+        return value_counts
 
     @cached_property
     def graphs(self) -> Mapping[tuple[int, ...], int]:
         """The weight of members by graph, as the parents of each node (masks)."""
         bits = 1 << np.arange(self.matrices.shape[1])
-        found: Counter[tuple[int, ...]] = Counter()
+        sequence_counts: Counter[tuple[int, ...]] = Counter()
         for masks, weight in zip(((self.matrices > 0) @ bits).tolist(), self.weights, strict=True):
-            found[tuple(masks)] += weight
-        return found
+            sequence_counts[tuple(masks)] += weight
+        return sequence_counts
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
         """The weight of members that have each edge that some member has."""
-        nodes, found = self.evidence.nodes, Counter[Edge]()
+        nodes, edge_counts = self.evidence.nodes, Counter[Edge]()
         for masks, weight in self.graphs.items():
             for child, mask in enumerate(masks):
                 for parent, name in enumerate(nodes):
                     if mask >> parent & 1:
-                        found[name, nodes[child]] += weight
-        return dict(found)
+                        edge_counts[name, nodes[child]] += weight
+        return dict(edge_counts)
 
     def having_graph(self, edges: Set[Edge]) -> int:
         """The weight of members with exactly these edges."""
@@ -109,18 +109,18 @@ def replayed_dags(evidence: Evidence, laws: Sequence[Law]) -> NoisyDags | Replay
         of_law = [member for member in members if member[0] == law]
         numbers = _sequences(evidence, law, np.array([m[1] for m in of_law]), np.array([m[2] for m in of_law]))
         members |= dict(zip(of_law, numbers, strict=True))
-    kept = [(member[2], number) for member, number in members.items() if number]
+    survivors = [(member[2], number) for member, number in members.items() if number]
     k = len(evidence.nodes)
-    matrices = np.array([matrix for matrix, _ in kept], dtype=np.int64).reshape(-1, k, k)
-    return ReplayedDags(evidence, tuple(laws), matrices, tuple(number for _, number in kept))
+    matrices = np.array([matrix for matrix, _ in survivors], dtype=np.int64).reshape(-1, k, k)
+    return ReplayedDags(evidence, tuple(laws), matrices, tuple(number for _, number in survivors))
 
 
 def _is_exact(evidence: Evidence) -> bool:
     """Return whether every noisy reading, and every setting that led to it, is a whole number of hundredths."""
     return all(
-        max(map(abs, seen.values)) <= LARGEST and set_hundredths(seen.setting) is not None
-        for seen in evidence.seen
-        if seen.noisy or seen.crystal == evidence.manipulator
+        max(map(abs, observation.values)) <= LARGEST and set_hundredths(observation.setting) is not None
+        for observation in evidence.seen
+        if observation.noisy or observation.crystal == evidence.manipulator
     )
 
 
@@ -131,18 +131,18 @@ def _sequences(evidence: Evidence, law: Law, shifted: Integers, matrices: Intege
     totals = np.rint(np.linalg.inv(np.eye(matrices.shape[1]) - matrices)).astype(np.int64)
     responses = np.einsum("mij,mj->mi", totals, shifted.astype(np.int64))
     draws = Counter(law)
-    first = next((i for i, seen in enumerate(evidence.seen) if seen.noisy), len(evidence.seen))
+    first = next((i for i, observation in enumerate(evidence.seen) if observation.noisy), len(evidence.seen))
     quiet = np.repeat(in_hundredths(evidence.table[first - 1 : first]), len(matrices), axis=0)
     numbers = np.ones(len(matrices), dtype=object)
-    for seen in evidence.seen[first:]:
-        if seen.changed is not None:
-            value = set_hundredths(seen.setting)
+    for observation in evidence.seen[first:]:
+        if observation.changed is not None:
+            value = set_hundredths(observation.setting)
             assert value is not None
-            now = quiet[:, seen.changed]
+            now = quiet[:, observation.changed]
             if evidence.task.reading is Reading.BASE:
-                now = now - np.einsum("mj,mj->m", matrices[:, seen.changed], quiet)
-            quiet = quiet + totals[:, :, seen.changed] * (value - now)[:, None]
-        beyond = in_hundredths(np.array(seen.values))[None, :] - quiet
+                now = now - np.einsum("mj,mj->m", matrices[:, observation.changed], quiet)
+            quiet = quiet + totals[:, :, observation.changed] * (value - now)[:, None]
+        beyond = in_hundredths(np.array(observation.values))[None, :] - quiet
         ways = np.zeros(len(matrices), dtype=np.int64)
         for shift, times in draws.items():
             ways += times * np.all(beyond == shift * responses, axis=1)

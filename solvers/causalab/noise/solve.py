@@ -75,12 +75,14 @@ def _without_direction(episode: LabEpisode) -> Outcome[Answer]:
     evidence = evidence_of(task, episode.steps)
     try:
         space = noisy_dags(evidence)
-        left = [member for member in space.mechanisms() if replays(space, member)]
+        survivors = [member for member in space.mechanisms() if replays(space, member)]
     except BudgetSpent as spent:
         return OutOfBudget(str(spent))
-    if len(left) != 1:
-        return OutOfBudget(f"{nulls} settings changed nothing, the noise did not show; {len(left)} mechanisms are left")
-    return Found(Answer(left[0], predicted(left[0], evidence), True, space.in_words))
+    if len(survivors) != 1:
+        return OutOfBudget(
+            f"{nulls} settings changed nothing, the noise did not show; {len(survivors)} mechanisms are left"
+        )
+    return Found(Answer(survivors[0], predicted(survivors[0], evidence), True, space.in_words))
 
 
 def _read(episode: LabEpisode, name: str, value: float) -> Floats:
@@ -104,7 +106,7 @@ def _certified(evidence: Evidence, totals: Floats, direction: Floats) -> Outcome
     m = evidence.frequency
     direct = direct_effects(totals)
     weights = [{p: float(w) for p, w in enumerate(row) if w} for row in direct]
-    baseline = evidence.table[[seen.noisy for seen in evidence.seen].index(True) - 1]
+    baseline = evidence.table[[observation.noisy for observation in evidence.seen].index(True) - 1]
     base = float(np.round(baseline[m] - baseline[:m] @ direct[m], DECIMALS))
     try:
         mechanism = mechanism_of(evidence.nodes, weights, base)

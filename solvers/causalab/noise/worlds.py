@@ -54,14 +54,14 @@ class Shifted:
 
     def responding(self, responses: Sequence[int | None]) -> Shifted:
         """The rows that give the node its response to a draw, from those of its parents as far as they are known."""
-        own = responses[self.node]
-        if own is None:
+        own_response = responses[self.node]
+        if own_response is None:
             return self
         known = np.array([response or 0 for response in responses], dtype=np.int64)
         is_open = np.array([response is None for response in responses])
         sums = self.vectors @ known + self.shifted
         is_complete = ~np.any(self.vectors[:, is_open] > 0, axis=1)
-        return self.where(np.where(is_complete, sums == own, sums <= own))  # no response is negative
+        return self.where(np.where(is_complete, sums == own_response, sums <= own_response))  # no response is negative
 
     def based(self, reading: Integers, base: int, shift: int) -> Shifted:
         """The rows that leave the node this base in a reading."""
@@ -110,14 +110,14 @@ class World:
         """Members whose parents are these masks."""
         both = []
         for shifted in (True, False):
-            own = [n.options(shifted=shifted) for n in self.nodes]
-            both.append(choices({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(own)}))
+            options_by_node = [n.options(shifted=shifted) for n in self.nodes]
+            both.append(choices({i: {m: o[m]} if (m := masks[i]) in o else {} for i, o in enumerate(options_by_node)}))
         return self.sequences * (both[0] - both[1])
 
     def where(self, node: int, keep: npt.NDArray[np.bool_]) -> World:
         """With some rows of one node only."""
-        kept = self.nodes[node].where(keep)
-        return replace(self, nodes=tuple(kept if n.node == node else n for n in self.nodes))
+        narrowed = self.nodes[node].where(keep)
+        return replace(self, nodes=tuple(narrowed if n.node == node else n for n in self.nodes))
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,12 @@ class NoisyDags(GraphSpace):
     @property
     def in_words(self) -> str:
         sink = "" if self.evidence.task.freq_parent else f", {FREQUENCY} without children"
-        drawn = "bases as they are drawn (integers from 0 to 100, 15 to 25 for the frequency)"
-        bases = drawn if self.bounded else "any bases"
-        left = "used where it is local" if self.settings else "not used"
+        bases_note = "bases as they are drawn (integers from 0 to 100, 15 to 25 for the frequency)"
+        bases = bases_note if self.bounded else "any bases"
+        settings_note = "used where it is local" if self.settings else "not used"
         return (
             f"linear mechanisms with weights 1, 2, 3{sink} and {bases}, together with one or more shifted nodes, "
-            f"{law_words(self.laws)} for every setting; what base a setting leaves is {left}"
+            f"{law_words(self.laws)} for every setting; what base a setting leaves is {settings_note}"
         )
 
     @cached_property
@@ -155,7 +155,7 @@ class NoisyDags(GraphSpace):
     def noises(self, member: Mechanism) -> list[tuple[Law, tuple[str, ...]]]:
         """Law and shifted nodes of every member with this mechanism."""
         nodes = self.evidence.nodes
-        found: set[tuple[Law, tuple[str, ...]]] = set()
+        laws: set[tuple[Law, tuple[str, ...]]] = set()
         for world in self.worlds:
             flags = []
             for node, child in zip(world.nodes, nodes, strict=True):
@@ -164,8 +164,8 @@ class NoisyDags(GraphSpace):
             for chosen in product(*flags):
                 shifted = tuple(node for node, flag in zip(nodes, chosen, strict=True) if flag)
                 if shifted:
-                    found.add((world.law, shifted))
-        return sorted(found)
+                    laws.add((world.law, shifted))
+        return sorted(laws)
 
     def after(self, experiment: tuple[str, float], reading: Values) -> NoisyDags:
         """With one more reading; `BudgetSpent` if the draws leave more than MAX_WORLDS different outcomes."""
@@ -175,24 +175,24 @@ class NoisyDags(GraphSpace):
     def verdicts(self) -> Mapping[float, int]:
         """Return how many members predict each frequency of the reactor crystal; NaN where a parent is not shown."""
         unknown = float("nan")  # one object, so that it is one key
-        found: Counter[float] = Counter()
+        value_counts: Counter[float] = Counter()
         for world in self.worlds:
-            own = world.nodes[-1]
-            values = frequencies(Local(own.node, own.vectors), self.evidence)
+            frequency_node = world.nodes[-1]
+            values = frequencies(Local(frequency_node.node, frequency_node.vectors), self.evidence)
             for value in np.unique(values[~np.isnan(values)]).tolist():
-                found[value / PER_UNIT] += world.where(own.node, values == value).count
-            found[unknown] += world.where(own.node, np.isnan(values)).count
-        return {value: number for value, number in found.items() if number}
+                value_counts[value / PER_UNIT] += world.where(frequency_node.node, values == value).count
+            value_counts[unknown] += world.where(frequency_node.node, np.isnan(values)).count
+        return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
         """Return how many members have each edge that some member has."""
-        nodes, found = self.evidence.nodes, Counter[Edge]()
+        nodes, edge_counts = self.evidence.nodes, Counter[Edge]()
         for world in self.worlds:
             for child in range(len(nodes)):
                 for parent in range(len(nodes)):
-                    found[nodes[parent], nodes[child]] += world.having(parent, child)
-        return {edge: number for edge, number in found.items() if number}
+                    edge_counts[nodes[parent], nodes[child]] += world.having(parent, child)
+        return {edge: number for edge, number in edge_counts.items() if number}
 
     def having_graph(self, edges: Set[Edge]) -> int:
         """Return how many members have exactly these edges."""
@@ -203,8 +203,8 @@ class NoisyDags(GraphSpace):
         """The mechanisms of members, each once; `BudgetSpent` if members are too many to list."""
         if self.count > MAX_LISTED:
             raise BudgetSpent(f"{self.count} members; at most {MAX_LISTED} are written out")
-        found = {matrix for world in self.worlds for matrix in _matrices(world)}
-        return [self._mechanism(np.array(matrix)) for matrix in sorted(found)]
+        distinct = {matrix for world in self.worlds for matrix in _matrices(world)}
+        return [self._mechanism(np.array(matrix)) for matrix in sorted(distinct)]
 
     def _mechanism(self, matrix: Integers) -> Mechanism:
         weights = [{int(p): float(row[p]) for p in np.flatnonzero(row)} for row in matrix]
@@ -227,7 +227,7 @@ def noisy_dags(
     bounded: whether bases that were drawn are known to be integers from 0 to 100, the frequency's from 15 to 25
     laws: what draws may be like; settings: whether what base a setting leaves is used as far as it is local
     """
-    quiet = [seen.noisy for seen in evidence.seen]
+    quiet = [observation.noisy for observation in evidence.seen]
     start = quiet.index(True) if True in quiet else len(quiet)
     before = Evidence(evidence.task, evidence.seen[:start], evidence.fresh)
     nodes = []
@@ -246,7 +246,7 @@ def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
     """Every world with every next draw under which each node, and some shifted one, still explains its readings."""
     changed = evidence.seen[-1].changed
     step = evidence.step
-    found: dict[tuple[object, ...], World] = {}
+    worlds_by_key: dict[tuple[object, ...], World] = {}
     for world in worlds:
         for shift, times in Counter(world.law).items():
             nodes = world.nodes
@@ -254,15 +254,19 @@ def _followed(worlds: Sequence[World], evidence: Evidence) -> list[World]:
                 change = in_hundredths(step)[0]
                 moved = shift - world.last
                 nodes = tuple(n if n.node == changed else n.explaining(change, moved) for n in world.nodes)
-            own = _set(replace(world, last=shift, nodes=nodes, sequences=world.sequences * times), evidence)
-            if own is not None and all(len(n.vectors) for n in own.nodes) and any(n.shifted.any() for n in own.nodes):
-                parts = (part for n in own.nodes for part in (n.vectors.tobytes(), n.shifted.tobytes()))
-                key = (own.law, shift, own.responses, *parts)
-                before = found[key].sequences if key in found else 0
-                found[key] = replace(own, sequences=before + own.sequences)
-    if len(found) > MAX_WORLDS:
-        raise BudgetSpent(f"{len(found)} different outcomes of the draws; at most {MAX_WORLDS} are followed")
-    return list(found.values())
+            shifted_world = _set(replace(world, last=shift, nodes=nodes, sequences=world.sequences * times), evidence)
+            if (
+                shifted_world is not None
+                and all(len(n.vectors) for n in shifted_world.nodes)
+                and any(n.shifted.any() for n in shifted_world.nodes)
+            ):
+                parts = (part for n in shifted_world.nodes for part in (n.vectors.tobytes(), n.shifted.tobytes()))
+                key = (shifted_world.law, shift, shifted_world.responses, *parts)
+                before = worlds_by_key[key].sequences if key in worlds_by_key else 0
+                worlds_by_key[key] = replace(shifted_world, sequences=before + shifted_world.sequences)
+    if len(worlds_by_key) > MAX_WORLDS:
+        raise BudgetSpent(f"{len(worlds_by_key)} different outcomes of the draws; at most {MAX_WORLDS} are followed")
+    return list(worlds_by_key.values())
 
 
 def _set(world: World, evidence: Evidence) -> World | None:
@@ -271,21 +275,26 @@ def _set(world: World, evidence: Evidence) -> World | None:
     Without noise the property would have the value that it was set to, so what is beyond is a multiple of the draw, the
     same multiple at every setting of it. In the paper's reading the value is the base.
     """
-    seen = evidence.seen[-1]
-    value = set_hundredths(seen.setting)
-    if not world.responses or seen.changed is None or value is None or not np.all(np.abs(seen.values) <= LARGEST):
+    observation = evidence.seen[-1]
+    value = set_hundredths(observation.setting)
+    if (
+        not world.responses
+        or observation.changed is None
+        or value is None
+        or not np.all(np.abs(observation.values) <= LARGEST)
+    ):
         return world
-    reading = in_hundredths(np.array(seen.values))
+    reading = in_hundredths(np.array(observation.values))
     if evidence.task.reading is Reading.BASE:
-        own = world.nodes[seen.changed].based(reading, value, world.last)
-        return replace(world, nodes=tuple(own if n.node == own.node else n for n in world.nodes))
-    beyond = int(reading[seen.changed]) - value
+        based_node = world.nodes[observation.changed].based(reading, value, world.last)
+        return replace(world, nodes=tuple(based_node if n.node == based_node.node else n for n in world.nodes))
+    beyond = int(reading[observation.changed]) - value
     if world.last == 0:
         return None if beyond else world
-    response, rest = divmod(beyond, world.last)
-    if rest or response < 0 or world.responses[seen.changed] not in (None, response):
+    response, remainder = divmod(beyond, world.last)
+    if remainder or response < 0 or world.responses[observation.changed] not in (None, response):
         return None
-    responses = tuple(response if i == seen.changed else r for i, r in enumerate(world.responses))
+    responses = tuple(response if i == observation.changed else r for i, r in enumerate(world.responses))
     return replace(world, responses=responses, nodes=tuple(n.responding(responses) for n in world.nodes))
 
 
@@ -299,10 +308,10 @@ def set_hundredths(setting: float) -> int | None:
 def _holds(world: World, matrix: Floats) -> bool:
     shifted = False
     for node, row in zip(world.nodes, matrix, strict=True):
-        same = np.all(node.vectors == row, axis=1)
-        if not same.any():
+        matching = np.all(node.vectors == row, axis=1)
+        if not matching.any():
             return False
-        shifted |= bool(node.shifted[same].any())
+        shifted |= bool(node.shifted[matching].any())
     return shifted
 
 

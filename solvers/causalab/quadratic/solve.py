@@ -49,13 +49,13 @@ def solve_quadratic(episode: LabEpisode) -> Outcome[Answer]:
             if episode.left <= 0:
                 return OutOfBudget(f"{len(episode.steps)} settings made; two of every property are needed")
             episode.act({"set": name, "value": value})
-    found = from_fits(evidence_of(task, episode.steps))
+    outcome = from_fits(evidence_of(task, episode.steps))
     for value, name in product(FURTHER, task.settable):  # two values may coincide, or say too little about a chain
-        if isinstance(found, Found) or episode.left <= 0:
+        if isinstance(outcome, Found) or episode.left <= 0:
             break
         episode.act({"set": name, "value": value})
-        found = from_fits(evidence_of(task, episode.steps))
-    return found
+        outcome = from_fits(evidence_of(task, episode.steps))
+    return outcome
 
 
 def from_fits(evidence: Evidence) -> Outcome[Answer]:
@@ -63,10 +63,10 @@ def from_fits(evidence: Evidence) -> Outcome[Answer]:
     options = [smallest_fits(evidence, node) for node in range(len(evidence.nodes))]
     if any(not candidates for candidates in options):
         return Impossible(f"{IN_WORDS}: a node has no parents that explain it within rounding")
-    tried = 0
+    num_trials = 0
     for chosen in product(*options):
-        tried += 1
-        if tried > MAX_COMBINATIONS:
+        num_trials += 1
+        if num_trials > MAX_COMBINATIONS:
             return OutOfBudget(f"{MAX_COMBINATIONS} combinations of equally small parent sets")
         linear, square = [f.linear for f in chosen], [f.square for f in chosen]
         try:
@@ -83,11 +83,11 @@ def from_fits(evidence: Evidence) -> Outcome[Answer]:
 def smallest_fits(evidence: Evidence, node: int) -> list[Fit]:
     """The fits with the fewest parents, closest first."""
     stretches = [s for s in evidence.stretches(node) if len(s) > 1]
-    others = [p for p in range(len(evidence.nodes)) if p != node]
+    possible_parents = [p for p in range(len(evidence.nodes)) if p != node]
     if not evidence.task.freq_parent:
-        others = [p for p in others if p != evidence.frequency]
-    for size in range(int(node == evidence.frequency), len(others) + 1):
-        fits = (fitted(evidence, node, parents, stretches) for parents in combinations(others, size))
+        possible_parents = [p for p in possible_parents if p != evidence.frequency]
+    for size in range(int(node == evidence.frequency), len(possible_parents) + 1):
+        fits = (fitted(evidence, node, parents, stretches) for parents in combinations(possible_parents, size))
         close = [fit for fit in fits if fit is not None and fit.residual <= ROUNDING + EXACT]
         if close:
             return sorted(close, key=lambda fit: (fit.residual, fit.parents))
@@ -99,8 +99,8 @@ def fitted(evidence: Evidence, node: int, parents: tuple[int, ...], stretches: l
     if not stretches:
         return Fit((), {}, {}, 0.0, 0.0) if not parents else None
     rows = [i for stretch in stretches for i in stretch]
-    own = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
-    constants = (own[:, None] == np.arange(len(stretches))).astype(float)
+    stretch_numbers = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    constants = (stretch_numbers[:, None] == np.arange(len(stretches))).astype(float)
     columns = evidence.table[np.ix_(rows, parents)]
     goal = evidence.table[rows, node]
     design = np.hstack([columns**2, columns, constants])

@@ -92,25 +92,29 @@ class QuadraticDags(GraphSpace):
     def after(self, experiment: tuple[str, float], reading: Values) -> QuadraticDags:
         """The members that still explain all; what was ruled out before stays out, though the mean may now hide it."""
         later = quadratic_dags(self.evidence.after(*experiment, reading))
-        kept = []
+        survivors = []
         for now, local in zip(later.locals, self.locals, strict=True):
             before = {tuple(row) for row in local.vectors.tolist()}
             still = np.array([tuple(row) in before for row in now.vectors.tolist()], dtype=np.bool_)
-            kept.append(SquareWeights(now.node, now.vectors[still], now.predictions[still]))
-        return QuadraticDags(later.evidence, tuple(kept))
+            survivors.append(SquareWeights(now.node, now.vectors[still], now.predictions[still]))
+        return QuadraticDags(later.evidence, tuple(survivors))
 
     def verdicts(self) -> Mapping[float, int]:
         """Return how many members predict each frequency; nearly equal ones are one, NaN is what is not determined."""
-        own = self.locals[-1]
-        found: dict[float, int] = {}
-        left = np.sort(own.predictions[~np.isnan(own.predictions)])
-        starts = left[np.flatnonzero(np.diff(left, prepend=-np.inf) > SAME_PREDICTION)]
+        frequency_space = self.locals[-1]
+        value_counts: dict[float, int] = {}
+        sorted_predictions = np.sort(frequency_space.predictions[~np.isnan(frequency_space.predictions)])
+        starts = sorted_predictions[np.flatnonzero(np.diff(sorted_predictions, prepend=-np.inf) > SAME_PREDICTION)]
         for i, start in enumerate(starts):
             end = starts[i + 1] if i + 1 < len(starts) else np.inf
-            keep = (own.predictions >= start) & (own.predictions < end)
-            found[round(float(start), 2)] = choices({**self._options, own.node: own.counted(keep)})
-        found[float("nan")] = choices({**self._options, own.node: own.counted(np.isnan(own.predictions))})
-        return {value: number for value, number in found.items() if number}
+            keep = (frequency_space.predictions >= start) & (frequency_space.predictions < end)
+            value_counts[round(float(start), 2)] = choices(
+                {**self._options, frequency_space.node: frequency_space.counted(keep)}
+            )
+        value_counts[float("nan")] = choices(
+            {**self._options, frequency_space.node: frequency_space.counted(np.isnan(frequency_space.predictions))}
+        )
+        return {value: number for value, number in value_counts.items() if number}
 
     @cached_property
     def edge_counts(self) -> dict[Edge, int]:
@@ -139,16 +143,16 @@ def _not_enumerated(task: Task) -> str | None:
 
 def _local(evidence: Evidence, node: int) -> SquareWeights:
     """Every vector of square weights whose best linear completion explains the node."""
-    others = [p for p in range(len(evidence.nodes)) if p != node]
+    possible_parents = [p for p in range(len(evidence.nodes)) if p != node]
     if not evidence.task.freq_parent:
-        others = [p for p in others if p != evidence.frequency]
+        possible_parents = [p for p in possible_parents if p != evidence.frequency]
     vectors, predictions = [], []
-    for size in range(int(node == evidence.frequency), len(others) + 1):
-        for parents in combinations(others, size):
+    for size in range(int(node == evidence.frequency), len(possible_parents) + 1):
+        for parents in combinations(possible_parents, size):
             squares = np.array(list(product(SQUARE_WEIGHTS, repeat=size))).reshape(len(SQUARE_WEIGHTS) ** size, size)
-            kept, predicted = _explaining(evidence, node, parents, squares)
-            rows = np.zeros((len(kept), len(evidence.nodes)))
-            rows[:, parents] = kept
+            explained, predicted = _explaining(evidence, node, parents, squares)
+            rows = np.zeros((len(explained), len(evidence.nodes)))
+            rows[:, parents] = explained
             vectors.append(rows)
             predictions.append(predicted)
     return SquareWeights(node, np.vstack(vectors), np.concatenate(predictions))
@@ -163,20 +167,20 @@ def _explaining(evidence: Evidence, node: int, parents: tuple[int, ...], squares
     unknown = np.full(len(squares), np.nan)
     if not rows:
         return squares, unknown
-    own = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
+    stretch_numbers = np.repeat(np.arange(len(stretches)), [len(s) for s in stretches])
     columns = evidence.table[np.ix_(rows, parents)]
-    design = np.hstack([columns, (own[:, None] == np.arange(len(stretches))).astype(float)])
+    design = np.hstack([columns, (stretch_numbers[:, None] == np.arange(len(stretches))).astype(float)])
     goals = evidence.table[rows, node][:, None] - columns**2 @ squares.T
     scale = np.maximum(np.abs(design).max(axis=0), 1.0)
     weights = np.linalg.lstsq(design / scale, goals, rcond=1e-10)[0] / scale[:, None]
     close = np.sqrt(np.mean((design @ weights - goals) ** 2, axis=0)) <= ROUNDING + EXACT
     if node != evidence.frequency:
         return squares[close], unknown[close]
-    shown = evidence.reactor[list(parents)]
-    row = np.append(shown, 1.0)
+    reactor_values = evidence.reactor[list(parents)]
+    row = np.append(reactor_values, 1.0)
     if np.isnan(row).any() or not _in_row_space(design / scale, row / scale):
         return squares[close], unknown[close]
-    return squares[close], (squares @ shown**2 + row @ weights)[close]
+    return squares[close], (squares @ reactor_values**2 + row @ weights)[close]
 
 
 def _in_row_space(design: Floats, row: Floats) -> bool:

@@ -25,8 +25,8 @@ READ = 0.02  # how far F's equation may be from a reading: its rounding, and tha
 
 def solve_to_six_decimals(episode: LabEpisode) -> Outcome[Answer]:
     """The exact solver's answer with the frequency's linear weights to six decimals, as far as the allowance goes."""
-    found = solve_quadratic(episode)
-    return Found(_sharpened(episode, found.value)) if isinstance(found, Found) else found
+    outcome = solve_quadratic(episode)
+    return Found(_sharpened(episode, outcome.value)) if isinstance(outcome, Found) else outcome
 
 
 def _sharpened(episode: LabEpisode, answer: Answer) -> Answer:
@@ -43,29 +43,29 @@ def _sharpened(episode: LabEpisode, answer: Answer) -> Answer:
         if step.reading is None:
             return answer
         at = step.reading
-        others = sum(squares[q] * at[q] ** 2 + weights[q] * at[q] for q in weights if q != parent)
-        own = at[FREQUENCY] - answer.mechanism.frequency_base - others - squares[parent] * at[parent] ** 2
-        weights[parent] = round(own / at[parent], WEIGHT_DECIMALS)
+        other_terms = sum(squares[q] * at[q] ** 2 + weights[q] * at[q] for q in weights if q != parent)
+        parent_term = at[FREQUENCY] - answer.mechanism.frequency_base - other_terms - squares[parent] * at[parent] ** 2
+        weights[parent] = round(parent_term / at[parent], WEIGHT_DECIMALS)
     sharp = _with_weights(answer.mechanism, weights)
     return replace(answer, mechanism=sharp) if _reads(episode, sharp) else answer
 
 
 def _descendants(mechanism: Mechanism, node: str) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     unseen = [node]
     while unseen:
         above = unseen.pop()
         for parent, child in mechanism.edges:
-            if parent == above and child not in found:
-                found.add(child)
+            if parent == above and child not in names:
+                names.add(child)
                 unseen.append(child)
-    return found
+    return names
 
 
 def _with_weights(mechanism: Mechanism, weights: dict[str, float]) -> Mechanism:
-    own = mechanism.frequency
-    terms = tuple(Term(t.parent, t.power, weights[t.parent] if t.power == 1 else t.weight) for t in own.terms)
-    return Mechanism({**mechanism.equations, FREQUENCY: replace(own, terms=terms)})
+    frequency_law = mechanism.frequency
+    terms = tuple(Term(t.parent, t.power, weights[t.parent] if t.power == 1 else t.weight) for t in frequency_law.terms)
+    return Mechanism({**mechanism.equations, FREQUENCY: replace(frequency_law, terms=terms)})
 
 
 def _reads(episode: LabEpisode, mechanism: Mechanism) -> bool:
