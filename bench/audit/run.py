@@ -19,7 +19,7 @@ from calibrant.audits.replayscm.instance import AuditOptions, audit_instance
 from calibrant.bench.audit.generator_ceiling import GeneratorCeiling, generator_ceiling
 from calibrant.bench.audit.records import AuditFile, AuditKey, AuditRecord
 from calibrant.bench.pools.show import chosen_places
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress, error_line, one_line
 from calibrant.bench.runs.records import Timing, config_digest
 from calibrant.bench.runs.runner import EVERYTHING, Selection

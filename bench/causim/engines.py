@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.dsl.causim.generation.growth import grow
 from calibrant.dsl.causim.model import Model

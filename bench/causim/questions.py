@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from calibrant.bench.pages.aligned import aligned
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.generation.growth import grow

@@ -15,10 +15,10 @@ from calibrant.audits.finding import Finding, Standing
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
 from calibrant.bench.pages.aligned import aligned_lines
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs
 from calibrant.bench.runs.runner import Selection
-from calibrant.bench.runs.stored import PutAside
+from calibrant.bench.runs.spill_file import PutAside
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.item import Item

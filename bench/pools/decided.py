@@ -14,10 +14,10 @@ import msgspec
 from calibrant.audits.claims import Certificate, verify
 from calibrant.bench.benchmarks.base import Benchmark, HardenedItem
 from calibrant.bench.benchmarks.registry import benchmark as benchmark_named
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.runner import EVERYTHING, Selection
-from calibrant.bench.runs.stored import PutAside
+from calibrant.bench.runs.spill_file import PutAside
 from calibrant.dsl.atomic_write import write_atomically
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.item import Item, Pool

@@ -9,9 +9,9 @@ from typing import Any
 
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.benchmarks.registry import benchmark
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Progress
-from calibrant.bench.runs.stored import PutAside
+from calibrant.bench.runs.spill_file import PutAside
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import HERE, Execution, Failure, Jobs, Progress
 from calibrant.bench.runs.jsonl_file import JsonlFile, RecordKind
 from calibrant.bench.runs.records import config_digest

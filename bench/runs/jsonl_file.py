@@ -21,7 +21,7 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 import msgspec
 from filelock import FileLock, Timeout
 
-from calibrant.bench.runs.stored import StoredLines
+from calibrant.bench.runs.spill_file import StoredLines
 from calibrant.dsl.atomic_write import whole_file
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import MAX_JSON_BYTES, TooLargeError, check_json_size

@@ -13,7 +13,7 @@ from typing import Protocol
 from calibrant.bench.answers.predictions import Prediction
 from calibrant.bench.answers.verdicts import ScoredPrediction
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import Crew, Execution, Failure, error_line
 from calibrant.dsl.errors import CalibrantError, short_repr
 

@@ -18,7 +18,7 @@ import msgspec
 
 from calibrant.bench.benchmarks.base import EpisodeHandout, Handout
 from calibrant.bench.protocols.base import Protocol, ProtocolResult
-from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure, one_line
 from calibrant.bench.runs.records import Timing
 from calibrant.dsl.episode import Step
@@ -60,7 +60,7 @@ class Workers:
 
 @contextmanager
 def open_workers(protocol: Protocol, execution: Execution = HERE) -> Iterator[Workers]:
-    """Workers that have warmed up (bench.runs.crews.opening)."""
+    """Workers that have warmed up (bench.runs.executors.opening)."""
     with open_crew(partial(_warm_up, protocol), execution) as crew:
         yield Workers(protocol, crew, execution.wall_budget)
 

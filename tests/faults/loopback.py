@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from calibrant.bench.runs.crews.connection import connected, disconnect
-from calibrant.bench.runs.crews.parent import ask_the_kernel
+from calibrant.bench.runs.executors.connection import connected, disconnect
+from calibrant.bench.runs.executors.parent import ask_the_kernel
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 
 UNOBSERVED = {  # else all of them look at themselves all the time: 2 % of a core each, whether there is work or not

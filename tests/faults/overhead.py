@@ -25,7 +25,7 @@ from calibrant.audits.replayscm.generation.generate import generate
 from calibrant.audits.replayscm.instance import AuditOptions
 from calibrant.bench.audit.run import Audited, timed_audit
 from calibrant.bench.pools.bundled import bundled_pools
-from calibrant.bench.runs.crews.opening import open_crew
+from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import Crew, Execution, Failure
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.files import read_pool

@@ -17,7 +17,7 @@ from calibrant.audits.replayscm.hardening.harden import counterexample_worlds
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pool
 from calibrant.bench.pools.unfinished import Made, unfinished_pool
-from calibrant.bench.runs.crews.opening import completed
+from calibrant.bench.runs.executors.opening import completed
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.dsl.replayscm.pools.files import read_pool
 from tests.support.commands import CHECKOUT, called, refused

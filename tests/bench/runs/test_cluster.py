@@ -17,8 +17,8 @@ import pytest
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_files
-from calibrant.bench.runs.crews import cluster, connection
-from calibrant.bench.runs.crews.opening import completed, open_crew
+from calibrant.bench.runs.executors import cluster, connection
+from calibrant.bench.runs.executors.opening import completed, open_crew
 from calibrant.bench.runs.jobs import Execution, Failure
 from calibrant.bench.runs.records import FILE_NAME, folder_records
 from calibrant.bench.runs.runner import RunSummary, run
@@ -192,7 +192,7 @@ def test_a_job_that_kills_its_worker_costs_none_of_those_it_was_handed_out_with(
 
 def test_other_versions_are_refused(on_cluster: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {"Python": "3.99", "numpy": "1.0"}
-    monkeypatch.setattr("calibrant.bench.runs.crews.cluster.versions", lambda: ours)
+    monkeypatch.setattr("calibrant.bench.runs.executors.cluster.versions", lambda: ours)
     with pytest.raises(
         CalibrantError,
         match=r"^Python 3\.99 here, 3\.\d+ there, at the worker tcp://127\.0\.0\.1:\d+; install the same",
@@ -267,7 +267,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
     with Loopback(tmp_path, 0) as made:
         made.wait()
         client = connection.connected(made.address).client
-        monkeypatch.setattr("calibrant.bench.runs.crews.connection.PATIENCE", 0.5)
+        monkeypatch.setattr("calibrant.bench.runs.executors.connection.PATIENCE", 0.5)
         with open_crew(print, Execution(cluster=made.address)) as crew:
             killer = threading.Timer(2.5, made.scheduler.kill)
             killer.start()
@@ -280,7 +280,7 @@ def test_a_scheduler_that_is_lost_is_one_line(
         waiting = f"no workers at {made.address}; waiting for one: dask worker {made.address} --nthreads 1\n"
         assert capsys.readouterr().err == waiting
         write_pool(small_pool(["good"]), tmp_path / "p.jsonl")
-        monkeypatch.setattr("calibrant.bench.runs.crews.connection.CONNECTING", 1.0)
+        monkeypatch.setattr("calibrant.bench.runs.executors.connection.CONNECTING", 1.0)
         line = ["run", "exact", tmp_path / "p.jsonl", "--out", tmp_path / "out", "--cluster", made.address]
         assert refused(capsys, *line).startswith(f"no scheduler answers at {made.address} in 1 seconds: ")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import calibrant.dsl.stored_items
-from calibrant.bench.runs.stored import PutAside, StoredLines
+from calibrant.bench.runs.spill_file import PutAside, StoredLines
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from pebble import ProcessPool
 
-from calibrant.bench.runs.crews.processes import outcome, spawned, stop
-from calibrant.bench.runs.crews.shares import SHARE
-from calibrant.bench.runs.crews.versions import difference, versions
+from calibrant.bench.runs.executors.batching import SHARE
+from calibrant.bench.runs.executors.local import outcome, spawned, stop
+from calibrant.bench.runs.executors.versions import difference, versions
 from calibrant.bench.runs.jobs import Failure, attempted, error_line
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from calibrant.bench.runs.crews.parent import end_with_parent
+from calibrant.bench.runs.executors.parent import end_with_parent
 from calibrant.bench.runs.jobs import Failure, attempted
 from calibrant.dsl.compiling import CompileListener
 from calibrant.dsl.errors import CalibrantError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.runs.crews.shares import FIRST, LARGEST, Shares
+from calibrant.bench.runs.executors.batching import FIRST, LARGEST, Shares
 
 
 def handed_out(number: int, slots: int, fit: int) -> tuple[list[list[int]], list[int]]:

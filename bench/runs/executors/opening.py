@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
-from calibrant.bench.runs.crews.processes import Processes, ThisProcess
+from calibrant.bench.runs.executors.local import Processes, ThisProcess
 from calibrant.bench.runs.jobs import HERE, Crew, Execution, Failure
 
 J = TypeVar("J")
@@ -20,7 +20,7 @@ def open_crew(prepare: Callable[[], None], execution: Execution = HERE) -> Abstr
     prepare: called once by every process before its first job, and before the clock of that job starts
     """
     if execution.cluster is not None:
-        from calibrant.bench.runs.crews.cluster import Cluster
+        from calibrant.bench.runs.executors.cluster import Cluster
 
         return Cluster(prepare, execution.cluster, execution.wall_budget)
     if execution.workers == 1 and execution.wall_budget is None:

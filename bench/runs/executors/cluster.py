@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
-from calibrant.bench.runs.crews.connection import Connection, connected
-from calibrant.bench.runs.crews.hand import Work, do_jobs
-from calibrant.bench.runs.crews.shares import Shares
-from calibrant.bench.runs.crews.versions import versions
+from calibrant.bench.runs.executors.batching import Shares
+from calibrant.bench.runs.executors.connection import Connection, connected
+from calibrant.bench.runs.executors.versions import versions
+from calibrant.bench.runs.executors.worker import Work, do_jobs
 from calibrant.bench.runs.jobs import Failure, error_line
 from calibrant.dsl.errors import CalibrantError
 
