@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.benchmarks.registry import benchmark, benchmark_of
+from calibrant.bench.core.attribution import KEY, decided_from, has_posterior
 from calibrant.bench.report.rate_rows import SHORT_DIGEST, AnswerOrigin
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 from calibrant.dsl.replayscm.pools.files import file_digest

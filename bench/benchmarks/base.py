@@ -347,7 +347,7 @@ class Benchmark(ABC, Generic[I]):
     def attribution(
         self, item: I, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return whether the evidence decided what was asked (bench.answers.attribution).
+        """Return whether the evidence decided what was asked (bench.core.attribution).
 
         None where that is not known.
         """

@@ -99,7 +99,7 @@ class Blickets(Benchmark[BlicketItem]):
     ) -> dict[str, Any] | None:
         """None for a mechanism that no condition has: there is no class that knows it."""
         from calibrant.audits.blickets.attribution import attributed_episode
-        from calibrant.bench.answers.attribution import attribution_record
+        from calibrant.bench.core.attribution import attribution_record
         from calibrant.dsl.blickets.conditions import condition_of
 
         if condition_of(item.sealed) is None:

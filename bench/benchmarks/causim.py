@@ -99,8 +99,8 @@ class Causim(Benchmark[CausimItem]):
     ) -> dict[str, Any] | None:
         """Of questions that are said to have one answer. Where any of several counts, none is there to be decided."""
         from calibrant.audits.causim.items import attributed_answer
-        from calibrant.bench.answers.attribution import attribution_record
         from calibrant.bench.causim.verdict import is_answered, is_right
+        from calibrant.bench.core.attribution import attribution_record
 
         fits = is_right(score) if is_answered(score) else None
         found = attributed_answer(item, fits=fits)

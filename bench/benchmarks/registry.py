@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.fields import ID_FIELDS
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.core.names import TITLES
+from calibrant.bench.scoring.input.answer_fields import ID_FIELDS
 from calibrant.dsl.causalab.configs import is_config
 from calibrant.dsl.errors import CalibrantError, PoolError, short_repr
 from calibrant.dsl.pool_text import pool_head

@@ -118,7 +118,7 @@ class ReplayScm(Benchmark[Problem]):
         self, item: Problem, answer: Mapping[str, Any], steps: Sequence[Step[Any]], score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         """Decided: every SCM of the class replays the held-out worlds alike. The class is the smallest with gold."""
-        from calibrant.bench.answers.attribution import attribution_record
+        from calibrant.bench.core.attribution import attribution_record
 
         found = self._decisions.value(item)
         if found is None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from calibrant.audits.blickets.public_runs import attributed_run
-from calibrant.bench.answers.attribution import KEY, attribution_record
-from calibrant.bench.answers.lines import json_object, numbered_lines, shown_name
-from calibrant.bench.answers.verdicts import ScoredPrediction, origin_of_line
+from calibrant.bench.core.attribution import KEY, attribution_record
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
+from calibrant.bench.scoring.scorer import ScoredPrediction, origin_of_line
 from calibrant.dsl.blickets.grading import grade
 from calibrant.dsl.blickets.text_game import TextRun, text_run
 from calibrant.dsl.episode import Step

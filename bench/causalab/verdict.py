@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS, KEY, KIND_MEANINGS, POSTERIOR, attribution_record
 from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct

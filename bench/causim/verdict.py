@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, to_builtins
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric, MetricSet, View
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.core.verdict import line_struct

@@ -45,8 +45,8 @@ def alternatives(
         if value is not None and not sweep:
             raise typer.BadParameter("there is nothing to run without --sweep", param_hint=option)
 
-    from calibrant.bench.answers.found_models import FoundModels
     from calibrant.bench.pages.aligned import aligned
+    from calibrant.bench.replayscm.distinct_models import FoundModels
     from calibrant.bench.runs.records import folder_records
 
     if sweep:

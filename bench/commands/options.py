@@ -70,7 +70,7 @@ ModelField: TypeAlias = Annotated[
 
 def require_level(level: float | None, *, attribution: bool) -> None:
     """Refuse a posterior that is not one of those offered, and one where nothing is attributed."""
-    from calibrant.bench.answers.attribution import LEVELS
+    from calibrant.bench.core.attribution import LEVELS
 
     if level is None:
         return

@@ -91,13 +91,13 @@ def report(
     Intervals are 95%: percentile bootstrap over latent SCMs, paired where two rows share them; of blickets score
     intervals. HTML is one file with the plots inside; it needs matplotlib (`pip install 'calibrant[report]'`).
     """
-    from calibrant.bench.answers.fields import FieldNames
     from calibrant.bench.commands.progress import progress_bar
     from calibrant.bench.core.metrics import InvalidHandling
     from calibrant.bench.report.part import ReportContents
     from calibrant.bench.report.rate_rows import Grouping
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
+    from calibrant.bench.scoring.input.answer_fields import FieldNames
 
     if not (sources or predictions or official):
         raise typer.BadParameter("folders of runs, --predictions or --official", param_hint="DIR...")

@@ -31,13 +31,13 @@ from calibrant.dsl.errors import CalibrantError, in_one_line
 from calibrant.dsl.gc_control import rare_collections
 
 if TYPE_CHECKING:
-    from calibrant.bench.answers.input.unread import UnreadAnswers
-    from calibrant.bench.answers.predictions import PoolItems, Predictions
-    from calibrant.bench.answers.replies import ReplyScorer
-    from calibrant.bench.answers.verdicts import PredictionScorer
     from calibrant.bench.benchmarks.base import Benchmark
     from calibrant.bench.report.part import Answer
     from calibrant.bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.scoring.input.unread import UnreadAnswers
+    from calibrant.bench.scoring.predictions import PoolItems, Predictions
+    from calibrant.bench.scoring.replies import ReplyScorer
+    from calibrant.bench.scoring.scorer import PredictionScorer
 
 HINT = "; --skip-unknown passes over such lines"
 
@@ -83,11 +83,11 @@ def score(
     With --json the verdicts go to standard output and the tables to standard error. FILE appears complete or not at
     all; `calibrant table` reads it.
     """
-    from calibrant.bench.answers.fields import FieldNames
     from calibrant.bench.benchmarks.registry import log_benchmark
     from calibrant.bench.commands.table import print_rows
     from calibrant.bench.report.rate_rows import CalibrationTable
-    from calibrant.bench.runs.scoring import scored
+    from calibrant.bench.scoring.cluster import scored
+    from calibrant.bench.scoring.input.answer_fields import FieldNames
 
     if (logs := log_benchmark(paths[0])) is not None:
         given.refuse_foreign([logs.name], paths[0].name)
@@ -140,7 +140,7 @@ def _count(
 ) -> None:
     """Every verdict into the table, and as a line to where lines are wanted, by processes of this machine."""
     from calibrant.bench.commands.progress import usable_cores
-    from calibrant.bench.runs.counting import counted
+    from calibrant.bench.scoring.parallel import counted
 
     number = workers or usable_cores()
     with _output(out) as written, rare_collections():
@@ -182,7 +182,7 @@ def _counted(scored: Iterable[Answer], everybody: CalibrationTable) -> Iterator[
 
 def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path | None, as_json: bool) -> None:
     """Every verdict into the table, and as a line to where lines are wanted."""
-    from calibrant.bench.answers.verdicts import json_line
+    from calibrant.bench.scoring.scorer import json_line
 
     with _output(out) as written:
         for origin, verdict in scored:
@@ -193,7 +193,7 @@ def _collect(scored: Iterable[Answer], collected: CalibrationTable, *, out: Path
 
 def _with_unread(verdicts: Iterable[Answer], unread: UnreadAnswers) -> Iterator[Answer]:
     """The same, while those without an answer are counted as far as verdicts show them."""
-    from calibrant.bench.answers.input.unread import unread_reason
+    from calibrant.bench.scoring.input.unread import unread_reason
 
     for origin, verdict in verdicts:
         unread.add(origin.instance, unread_reason(verdict))
@@ -219,10 +219,10 @@ def _scorer(
     pools: list[Path], benchmark: Benchmark[Any], options: Any
 ) -> tuple[PredictionScorer | ReplyScorer, Callable[..., Predictions]]:
     """What scores predictions for these pools, and what reads them."""
-    from calibrant.bench.answers.episodes import reply_reader
-    from calibrant.bench.answers.predictions import Predictions
-    from calibrant.bench.answers.verdicts import PredictionScorer
     from calibrant.bench.benchmarks.registry import DEFAULT
+    from calibrant.bench.scoring.episodes import reply_reader
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.scorer import PredictionScorer
 
     if benchmark.name == DEFAULT:
         scorer = PredictionScorer(pools, extractor=options.extractor, with_structure=options.structure)
@@ -232,7 +232,7 @@ def _scorer(
 
 def _tell(file: Path, predictions: Predictions, pools: Sequence[PoolItems]) -> None:
     """What was recognised in the predictions, passed over and not submitted."""
-    from calibrant.bench.answers.lines import shown_name
+    from calibrant.bench.scoring.input.json_lines import shown_name
 
     typer.echo(f"{shown_name(file)}: {predictions.recognised}", err=True)
     if predictions.num_skipped:

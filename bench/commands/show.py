@@ -15,8 +15,8 @@ from calibrant.dsl.errors import CalibrantError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from calibrant.bench.answers.fields import FieldNames
     from calibrant.bench.benchmarks.base import Benchmark
+    from calibrant.bench.scoring.input.answer_fields import FieldNames
 
 
 def show(
@@ -54,8 +54,8 @@ def show(
     program's graph with noise and `do`, and with --gold what changes; that of a laboratory what its records prove. A
     page needs no network.
     """
-    from calibrant.bench.answers.fields import FieldNames
     from calibrant.bench.benchmarks.registry import DEFAULT, benchmark_of
+    from calibrant.bench.scoring.input.answer_fields import FieldNames
 
     fields = FieldNames(id_field, text_field, model_field)
     if not runs:
@@ -131,8 +131,8 @@ def _show_episodes(
     page: Path | None,
     fields: FieldNames,
 ) -> None:
-    from calibrant.bench.answers.transcripts import named_systems, transcripts
     from calibrant.bench.pools.items import item_of
+    from calibrant.bench.report.transcripts import named_systems, transcripts
     from calibrant.dsl.atomic_write import write_atomically
     from calibrant.dsl.episode import TranscriptError, verify_transcript
     from calibrant.dsl.pool_text import pool_digest

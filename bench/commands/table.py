@@ -17,8 +17,8 @@ from calibrant.bench.commands.options import AsJson, DecidedAt, PoolsOption, Run
 from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from calibrant.bench.answers.stored_results import StoredResults
     from calibrant.bench.core.metrics import MetricSet
+    from calibrant.bench.replayscm.stored_results import StoredResults
     from calibrant.bench.report.rate_rows import CalibrationTable
 
 ATTRIBUTION = "attribution"  # the view
@@ -96,7 +96,7 @@ def table(
 
 def _needs_attribution(columns: str | None, pools: Sequence[Path] | None, *, attribution: bool, as_json: bool) -> bool:
     """Whether attributions are asked for; refuse columns that leave them out, and pools that nothing is made of."""
-    from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+    from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
     from calibrant.bench.pages.aligned import ALL
 
     known = {name for column in ATTRIBUTION_METRICS for name in (column.key, column.heading)} | {ATTRIBUTION}
@@ -131,13 +131,13 @@ def print_table(
 
     Also of the results that official files embed; what these disagree in is listed, or is part of the JSON object.
     """
-    from calibrant.bench.answers.attribution import decision_notes
-    from calibrant.bench.answers.sources import scored_answers
-    from calibrant.bench.answers.stored_results import StoredResults
     from calibrant.bench.benchmarks.attributions import AttributionCoverage, attributed, decided_at
     from calibrant.bench.benchmarks.registry import NAMES, benchmark
+    from calibrant.bench.core.attribution import decision_notes
     from calibrant.bench.core.metrics import InvalidHandling
+    from calibrant.bench.replayscm.stored_results import StoredResults
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+    from calibrant.bench.report.scored_answers import scored_answers
     from calibrant.bench.report.standing.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}

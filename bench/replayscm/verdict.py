@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import InvalidHandling, Metric, MetricSet, View
 from calibrant.bench.core.samples import Right, Sample
 from calibrant.dsl.replayscm.pools.published_files import latent_of

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibrant.bench.answers.fields import FieldNames
-from calibrant.bench.answers.input.objects import PredictionFile
-from calibrant.bench.answers.lines import STANDARD_INPUT
-from calibrant.bench.answers.sources import scored_answers
 from calibrant.bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
 from calibrant.bench.report.part import Answer
 from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.scoring.input.answer_fields import FieldNames
+from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
+from calibrant.bench.scoring.input.prediction_file import PredictionFile
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.stored_items import item_ids
 
 if TYPE_CHECKING:
-    from calibrant.bench.answers.predictions import Predictions
-    from calibrant.bench.answers.replies import ReplyScorer
-    from calibrant.bench.answers.verdicts import PredictionScorer
+    from calibrant.bench.scoring.predictions import Predictions
+    from calibrant.bench.scoring.replies import ReplyScorer
+    from calibrant.bench.scoring.scorer import PredictionScorer
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Sources:
         return {name: answers for name, answers in found.items() if answers}
 
     def _scored(self, recognised: list[str]) -> Iterator[tuple[AnswerOrigin, Mapping[str, Any]]]:
-        from calibrant.bench.answers.stored_results import StoredResults
+        from calibrant.bench.replayscm.stored_results import StoredResults
 
         yield from scored_answers(self.runs)
         for path in self.official:
@@ -88,9 +88,9 @@ class Sources:
 
     def _reader(self, path: Path) -> tuple[PredictionScorer | ReplyScorer, Predictions]:
         """Return what scores and what reads a file of predictions, by the benchmark of the pools that it is about."""
-        from calibrant.bench.answers.episodes import reply_reader
-        from calibrant.bench.answers.predictions import Predictions
-        from calibrant.bench.answers.verdicts import PredictionScorer
+        from calibrant.bench.scoring.episodes import reply_reader
+        from calibrant.bench.scoring.predictions import Predictions
+        from calibrant.bench.scoring.scorer import PredictionScorer
 
         pools = self._pools_of(path)
         if benchmark_of(pools[0]).name == DEFAULT:

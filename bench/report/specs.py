@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.bench.answers.attribution import ATTRIBUTION_METRICS
+from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.replayscm.verdict import (
     ALTERNATIVE_METRICS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
 from calibrant.bench.report.ambiguity import Ambiguities, ceilings
 from calibrant.bench.report.formats import shown_columns

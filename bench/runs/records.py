@@ -66,7 +66,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ones, the validity funnel and the structure metrics
     benchmark: absent for ReplaySCM
     steps: of an episode, everything that was done in it
-    attribution: of an episode, what its readings decided (bench.answers.attribution)
+    attribution: of an episode, what its readings decided
     """
 
     pool: str

@@ -34,5 +34,5 @@ class Training(Protocol):
         ...
 
     def agrees(self, verdict: Any) -> bool:
-        """Return whether it is right in what attributions are about (bench.answers.attribution); asked there too."""
+        """Return whether it is right in what attributions are about (bench.core.attribution); asked there too."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant.bench.answers.played import played
+from calibrant.bench.scoring.transcript_replay import played
 from calibrant.bench.verbs.base import ItemScore, Solution
 from calibrant.bench.verbs.items import ItemVerbs
 from calibrant.bench.verbs.said import neither, response

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from calibrant.bench.answers.predictions import PredictionLines
-from calibrant.bench.answers.verdicts import PredictionScorer, json_line
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.replayscm.meaning import meaning_digest
+from calibrant.bench.scoring.predictions import PredictionLines
+from calibrant.bench.scoring.scorer import PredictionScorer, json_line
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.mechanisms import MANY, NOVELTY
 from calibrant.dsl.replayscm.pools.files import read_pool

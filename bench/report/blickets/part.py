@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.bench.answers.attribution import KEY
 from calibrant.bench.blickets.verdict import METRICS
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.blickets.tables import Items, blicket_tables
 from calibrant.bench.report.part import Answer, Part, ReportContents
 from calibrant.bench.report.rate_rows import Grouping

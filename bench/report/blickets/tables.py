@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from calibrant.bench.answers.attribution import decision_notes
 from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables
 from calibrant.bench.blickets.verdict import METRICS, PrintedScore
+from calibrant.bench.core.attribution import decision_notes
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
 from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
 from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows

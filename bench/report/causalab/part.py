@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calibrant.bench.answers.attribution import KEY, decision_notes
 from calibrant.bench.causalab.picture import lab_picture
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.causalab.verdict import GRAPH, METRICS
+from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
 from calibrant.bench.report.layout import Table, anchor_of
 from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from calibrant.bench.answers.attribution import KEY
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from calibrant.bench.causim.verdict import METRICS
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.causim.profile import profile_plot
 from calibrant.bench.report.layout import Heading, Source, Table
 from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents

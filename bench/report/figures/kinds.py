@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.bench.answers.attribution import KEY
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.part import Answer, Plot
 from calibrant.bench.report.rate_rows import Grouping

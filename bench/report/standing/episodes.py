@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from calibrant.bench.answers.attribution import KEY, KINDS
-from calibrant.bench.answers.transcripts import Transcript, transcripts
+from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.report.part import Answer, ReportContents
 from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
+from calibrant.bench.report.transcripts import Transcript, transcripts
 from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr
 

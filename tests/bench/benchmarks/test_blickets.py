@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from calibrant.audits.attribution import Kind
-from calibrant.bench.answers.attribution import KINDS
 from calibrant.bench.benchmarks.blickets import BENCHMARK
 from calibrant.bench.cli import main
+from calibrant.bench.core.attribution import KINDS
 from calibrant.bench.runs.records import folder_records
 from calibrant.dsl.blickets.item import BlicketItem
 from tests.support.commands import jsonl, refused

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from calibrant.audits.attribution import DECIDED_AT, Attribution
-from calibrant.bench.answers.attribution import (
+from calibrant.bench.benchmarks.registry import benchmark
+from calibrant.bench.cli import main
+from calibrant.bench.core.attribution import (
     DEFAULT_LEVEL,
     KINDS,
     LEVELS,
@@ -17,8 +19,6 @@ from calibrant.bench.answers.attribution import (
     decided_from,
     decision_notes,
 )
-from calibrant.bench.benchmarks.registry import benchmark
-from calibrant.bench.cli import main
 from tests.support.commands import refused
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from calibrant.bench.answers.stored_results import StoredResults, same
 from calibrant.bench.cli import main
+from calibrant.bench.replayscm.stored_results import StoredResults, same
 from tests.support.commands import refused
 from tests.support.replayscm.official_records import written_file
 from tests.support.shared import shared_file

@@ -17,12 +17,12 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.predictions import Predictions
-from calibrant.bench.answers.verdicts import PredictionScorer
 from calibrant.bench.lab.speed.comparison import Row
 from calibrant.bench.lab.speed.options import Options
 from calibrant.bench.lab.speed.replayscm.candidates import gold_of
 from calibrant.bench.protocols.replayscm.answers import scm_answer
+from calibrant.bench.scoring.predictions import Predictions
+from calibrant.bench.scoring.scorer import PredictionScorer
 from calibrant.dsl.replayscm.pools.files import write_pool
 from calibrant.dsl.replayscm.problem import Pool, Problem
 from calibrant.dsl.replayscm.score import Evaluator

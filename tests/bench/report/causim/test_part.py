@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.attribution import KEY
 from calibrant.bench.benchmarks.causim import BENCHMARK
 from calibrant.bench.cli import main
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.causim.part import TABLE_IDS, by_level, by_topology, causim_part
 from calibrant.bench.report.causim.profile import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.report.layout import Source, Table

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.answers.lines import json_object
+from calibrant.bench.scoring.input.json_lines import json_object
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 ID_FIELDS = ("instanceId", "custom_id", "id", "item_id", "task_id", "sample_id")

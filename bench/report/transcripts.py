@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.answers.episodes import EpisodePredictions, EpisodeScorer
-from calibrant.bench.answers.fields import FieldNames
-from calibrant.bench.answers.sources import origin_of
 from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, option_suffix
+from calibrant.bench.report.scored_answers import origin_of
 from calibrant.bench.runs.records import folder_records
+from calibrant.bench.scoring.episodes import EpisodePredictions, EpisodeScorer
+from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import in_one_line
 

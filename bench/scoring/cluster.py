@@ -1,6 +1,6 @@
 """Predictions scored on a cluster, in groups; the verdicts come in the order of the predictions.
 
-Processes of this machine are started for a long file only, and send back less: bench.runs.counting.
+Processes of this machine are started for a long file only, and send back less: bench.scoring.parallel.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
-from calibrant.bench.answers.predictions import Prediction
-from calibrant.bench.answers.verdicts import ScoredPrediction
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.runs.executors.opening import open_crew
 from calibrant.bench.runs.jobs import Crew, Execution, Failure, error_line
+from calibrant.bench.scoring.predictions import Prediction
+from calibrant.bench.scoring.scorer import ScoredPrediction
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 GROUP = 50  # predictions of one job: a verdict takes a millisecond, to send one alone takes longer

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.input.unread import unread_reason
-from calibrant.bench.answers.predictions import Prediction, Predictions
-from calibrant.bench.answers.verdicts import PredictionScorer, json_line
 from calibrant.bench.cli import main
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.replayscm.verdict import METRICS
 from calibrant.bench.report.rate_rows import CalibrationTable
-from calibrant.bench.runs import counting
+from calibrant.bench.scoring import parallel as counting
+from calibrant.bench.scoring.input.unread import unread_reason
+from calibrant.bench.scoring.predictions import Prediction, Predictions
+from calibrant.bench.scoring.scorer import PredictionScorer, json_line
 from calibrant.dsl.replayscm.pools.files import write_pool
 from tests.support.commands import jsonl
 from tests.support.stub_protocols import small_pool

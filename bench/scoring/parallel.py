@@ -16,15 +16,15 @@ from itertools import chain, islice, starmap
 from multiprocessing import get_context
 from typing import Any, NamedTuple, TypeAlias
 
-from calibrant.bench.answers.input.unread import unread_reason
-from calibrant.bench.answers.predictions import Prediction
-from calibrant.bench.answers.verdicts import json_line
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.core.samples import Sample
 from calibrant.bench.report.rate_rows import AnswerOrigin, CalibrationTable
 from calibrant.bench.report.tally import Values
-from calibrant.bench.runs.scoring import Scorer, judged
+from calibrant.bench.scoring.cluster import Scorer, judged
+from calibrant.bench.scoring.input.unread import unread_reason
+from calibrant.bench.scoring.predictions import Prediction
+from calibrant.bench.scoring.scorer import json_line
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.gc_control import collect_rarely
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.input import eval_logs
-from calibrant.bench.answers.input.eval_logs import EvalLog, is_eval_log
 from calibrant.bench.benchmarks.registry import benchmark
 from calibrant.bench.cli import main
 from calibrant.bench.pools.bundled import bundled_pools
 from calibrant.bench.runs.records import step_records
 from calibrant.bench.runs.workers import timed_answer
+from calibrant.bench.scoring.input import eval_logs
+from calibrant.bench.scoring.input.eval_logs import EvalLog, is_eval_log
 from calibrant.dsl.errors import CalibrantError
 from tests.support.commands import jsonl, refused
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from calibrant.bench.answers.attribution import KEY
 from calibrant.bench.benchmarks.registry import NAMES, benchmark
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.core.metrics import InvalidHandling, Metric
 from calibrant.bench.pools.bundled import bundled_sample
 

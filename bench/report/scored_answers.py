@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.input.eval_logs import is_eval_log
-from calibrant.bench.answers.verdicts import scored_lines
 from calibrant.bench.benchmarks.registry import DEFAULT
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.runs.records import Key, Record, folder_records
+from calibrant.bench.scoring.input.eval_logs import is_eval_log
+from calibrant.bench.scoring.scorer import scored_lines
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.replayscm.pools.published_files import table_setting
 

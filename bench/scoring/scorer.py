@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from calibrant.bench.answers.input.unread import UNREAD_STAGES
-from calibrant.bench.answers.lines import json_object, numbered_lines
-from calibrant.bench.answers.predictions import PoolItems, Prediction
 from calibrant.bench.benchmarks.registry import DEFAULT, benchmark
 from calibrant.bench.core.verdict import LazyVerdict
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.replayscm.meaning import meaning_digest
 from calibrant.bench.replayscm.verdict import MEANING, bulk_key, funnel, structure
 from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines
+from calibrant.bench.scoring.input.unread import UNREAD_STAGES
+from calibrant.bench.scoring.predictions import PoolItems, Prediction
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.parse_limits import TooLargeError
 from calibrant.dsl.replayscm.pools.files import file_digest, read_pool

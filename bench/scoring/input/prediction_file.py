@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.input.eval_logs import EvalLog, is_eval_log
-from calibrant.bench.answers.lines import json_object, numbered_lines, shown_name
+from calibrant.bench.scoring.input.eval_logs import EvalLog, is_eval_log
+from calibrant.bench.scoring.input.json_lines import json_object, numbered_lines, shown_name
 from calibrant.dsl.errors import CalibrantError, MissingExtraError
 from calibrant.dsl.parse_limits import TooLargeError
 

@@ -1,7 +1,8 @@
 """Prediction files: JSON lines or a log of Inspect in, checked, one at a time.
 
-A prediction names its item, usually its model, and gives an answer (bench.answers.fields says where it may stand).
-Several answers of one model to one item are samples, numbered in the order of the file unless it numbers them itself.
+A prediction names its item, usually its model, and gives an answer, in one of the fields that
+`bench.scoring.input.answer_fields` knows. Several answers of one model to one item are samples, numbered in the order
+of the file unless it numbers them itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calibrant.bench.answers.fields import (
+from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.input.answer_fields import (
     ID_FIELDS,
     SAMPLE_FIELDS,
     Answer,
@@ -24,10 +26,9 @@ from calibrant.bench.answers.fields import (
     model_field,
     named_value,
 )
-from calibrant.bench.answers.input.objects import PredictionFile
-from calibrant.bench.answers.input.unread import UnreadAnswers
-from calibrant.bench.answers.lines import json_object, shown_name
-from calibrant.bench.pools.ids import PublicIds
+from calibrant.bench.scoring.input.json_lines import json_object, shown_name
+from calibrant.bench.scoring.input.prediction_file import PredictionFile
+from calibrant.bench.scoring.input.unread import UnreadAnswers
 from calibrant.dsl.episode import Step
 from calibrant.dsl.errors import CalibrantError, short_repr
 from calibrant.dsl.parse_limits import TooLargeError

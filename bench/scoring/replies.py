@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.attribution import KEY
-from calibrant.bench.answers.fields import FieldNames
-from calibrant.bench.answers.played import NO_ANSWER
-from calibrant.bench.answers.predictions import PoolItems, Prediction, Predictions, Samples
-from calibrant.bench.answers.verdicts import NO_MODEL, ScoredPrediction
 from calibrant.bench.benchmarks.base import Benchmark
 from calibrant.bench.benchmarks.registry import one_benchmark
+from calibrant.bench.core.attribution import KEY
 from calibrant.bench.pools.ids import PublicIds
 from calibrant.bench.report.rate_rows import AnswerOrigin
+from calibrant.bench.scoring.input.answer_fields import FieldNames
+from calibrant.bench.scoring.predictions import PoolItems, Prediction, Predictions, Samples
+from calibrant.bench.scoring.scorer import NO_MODEL, ScoredPrediction
+from calibrant.bench.scoring.transcript_replay import NO_ANSWER
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.item import Item
 from calibrant.dsl.pool_text import pool_digest

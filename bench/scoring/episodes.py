@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from calibrant.bench.answers.fields import AnswerField, answer_field
-from calibrant.bench.answers.played import played, steps_of
-from calibrant.bench.answers.predictions import Prediction
-from calibrant.bench.answers.replies import ReplyPredictions, ReplyScorer
 from calibrant.bench.benchmarks.registry import one_benchmark
+from calibrant.bench.scoring.input.answer_fields import AnswerField, answer_field
+from calibrant.bench.scoring.predictions import Prediction
+from calibrant.bench.scoring.replies import ReplyPredictions, ReplyScorer
+from calibrant.bench.scoring.transcript_replay import played, steps_of
 from calibrant.dsl.errors import CalibrantError
 
 STEPS_FIELD = "steps"

@@ -1,0 +1,1 @@
+"""Answers read from files of predictions, scored, and written as lines."""
