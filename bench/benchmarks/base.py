@@ -18,7 +18,7 @@ from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.training.base import Training
 from calibrant.bench.verbs.base import Verbs

@@ -18,7 +18,7 @@ from calibrant.bench.episodes import sole_action
 from calibrant.bench.pages.timeline import Timeline
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.blickets.episode import BlicketEpisode
@@ -111,14 +111,14 @@ class Blickets(Benchmark[BlicketItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from calibrant.bench.report.blickets.tables import TABLE_IDS
+        from calibrant.bench.blickets.views import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
         from calibrant.bench.benchmarks.registry import benchmark_of
-        from calibrant.bench.report.blickets.part import blicket_part
-        from calibrant.bench.report.standing.episodes import chosen_episodes
+        from calibrant.bench.blickets.section import blicket_part
+        from calibrant.bench.report.episodes import chosen_episodes
         from calibrant.dsl.replayscm.pools.files import file_digest
 
         pools = [path for path in wanted.pools if benchmark_of(path).name == self.name]

@@ -15,7 +15,7 @@ from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.episodes import sole_action
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import Action
 from calibrant.dsl.causalab.configs import is_suite, suite_pool
@@ -122,12 +122,12 @@ class CausaLab(Benchmark[LabItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from calibrant.bench.report.causalab.part import TABLE_IDS
+        from calibrant.bench.causalab.section import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.report.causalab.part import lab_part
+        from calibrant.bench.causalab.section import lab_part
 
         return lab_part(self.title, answers, wanted)
 

@@ -14,7 +14,7 @@ from calibrant.bench.benchmarks.base import Benchmark, HardenedItem, TaskHandout
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.dsl.action import ActionError
 from calibrant.dsl.causim.item import CausimItem
@@ -108,12 +108,12 @@ class Causim(Benchmark[CausimItem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from calibrant.bench.report.causim.part import TABLE_IDS
+        from calibrant.bench.causim.section import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.report.causim.part import causim_part
+        from calibrant.bench.causim.section import causim_part
 
         return causim_part(self.title, answers, wanted)
 

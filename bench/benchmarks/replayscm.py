@@ -15,7 +15,7 @@ from calibrant.bench.benchmarks.item_values import ItemValues
 from calibrant.bench.core.metrics import MetricSet
 from calibrant.bench.pools.figures.numbers import Column
 from calibrant.bench.protocols.registry import Protocols
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 from calibrant.bench.runs.jobs import Progress
 from calibrant.bench.verbs.base import Verbs
 from calibrant.dsl.episode import Step
@@ -195,16 +195,16 @@ class ReplayScm(Benchmark[Problem]):
 
     @property
     def report_tables(self) -> Sequence[str]:
-        from calibrant.bench.report.tables import TABLE_IDS
+        from calibrant.bench.replayscm.tables.report import TABLE_IDS
 
         return TABLE_IDS
 
     def report(self, answers: Sequence[Answer], wanted: ReportContents, progress: Progress) -> Part:
-        from calibrant.bench.report.ambiguity import ambiguities
+        from calibrant.bench.replayscm.tables.ambiguity import ambiguities
+        from calibrant.bench.replayscm.tables.report import report_tables
+        from calibrant.bench.replayscm.tables.rows import RowCollector
         from calibrant.bench.report.intervals import LEVEL, RESAMPLES
-        from calibrant.bench.report.rows import RowCollector
         from calibrant.bench.report.sources import latent_ids
-        from calibrant.bench.report.tables import report_tables
 
         collector = RowCollector(by=wanted.by, means=wanted.means, latents=latent_ids(wanted.pools))
         for run, score in answers:
@@ -213,8 +213,8 @@ class ReplayScm(Benchmark[Problem]):
         plots = []
         tables = report_tables(rows, wanted, audited, progress)
         if wanted.with_plots:
-            from calibrant.bench.report.figures.kinds import kinds_plot
-            from calibrant.bench.report.figures.plots import report_plots
+            from calibrant.bench.replayscm.figures.kinds import kinds_plot
+            from calibrant.bench.replayscm.figures.plots import report_plots
 
             shown = {"with_paper": wanted.with_paper, "with_times": wanted.with_times}
             plots = report_plots(rows, audited, **shown, progress=progress)

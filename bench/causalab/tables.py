@@ -17,8 +17,8 @@ from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, percent_cell
 from calibrant.bench.report.rate_rows import natural
-from calibrant.bench.report.standing.rows import Named
-from calibrant.bench.report.standing.views import mean_cell
+from calibrant.bench.report.rows import Named
+from calibrant.bench.report.views import mean_cell
 from calibrant.bench.statistics import wilson
 
 NUMBERS = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12")

@@ -16,7 +16,7 @@ from calibrant.bench.causim.verdict import is_right
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Source, Table, TableRow, cell
 from calibrant.bench.report.rate_rows import natural
-from calibrant.bench.report.standing.rows import Named
+from calibrant.bench.report.rows import Named
 from calibrant.bench.statistics import wilson
 from calibrant.dsl.causim.networks import NETWORKS
 

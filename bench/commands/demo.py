@@ -109,7 +109,7 @@ def written_report(records: Path, folder: Path, pools: Sequence[Path] = ()) -> l
 
     pools: those of which the page has episodes, step by step
     """
-    from calibrant.bench.report.part import ReportContents
+    from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import HTML, report_text
     from calibrant.dsl.atomic_write import write_atomically

@@ -25,7 +25,7 @@ from calibrant.bench.commands.options import (
 from calibrant.bench.core.options import GivenOptions
 
 if TYPE_CHECKING:
-    from calibrant.bench.report.part import Answer
+    from calibrant.bench.report.sections import Answer
 
 ATTRIBUTION = "attribution"  # the table's id
 Format: TypeAlias = Literal["terminal", "markdown", "csv", "latex", "html"]
@@ -93,8 +93,8 @@ def report(
     """
     from calibrant.bench.commands.progress import progress_bar
     from calibrant.bench.core.metrics import InvalidHandling
-    from calibrant.bench.report.part import ReportContents
     from calibrant.bench.report.rate_rows import Grouping
+    from calibrant.bench.report.sections import ReportContents
     from calibrant.bench.report.sources import Sources
     from calibrant.bench.report.writing import chosen_tables, report_text
     from calibrant.bench.scoring.input.answer_fields import FieldNames

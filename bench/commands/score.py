@@ -32,8 +32,8 @@ from calibrant.dsl.gc_control import rare_collections
 
 if TYPE_CHECKING:
     from calibrant.bench.benchmarks.base import Benchmark
-    from calibrant.bench.report.part import Answer
     from calibrant.bench.report.rate_rows import CalibrationTable
+    from calibrant.bench.report.sections import Answer
     from calibrant.bench.scoring.input.unread import UnreadAnswers
     from calibrant.bench.scoring.predictions import PoolItems, Predictions
     from calibrant.bench.scoring.replies import ReplyScorer

@@ -138,7 +138,7 @@ def print_table(
     from calibrant.bench.replayscm.stored_results import StoredResults
     from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
     from calibrant.bench.report.scored_answers import scored_answers
-    from calibrant.bench.report.standing.unanswered import UnansweredCounts
+    from calibrant.bench.report.unanswered import UnansweredCounts
 
     tables: dict[str, CalibrationTable] = {}
     means = InvalidHandling(given.values.get("means", InvalidHandling.PUBLISHED))

@@ -12,7 +12,7 @@ from calibrant.bench.pages.filmstrip import timeline_content
 from calibrant.bench.pages.html_page import html_page
 from calibrant.bench.report.formats import heading_of
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.part import Part, Plot
+from calibrant.bench.report.sections import Part, Plot
 from calibrant.bench.version import program_version
 
 

@@ -4,7 +4,7 @@ What is resampled are latent SCMs, with everything a row has on them: a row that
 two rows that are compared on the same SCMs, stay matched in every resample. Answers are fixed. The seed is fixed too,
 so equal input gives equal intervals; a resample in which a conditional rate has no instance is left out of its
 quantiles. What is the same on every problem gets an interval without width: the bootstrap cannot see what no problem
-shows, and for rates of 0 and 1 bench.report.rates has Wilson's.
+shows, and for rates of 0 and 1 bench.replayscm.tables.rates has Wilson's.
 """
 
 from __future__ import annotations

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from calibrant.bench.core.samples import Item, Sample, Sampled, majority, pass_at
+from calibrant.bench.replayscm.tables.rates import all_or_none
+from calibrant.bench.replayscm.tables.rows import SystemRow
 from calibrant.bench.replayscm.verdict import RIGHTS, sample_of
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.rates import all_or_none
-from calibrant.bench.report.rows import SystemRow
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibrant.bench.benchmarks.registry import DEFAULT, NAMES, benchmark_of
-from calibrant.bench.report.part import Answer
 from calibrant.bench.report.rate_rows import AnswerOrigin
 from calibrant.bench.report.scored_answers import scored_answers
+from calibrant.bench.report.sections import Answer
 from calibrant.bench.scoring.input.answer_fields import FieldNames
 from calibrant.bench.scoring.input.json_lines import STANDARD_INPUT
 from calibrant.bench.scoring.input.prediction_file import PredictionFile

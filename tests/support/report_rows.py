@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from calibrant.bench.core.metrics import InvalidHandling
+from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
 from calibrant.bench.report.layout import Source, Table
 from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
-from calibrant.bench.report.rows import RowCollector, SystemRow
 from calibrant.bench.runs.records import FILE_NAME, Record, Timing
 
 INVALID: dict[str, Any] = {"valid": False, "correct": False}

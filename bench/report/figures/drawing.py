@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from math import cos, pi, sin, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from calibrant.bench.report.figures.curves import CurvePoint
+from calibrant.bench.replayscm.figures.curves import CurvePoint
 from calibrant.bench.terminal import printable
 from calibrant.dsl.errors import MissingExtraError
 

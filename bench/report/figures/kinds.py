@@ -1,32 +1,70 @@
-"""The plot of kinds for answers to ReplaySCM: earned, missed, lucky and short, by disclosure and system."""
+"""The plot of kinds: how many answers were earned, by setting and system."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from calibrant.bench.core.attribution import KEY
-from calibrant.bench.replayscm.verdict import METRICS
-from calibrant.bench.report.part import Answer, Plot
-from calibrant.bench.report.rate_rows import Grouping
-from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
-from calibrant.bench.report.standing.rows import Named, named_answers, setting_rows
+from calibrant.audits.attribution import Kind
+from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
+from calibrant.bench.report.rows import Named, SettingRow
+from calibrant.bench.report.sections import Plot
 
-CAPTION = (
-    "Shares of answers by what the training worlds had decided: earned and missed where every SCM that fits them"
-    " replays the held-out worlds alike, held-out exact and not; lucky and short where they do not, held-out exact and"
-    " not."
-)
+COLUMNS = 3
+COLOURS = {Kind.EARNED: "#2f8f5b", Kind.MISSED: "#b4562b", Kind.LUCKY: "#c79a1b", Kind.SHORT: "#8b95a3"}
 
 
-def kinds_plot(answers: Sequence[Answer]) -> Plot | None:
-    """None where no answer has an attribution; `MissingExtraError` without matplotlib."""
-    known = [(origin, score) for origin, score in answers if score.get(KEY)]
-    if not known:
+class KindPlot(NamedTuple):
+    """What a plot of kinds is about.
+
+    name, title, caption: as of the plot
+    kind: that of an answer; None where it is not known
+    panel: where a row is shown
+    """
+
+    name: str
+    title: str
+    caption: str
+    kind: Callable[[Named], str | None]
+    panel: Callable[[SettingRow], str]
+
+
+def kind_shares(rows: Sequence[SettingRow], about: KindPlot) -> dict[str, dict[str, dict[Kind, float]]]:
+    """By panel, then system: the share of each kind among the answers whose kind is known."""
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        said = [kind for one in row.answers if (kind := about.kind(one)) is not None]
+        if said:
+            kinds.setdefault(about.panel(row), {}).setdefault(row.system, []).extend(said)
+    return {
+        place: {
+            system: {kind: listed.count(kind) / len(listed) for kind in Kind} for system, listed in of_systems.items()
+        }
+        for place, of_systems in kinds.items()
+    }
+
+
+def attribution_plot(rows: Sequence[SettingRow], about: KindPlot) -> Plot | None:
+    """Stacked shares; None where no answer has an attribution. `MissingExtraError` without matplotlib."""
+    shares = kind_shares(rows, about)
+    if not shares:
         return None
-    rows = setting_rows(named_answers(known), Grouping.SETTING, METRICS)
-    about = KindPlot("attribution", "Earned, missed, lucky, short", CAPTION, _kind, lambda row: row.setting)
-    return attribution_plot(rows, about)
-
-
-def _kind(answer: Named) -> str | None:
-    return str(answer.score[KEY]["kind"])
+    with style():
+        columns = min(COLUMNS, len(shares))
+        figure, grid = new_figure(-(-len(shares) // columns), columns, extra=0.8)
+        panels = [axes for line in grid for axes in line]
+        for axes, (place, of_systems) in zip(panels, shares.items(), strict=False):
+            systems = list(of_systems)
+            left = [0.0] * len(systems)
+            for kind, colour in COLOURS.items():
+                widths = [of_systems[system][kind] for system in systems]
+                axes.barh(range(len(systems)), widths, left=left, color=colour, label=str(kind))
+                left = [start + width for start, width in zip(left, widths, strict=True)]
+            axes.set_yticks(range(len(systems)), [plain(system) for system in systems])
+            axes.set_xlim(0, 1)
+            axes.set_title(plain(place))
+            axes.invert_yaxis()
+        for axes in panels[len(shares) :]:
+            axes.set_visible(False)
+        legend(figure, panels[:1])
+        return Plot(about.name, about.title, about.caption, drawn_svg(figure))

@@ -9,7 +9,7 @@ from calibrant.bench.causalab.paper import paper
 from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_printed
 from calibrant.bench.report.layout import NOTHING, Source, Table
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.report.standing.rows import Named
+from calibrant.bench.report.rows import Named
 from tests.support.shared import shared_file
 
 

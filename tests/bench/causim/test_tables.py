@@ -13,8 +13,8 @@ from calibrant.bench.causim.paper import paper
 from calibrant.bench.causim.tables import paper_tables, questions_asked
 from calibrant.bench.cli import main
 from calibrant.bench.report.layout import NOTHING, Source, Table
+from calibrant.bench.report.rows import named_answers
 from calibrant.bench.report.scored_answers import origin_of
-from calibrant.bench.report.standing.rows import named_answers
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.shared import shared_file
 

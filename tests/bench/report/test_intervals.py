@@ -10,8 +10,8 @@ from math import comb
 import numpy as np
 import pytest
 
+from calibrant.bench.replayscm.tables.pairs import paired_differences
 from calibrant.bench.report.intervals import FEWEST_PROBLEMS, RESAMPLES, Interval, bootstrap_intervals, resampled
-from calibrant.bench.report.pairs import paired_differences
 
 TAIL = 0.025
 MARGIN = 0.008  # five standard errors of a frequency of 0.025 in 10,000 resamples

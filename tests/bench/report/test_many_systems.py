@@ -8,10 +8,8 @@ from math import dist
 
 import pytest
 
-from calibrant.bench.replayscm.verdict import REPLAY_METRICS
-from calibrant.bench.report.figures.drawing import apart, looks
-from calibrant.bench.report.figures.plots import report_plots
-from calibrant.bench.report.pairs import (
+from calibrant.bench.replayscm.figures.plots import report_plots
+from calibrant.bench.replayscm.tables.pairs import (
     DIFFERENCES,
     HELDOUT_EXACT,
     by_instance,
@@ -19,8 +17,10 @@ from calibrant.bench.report.pairs import (
     differences,
     paired_differences,
 )
-from calibrant.bench.report.rates import rate_intervals
-from calibrant.bench.report.rows import per_unit
+from calibrant.bench.replayscm.tables.rates import rate_intervals
+from calibrant.bench.replayscm.tables.rows import per_unit
+from calibrant.bench.replayscm.verdict import REPLAY_METRICS
+from calibrant.bench.report.figures.drawing import apart, looks
 from tests.support.report_rows import Answers, answer, ours, row_of, rows_of
 
 HIT, MISS = answer(1, 1), answer(1, 0.5)

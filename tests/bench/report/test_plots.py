@@ -8,8 +8,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from calibrant.bench.report.ambiguity import Ambiguity
-from calibrant.bench.report.figures.curves import (
+from calibrant.bench.replayscm.figures.curves import (
     ambiguity_bins,
     bin_of,
     families,
@@ -18,10 +17,11 @@ from calibrant.bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
-from calibrant.bench.report.figures.plots import report_plots
+from calibrant.bench.replayscm.figures.plots import report_plots
+from calibrant.bench.replayscm.tables.ambiguity import Ambiguity
+from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, HELDOUT_WORLD
 from calibrant.bench.report.html import inline_svg
-from calibrant.bench.report.pairs import HELDOUT_EXACT, HELDOUT_WORLD
-from calibrant.bench.report.part import Plot
+from calibrant.bench.report.sections import Plot
 from calibrant.dsl.errors import MissingExtraError
 from tests.support.report_rows import INVALID, Answers, answer, rows_of
 

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from calibrant.bench.core.metrics import InvalidHandling
-from calibrant.bench.report import specs
-from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.replayscm.tables import specs
+from calibrant.bench.replayscm.tables.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
+from calibrant.bench.replayscm.tables.paper import printed_setting, printed_table
+from calibrant.bench.replayscm.tables.rates import RateTable
+from calibrant.bench.replayscm.tables.report import TABLE_IDS, report_tables
+from calibrant.bench.replayscm.tables.rows import RowCollector, SystemRow
 from calibrant.bench.report.layout import Source
-from calibrant.bench.report.pairs import comparisons, disclosure_deltas
-from calibrant.bench.report.paper import printed_setting, printed_table
-from calibrant.bench.report.part import ReportContents
 from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
-from calibrant.bench.report.rates import RateTable
-from calibrant.bench.report.rows import RowCollector, SystemRow
-from calibrant.bench.report.tables import TABLE_IDS, report_tables
+from calibrant.bench.report.sections import ReportContents
 from calibrant.dsl.errors import CalibrantError
 from calibrant.dsl.replayscm.pools.published_files import BY_NAME, latent_of
 from tests.support.commands import refused

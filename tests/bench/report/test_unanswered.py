@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.bench.cli import main
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.report.standing.unanswered import UnansweredCounts
+from calibrant.bench.report.unanswered import UnansweredCounts
 from calibrant.bench.runs.records import Record, folder_records
 from tests.support.graded_records import blicket_record, graded, write_records
 

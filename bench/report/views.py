@@ -12,7 +12,7 @@ from calibrant.bench.core.rates import SUPPRESSED, is_suppressed
 from calibrant.bench.report.formats import shown_columns
 from calibrant.bench.report.intervals import Interval
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.standing.rows import Named, SettingRow
+from calibrant.bench.report.rows import Named, SettingRow
 from calibrant.bench.statistics import NORMAL_95, wilson
 
 ROW_LABELS = (

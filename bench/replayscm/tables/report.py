@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.alternatives import PER_SYSTEM, per_problem
-from calibrant.bench.report.ambiguity import Ambiguities, ceilings
-from calibrant.bench.report.formats import shown_columns
-from calibrant.bench.report.layout import Table
-from calibrant.bench.report.pairs import comparisons, disclosure_deltas
-from calibrant.bench.report.part import NoAnswersError, ReportContents
-from calibrant.bench.report.rows import SystemRow
-from calibrant.bench.report.samples import sample_rows, sample_table, sampled_of
-from calibrant.bench.report.specs import (
+from calibrant.bench.replayscm.tables.alternatives import PER_SYSTEM, per_problem
+from calibrant.bench.replayscm.tables.ambiguity import Ambiguities, ceilings
+from calibrant.bench.replayscm.tables.pairs import comparisons, disclosure_deltas
+from calibrant.bench.replayscm.tables.rows import SystemRow
+from calibrant.bench.replayscm.tables.specs import (
     ALTERNATIVE_SCM,
     ATTRIBUTION,
     CALIBRATION,
@@ -25,7 +21,11 @@ from calibrant.bench.report.specs import (
     RETENTION,
     STRUCTURE,
 )
-from calibrant.bench.report.times import times
+from calibrant.bench.replayscm.tables.times import times
+from calibrant.bench.report.formats import shown_columns
+from calibrant.bench.report.layout import Table
+from calibrant.bench.report.samples import sample_rows, sample_table, sampled_of
+from calibrant.bench.report.sections import NoAnswersError, ReportContents
 from calibrant.bench.runs.jobs import Progress
 
 RATE_TABLES = (CORE, STRUCTURE, ALTERNATIVE_SCM, HIDDEN_ROOTS, FUNNEL, DISTANCE, RETENTION, PER_SYSTEM, CALIBRATION)

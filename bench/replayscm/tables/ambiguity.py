@@ -13,11 +13,11 @@ from calibrant.bench.audit.generator_ceiling import GeneratorCeiling
 from calibrant.bench.audit.records import AUDIT_RECORDS, AuditRecord
 from calibrant.bench.audit.text import heldout_share
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT
+from calibrant.bench.replayscm.tables.rates import ROW_LABELS
+from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow
 from calibrant.bench.report.intervals import bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.pairs import HELDOUT_EXACT
-from calibrant.bench.report.rates import ROW_LABELS
-from calibrant.bench.report.rows import ScoredAnswer, SystemRow
 from calibrant.dsl.errors import CalibrantError
 
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import MAX_SUPPRESSED, UNDEFINED, rate_text
+from calibrant.bench.replayscm.tables.paper import is_papers, notes, with_printed_rows
+from calibrant.bench.replayscm.tables.rows import SystemRow, by_pools
 from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.intervals import Array, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.paper import is_papers, notes, with_printed_rows
-from calibrant.bench.report.rows import SystemRow, by_pools
 from calibrant.bench.statistics import wilson
 
 ROW_LABELS = (Heading("setting", "Setting"), Heading("system", "System"), Heading("pool", "Pool"), Heading("n", "n"))

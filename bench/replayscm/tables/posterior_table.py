@@ -1,4 +1,4 @@
-"""How the row `posterior` does against `exact`: `python -m calibrant.bench.report.posterior_table POOL...`.
+"""How the row `posterior` does against `exact`: `python -m calibrant.bench.replayscm.tables.posterior_table POOL...`.
 
 Per pool: HeldoutExact and HeldoutWorld of `exact`, of the most probable and of the most agreeing member, the paired
 difference to `exact` with its 95 per cent bootstrap interval over problems, what the posterior itself expected, and two

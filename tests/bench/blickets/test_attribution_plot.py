@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from calibrant.audits.attribution import Kind
+from calibrant.bench.blickets.section import KINDS
 from calibrant.bench.blickets.verdict import METRICS
 from calibrant.bench.cli import main
-from calibrant.bench.report.blickets.part import KINDS
-from calibrant.bench.report.part import Answer
+from calibrant.bench.report.figures.kinds import attribution_plot, kind_shares
 from calibrant.bench.report.rate_rows import AnswerOrigin, Grouping
-from calibrant.bench.report.standing.attribution import attribution_plot, kind_shares
-from calibrant.bench.report.standing.rows import SettingRow, named_answers, setting_rows
+from calibrant.bench.report.rows import SettingRow, named_answers, setting_rows
+from calibrant.bench.report.sections import Answer
 from tests.support.graded_records import blicket_record, graded, write_records
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from calibrant.bench.core.attribution import ATTRIBUTION_METRICS
 from calibrant.bench.core.metrics import Metric
+from calibrant.bench.replayscm.tables.rates import Count, RateTable
 from calibrant.bench.replayscm.verdict import (
     ALTERNATIVE_METRICS,
     FUNNEL_METRICS,
@@ -12,7 +13,6 @@ from calibrant.bench.replayscm.verdict import (
     STRUCTURE_METRICS,
     MetricReader,
 )
-from calibrant.bench.report.rates import Count, RateTable
 
 _KNOWN = {
     column.key: column

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from calibrant.bench.core.attribution import KEY, KINDS
 from calibrant.bench.pages.timeline import Timeline
-from calibrant.bench.report.part import Answer, ReportContents
 from calibrant.bench.report.rate_rows import AnswerOrigin, differing_names, natural, option_suffix
+from calibrant.bench.report.sections import Answer, ReportContents
 from calibrant.bench.report.transcripts import Transcript, transcripts
 from calibrant.dsl.episode import TranscriptError
 from calibrant.dsl.errors import CalibrantError, in_one_line, short_repr

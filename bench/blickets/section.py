@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.bench.blickets.verdict import METRICS
+from calibrant.bench.blickets.views import Items, blicket_tables
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.blickets.tables import Items, blicket_tables
-from calibrant.bench.report.part import Answer, Part, ReportContents
+from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
 from calibrant.bench.report.rate_rows import Grouping
-from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
-from calibrant.bench.report.standing.rows import Named, SettingRow, named_answers, setting_rows
+from calibrant.bench.report.rows import Named, SettingRow, named_answers, setting_rows
+from calibrant.bench.report.sections import Answer, Part, ReportContents
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals of shares and normal intervals of means, over episodes."

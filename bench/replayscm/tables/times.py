@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+from calibrant.bench.replayscm.tables.rates import ROW_LABELS
+from calibrant.bench.replayscm.tables.rows import SystemRow
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
-from calibrant.bench.report.rates import ROW_LABELS
-from calibrant.bench.report.rows import SystemRow
 
 _HEADINGS = (
     Heading("seconds_median", "median s"),

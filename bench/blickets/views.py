@@ -13,9 +13,9 @@ from calibrant.bench.blickets.tables import PlayedEpisode, paper_tables
 from calibrant.bench.blickets.verdict import METRICS, PrintedScore
 from calibrant.bench.core.attribution import decision_notes
 from calibrant.bench.report.layout import Heading, Source, Table, TableRow
-from calibrant.bench.report.part import Answer, NoAnswersError, ReportContents
-from calibrant.bench.report.standing.rows import Named, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import view_table
+from calibrant.bench.report.rows import Named, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.sections import Answer, NoAnswersError, ReportContents
+from calibrant.bench.report.views import view_table
 from calibrant.dsl.blickets.item import BlicketItem
 from calibrant.dsl.blickets.sampling import SUITES, sample_items
 from calibrant.dsl.errors import CalibrantError, short_repr

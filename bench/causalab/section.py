@@ -11,12 +11,12 @@ from calibrant.bench.causalab.tables import NUMBERS, paper_tables, without_print
 from calibrant.bench.causalab.verdict import GRAPH, METRICS
 from calibrant.bench.core.attribution import KEY, decision_notes
 from calibrant.bench.pages.graph import GraphPicture, graphs_svg
+from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
 from calibrant.bench.report.layout import Table, anchor_of
-from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
 from calibrant.bench.report.rate_rows import Grouping, natural
-from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
-from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import view_table
+from calibrant.bench.report.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
+from calibrant.bench.report.sections import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.views import view_table
 from calibrant.dsl.causalab.mechanism import FREQUENCY
 
 ABOUT = (

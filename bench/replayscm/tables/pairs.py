@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.bench.core.rates import MAX_SUPPRESSED, SUPPRESSED, UNDEFINED
+from calibrant.bench.replayscm.tables.paper import PAIR, notes, with_printed_rows
+from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow, by_pools, per_unit
 from calibrant.bench.replayscm.verdict import REPLAY_METRICS
 from calibrant.bench.report.intervals import LEVEL, Interval, bootstrap_intervals
 from calibrant.bench.report.layout import NOTHING, Cell, Heading, Table, TableRow, cell
-from calibrant.bench.report.paper import PAIR, notes, with_printed_rows
-from calibrant.bench.report.rows import ScoredAnswer, SystemRow, by_pools, per_unit
 from calibrant.dsl.errors import CalibrantError, short_repr
 
 TRAIN_EXACT, HELDOUT_WORLD, HELDOUT_EXACT = (

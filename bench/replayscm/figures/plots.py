@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from calibrant.bench.core.rates import UNDEFINED
-from calibrant.bench.report.ambiguity import Ambiguities
-from calibrant.bench.report.figures.curves import (
+from calibrant.bench.replayscm.figures.curves import (
     BINS,
     NUM_BINS,
     REST,
@@ -21,6 +20,10 @@ from calibrant.bench.report.figures.curves import (
     num_matched,
     size_medians,
 )
+from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
+from calibrant.bench.replayscm.tables.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
+from calibrant.bench.replayscm.tables.paper import with_printed_rows
+from calibrant.bench.replayscm.tables.rows import SystemRow
 from calibrant.bench.report.figures.drawing import (
     Look,
     apart,
@@ -34,10 +37,7 @@ from calibrant.bench.report.figures.drawing import (
     style,
 )
 from calibrant.bench.report.layout import Source, TableRow
-from calibrant.bench.report.pairs import DIFFERENCES, HELDOUT_EXACT, RUNGS, TRAIN_EXACT
-from calibrant.bench.report.paper import with_printed_rows
-from calibrant.bench.report.part import Plot
-from calibrant.bench.report.rows import SystemRow
+from calibrant.bench.report.sections import Plot
 from calibrant.bench.runs.jobs import Progress
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from calibrant.bench.core.metrics import Metric
 from calibrant.bench.core.rates import UNDEFINED
+from calibrant.bench.replayscm.tables.paper import notes, with_printed_rows
+from calibrant.bench.replayscm.tables.rates import Count, RateTable
+from calibrant.bench.replayscm.tables.rows import SystemRow, by_pools
 from calibrant.bench.replayscm.verdict import MetricReader
 from calibrant.bench.report.layout import Cell, Heading, Table, TableRow
-from calibrant.bench.report.paper import notes, with_printed_rows
-from calibrant.bench.report.rates import Count, RateTable
-from calibrant.bench.report.rows import SystemRow, by_pools
 
 
 def is_alternative(verdict: MetricReader) -> bool | None:

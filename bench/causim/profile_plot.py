@@ -8,8 +8,8 @@ from typing import Any, Final
 from calibrant.bench.causim.tables import level_of
 from calibrant.bench.causim.verdict import first_reason, is_answered, is_right
 from calibrant.bench.report.figures.drawing import drawn_svg, legend, new_figure, plain, style
-from calibrant.bench.report.part import Plot
-from calibrant.bench.report.standing.rows import Named
+from calibrant.bench.report.rows import Named
+from calibrant.bench.report.sections import Plot
 
 RIGHT, UNTOLD, NOTHING = "right", "wrong, no reason by node", "no answer"
 COLOURS: Final = {

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from calibrant.bench.benchmarks.causim import BENCHMARK
+from calibrant.bench.causim.profile_plot import NOTHING, RIGHT, UNTOLD, fates
+from calibrant.bench.causim.section import TABLE_IDS, by_level, by_topology, causim_part
 from calibrant.bench.cli import main
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.causim.part import TABLE_IDS, by_level, by_topology, causim_part
-from calibrant.bench.report.causim.profile import NOTHING, RIGHT, UNTOLD, fates
 from calibrant.bench.report.layout import Source, Table
-from calibrant.bench.report.part import Answer, ReportContents
 from calibrant.bench.report.rate_rows import AnswerOrigin
-from calibrant.bench.report.standing.rows import named_answers
+from calibrant.bench.report.rows import named_answers
+from calibrant.bench.report.sections import Answer, ReportContents
 from tests.support.commands import jsonl
 
 OK = {"ok": 4}

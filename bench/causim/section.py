@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from calibrant.bench.causim.profile_plot import profile_plot
 from calibrant.bench.causim.tables import level_of, paper_tables, questions_asked, with_sources
 from calibrant.bench.causim.verdict import METRICS
 from calibrant.bench.core.attribution import KEY
-from calibrant.bench.report.causim.profile import profile_plot
+from calibrant.bench.report.figures.kinds import KindPlot, attribution_plot
 from calibrant.bench.report.layout import Heading, Source, Table
-from calibrant.bench.report.part import Answer, NoAnswersError, Part, Plot, ReportContents
 from calibrant.bench.report.rate_rows import CalibrationTable, Grouping
+from calibrant.bench.report.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
 from calibrant.bench.report.samples import sample_rows, sample_table
-from calibrant.bench.report.standing.attribution import KindPlot, attribution_plot
-from calibrant.bench.report.standing.rows import Named, SettingRow, coverage_notes, named_answers, setting_rows
-from calibrant.bench.report.standing.views import view_table
+from calibrant.bench.report.sections import Answer, NoAnswersError, Part, Plot, ReportContents
+from calibrant.bench.report.views import view_table
 
 ABOUT = (
     "In brackets: 95 % score (Wilson) intervals over questions; several answers of a system to one count as their mean."

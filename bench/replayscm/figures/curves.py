@@ -10,11 +10,11 @@ from statistics import median
 from typing import NamedTuple
 
 from calibrant.bench.core.metrics import Metric
-from calibrant.bench.report.ambiguity import Ambiguities
+from calibrant.bench.replayscm.tables.ambiguity import Ambiguities
+from calibrant.bench.replayscm.tables.pairs import HELDOUT_EXACT, RUNGS
+from calibrant.bench.replayscm.tables.rates import rate_intervals
+from calibrant.bench.replayscm.tables.rows import ScoredAnswer, SystemRow
 from calibrant.bench.report.intervals import Interval
-from calibrant.bench.report.pairs import HELDOUT_EXACT, RUNGS
-from calibrant.bench.report.rates import rate_intervals
-from calibrant.bench.report.rows import ScoredAnswer, SystemRow
 
 RUNG_NAMES = ("Ordered", "Block", "Hidden order", "Hidden roots")
 BINS = (("1", 1), ("to 100", 100), ("to 10⁴", 10**4), ("to 10⁶", 10**6))

@@ -1,0 +1,1 @@
+"""Tables of a report on ReplaySCM, the paper's first."""

@@ -1,1 +1,0 @@
-"""The extended blickets in a report."""

@@ -1,1 +1,0 @@
-"""CauSim in a report."""
