@@ -34,18 +34,31 @@ _EMPTY_LINES: Final = re.compile(r"(?:[ \t\f]*(?:#[^\n]*)?\n)*+")
 _BEGINNING: Final = re.compile(r"(?:[ \t\f]*+(?<=\f))?(?![ \t\f\n#])")
 
 
+class InvalidSyntax(Unsupported):
+    """The source is no Python text. line: the line of the fault, counted from 1; None where it has no place."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
 def statements(source: str) -> list[ast.stmt]:
     """The statements at the top of a module; `Unsupported` in one line if the source does not parse."""
+    return [statement for _, statement in located_statements(source)]
+
+
+def located_statements(source: str) -> list[tuple[int, ast.stmt]]:
+    """Return each statement at the top of a module with its line, counted from 1; `Unsupported` as `statements`."""
     if len(source) > MAX_SOURCE:
         raise Unsupported(f"the source is longer than {MAX_SOURCE} characters")
     if "\0" in source:
-        raise Unsupported("the source has a null character")
+        raise InvalidSyntax("the source has a null character")
     text = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
-    body: list[ast.stmt] = []
+    body: list[tuple[int, ast.stmt]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an odd escape in a string is no concern of ours
         for line, part in _parts(text):
-            body.extend(_parse_part(part, line))
+            body.extend((line + statement.lineno, statement) for statement in _parse_part(part, line))
     return body
 
 
@@ -79,9 +92,11 @@ def _parse_part(part: str, lines_before: int) -> Sequence[ast.stmt]:
     try:
         return _cached_tree(part) if len(part) <= MAX_CACHED_CHARS else _tree(part)
     except SyntaxError as error:
-        raise Unsupported(f"the source does not parse, line {lines_before + (error.lineno or 1)}") from None
+        line = lines_before + (error.lineno or 1)
+        raise InvalidSyntax(f"the source does not parse, line {line}", line) from None
     except (ValueError, RecursionError, MemoryError):
-        raise Unsupported(f"the source does not parse, from line {lines_before + 1}") from None
+        line = lines_before + 1
+        raise InvalidSyntax(f"the source does not parse, from line {line}", line) from None
 
 
 def _tree(part: str) -> tuple[ast.stmt, ...]:

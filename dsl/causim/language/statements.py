@@ -33,6 +33,14 @@ _RAISED = (
 )
 
 
+class FunctionRaises(Unsupported):
+    """A sampler or a mechanism raises on a value of its domain, as it would in Python."""
+
+    def __init__(self, function_name: str, exception_name: str) -> None:
+        super().__init__(f"{function_name} raises {exception_name}")
+        self.function_name = function_name
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """One U_* or f_* of a program.
@@ -65,7 +73,7 @@ def run_signal(name: str, run: Run, frame: Frame) -> object:
     except Unsupported as error:
         raise Unsupported(f"{name}: {error}") from None
     except _RAISED as error:
-        raise Unsupported(f"{name} raises {type(error).__name__}") from None
+        raise FunctionRaises(name, type(error).__name__) from None
 
 
 @lru_cache(maxsize=512)  # equal texts have the same tree (dsl.causim.language.modules)
